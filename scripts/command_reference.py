@@ -15,7 +15,7 @@ def reference() -> str:
     """Every command in the order of `everturn --help`, with its subcommands."""
     root = click.Context(frame.root, info_name="everturn", **frame.root.context_settings, terminal_width=WIDTH)
     parts = [_section("everturn", frame.root, root)]
-    for name in frame.in_order():
+    for name in frame.ordered_commands():
         command = frame.root.get_command(root, name)
         assert command is not None
         parts += _sections(command, root)

@@ -48,7 +48,7 @@ class Home:
             env={"EVERTURN_HOME": str(self.folder), **(env or {})},
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=600,
             **more,
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -232,13 +232,13 @@ def test_eight_agents_at_once_do_not_write_into_each_others_lines(home: Home) ->
     word = "x" * 3000
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); from everturn import hook\n"
-        f"for n in range(300): hook.append({str(home.spool.parent)!r}, hook.line_of(sys.argv[1].encode(), True, n, 7))"
+        f"for n in range(300): hook.append({str(home.spool.parent)!r}, hook.event_line(sys.argv[1].encode(), True, n, 7))"
     )
     agents = [
         subprocess.Popen([sys.executable, "-I", "-c", script, json.dumps(EVENT | {"session_id": str(n), "cwd": word})])
         for n in range(8)
     ]
-    assert [agent.wait(timeout=60) for agent in agents] == [0] * 8
+    assert [agent.wait(timeout=600) for agent in agents] == [0] * 8
     lines = home.lines()
     assert all(line["cwd"] == word for line in lines)
     assert {(line["session_id"], line["at"]) for line in lines} == {(str(n), at) for n in range(8) for at in range(300)}
@@ -304,6 +304,6 @@ def test_the_state_folder_is_that_of_the_settings(env: dict[str, str], monkeypat
         monkeypatch.delenv(name)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert hook.state_folder(os.environ, "linux") == str(settings._folders(os.environ).state)
+    assert hook.state_folder(os.environ, "linux") == str(settings._default_folders(os.environ).state)
     if not env.get("EVERTURN_HOME"):
         assert hook.state_folder(os.environ, "darwin") == MacOS("everturn", appauthor=False).user_state_dir

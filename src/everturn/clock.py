@@ -1,4 +1,4 @@
-"""The only place that asks for the time or for a random id; everything else takes them as arguments."""
+"""The current time and random ids. Everything else receives them as arguments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Clock = Callable[[], int]
 
 
 def now() -> int:
-    """Milliseconds since 1970, UTC."""
+    """Return milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
 def new_id() -> str:
-    """A random id with full entropy."""
+    """Return a random id of 122 bits."""
     return uuid.uuid4().hex

@@ -1,51 +1,50 @@
 """Every error everturn raises on purpose.
 
     EverturnError               exit 1   something failed; the message says what to do next
-    ├── Usage                   exit 2   the request itself is wrong
+    ├── UsageError              exit 2   the request itself is wrong
     │   ├── BadConfig                    a setting cannot be used
-    │   ├── AmbiguousSession             a prefix that fits several sessions
-    │   └── MissingPath                  a path that is not there
-    ├── NothingFound            exit 3   the request is fine, there is no answer
+    │   ├── AmbiguousSession             a prefix of several sessions
+    │   └── MissingPath                  a path that does not exist
+    ├── NothingFound            exit 3   the request is valid, but there is no answer
     │   ├── UnknownSession               no session with that id
-    │   ├── NoArchive                    there is no archive at that place yet
+    │   ├── NoArchive                    no archive at that path yet
     │   ├── SessionNotFound              no session with exactly that id (also a ValueError)
     │   └── NoConversationState          a checkpoint without a conversation (also a ValueError)
     ├── PartlyFailed            exit 4   some of the work was done, the rest is reported
-    ├── Unreadable              exit 1   a file that may not or cannot be read
+    ├── Unreadable              exit 1   a file that cannot be read
     ├── NotAnArchive            exit 1   the database is something else, or damaged
-    │   └── BadVectors                   the file of vectors is
+    │   └── BadVectors                   the same for the file of vectors
     ├── NewerArchive            exit 1   written by a newer everturn
-    ├── OlderArchive            exit 1   written by an older everturn, and this caller may not bring it up to date
+    ├── OlderArchive            exit 1   written by an older everturn, and the caller must not migrate it
     ├── NoSpace                 exit 1   the disk is full
-    ├── ModelError              exit 1   a model could not be asked, or its answer is of no use
+    ├── ModelError              exit 1   a request to a model failed, or its answer is useless
     │   ├── ModelUnreachable             no connection, or none in time
-    │   ├── ModelBusy                    it asks to come back later, and went on doing so
-    │   ├── ModelRefused                 it does not take this request: key, model name, size, policy
-    │   ├── BadAnswer                    what came back is not what was promised
-    │   └── OverBudget                   the next request would cost more than was allowed
-    ├── ResumeError             exit 1   a conversation cannot be taken up again as it is
-    │   ├── ConversationStateMismatch    the prompt is another than that of the checkpoint (also a ValueError)
+    │   ├── ModelBusy                    still busy after all retries
+    │   ├── ModelRefused                 it refuses the request: key, model name, size, policy
+    │   ├── BadAnswer                    the answer has the wrong form
+    │   └── OverBudget                   the next request would exceed the budget
+    ├── ResumeError             exit 1   a conversation cannot be resumed as it is
+    │   ├── ConversationStateMismatch    the prompt differs from that of the checkpoint (also a ValueError)
     │   ├── SnapshotRestoreError         a snapshot is damaged or of another kind (also a ValueError)
-    │   ├── ToolIdempotencyError         a tool was begun, its outcome is unknown, and it may not run again
-    │   └── PrefixChanged                what stood before an answer that is bound to it is no longer the same
-    ├── Conflict                exit 75  another process moved first; the caller starts that file again
-    └── Busy                    exit 75  somebody else holds the archive
+    │   ├── ToolIdempotencyError         a call was started, its outcome is unknown, and it must not run twice
+    │   └── PrefixChanged                the prefix that an answer is bound to has changed
+    ├── Conflict                exit 75  another process was first; the caller starts that file again
+    └── Busy                    exit 75  another process holds the archive
 
-Each builds its own sentence from ids and ends with what to do next. They are printed in one place, `cli`, without a
-traceback.
+Each error builds its own message from ids and ends with what to do next. `cli` prints them, without a traceback.
 """
 
 from __future__ import annotations
 
 
 class EverturnError(Exception):
-    """The root: a sentence for people and an exit code for programs."""
+    """The base of all errors: a message for people and an exit code for programs."""
 
     exit_code = 1
 
 
 class UsageError(EverturnError):
-    """The request is wrong."""
+    """The request itself is wrong."""
 
     exit_code = 2
 
@@ -58,7 +57,7 @@ class BadConfig(UsageError):
 
 
 class AmbiguousSession(UsageError):
-    """A prefix that fits several sessions."""
+    """A prefix of several session ids."""
 
     def __init__(self, prefix: str, matches: list[str]) -> None:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
@@ -66,14 +65,14 @@ class AmbiguousSession(UsageError):
 
 
 class MissingPath(UsageError):
-    """A path that is not there."""
+    """A path that does not exist."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"there is no file or folder {path}; check the path")
 
 
 class NothingFound(EverturnError):
-    """A fine request without an answer."""
+    """A valid request without an answer."""
 
     exit_code = 3
 
@@ -95,7 +94,7 @@ class SessionNotFound(UnknownSession, ValueError):
 
 
 class NoConversationState(NothingFound, ValueError):
-    """A checkpoint that holds no conversation."""
+    """A checkpoint without a conversation."""
 
     def __init__(self, where: str) -> None:
         super().__init__(
@@ -104,7 +103,7 @@ class NoConversationState(NothingFound, ValueError):
 
 
 class NoArchive(NothingFound):
-    """No archive at that place yet."""
+    """No archive at that path yet."""
 
     def __init__(self, url: str) -> None:
         super().__init__(
@@ -119,14 +118,14 @@ class PartlyFailed(EverturnError):
 
 
 class Unreadable(EverturnError):
-    """A file that cannot be read. What to do about it is part of the reason where permissions have nothing to do with it."""
+    """A file that cannot be read. The reason includes the advice if that is not about permissions."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"cannot read {path}: {why}" + ("" if ";" in why else "; check its permissions"))
 
 
 class NotAnArchive(EverturnError):
-    """The database is not an archive of ours, or is damaged."""
+    """The database is not an archive, or is damaged."""
 
     def __init__(self, url: str, why: str) -> None:
         super().__init__(f"{url} cannot be used as an archive: {why}; restore a backup or name another with --db")
@@ -151,7 +150,7 @@ class NewerArchive(EverturnError):
 
 
 class OlderArchive(EverturnError):
-    """The archive was written by an older everturn and is only to be read."""
+    """The archive was written by an older everturn and must not be migrated."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} was written by an older everturn; run `everturn sync` once to bring it up to date")
@@ -174,7 +173,7 @@ class Conflict(EverturnError):
 
 
 class Busy(EverturnError):
-    """Somebody else holds the archive."""
+    """Another process holds the archive."""
 
     exit_code = 75
 
@@ -183,7 +182,7 @@ class Busy(EverturnError):
 
 
 class ResumeError(EverturnError):
-    """A conversation cannot be taken up again as it is. `resolution` says what to do about it."""
+    """A conversation cannot be resumed as it is. `resolution` says what to do."""
 
     resolution = "start from the beginning"
 
@@ -201,7 +200,7 @@ class ConversationStateMismatch(ResumeError, ValueError):
 
 
 class SnapshotRestoreError(ResumeError, ValueError):
-    """A snapshot that cannot be used: `problems` has one sentence for each bad field, never a word of what is in it."""
+    """An unusable snapshot: `problems` has one sentence for each bad field, without its content."""
 
     resolution = "clear the checkpoint and start from the beginning"
 
@@ -212,7 +211,7 @@ class SnapshotRestoreError(ResumeError, ValueError):
 
 
 class ToolIdempotencyError(ResumeError):
-    """Calls that were begun, whose outcome nobody knows, and whose tools may not run twice."""
+    """Calls that were started, with unknown outcome, of tools that must not run twice."""
 
     resolution = "find out what became of each and settle it, or give its tool a policy, then resume"
 
@@ -223,7 +222,7 @@ class ToolIdempotencyError(ResumeError):
 
 
 class PrefixChanged(ResumeError):
-    """A request whose beginning is not what the last answer stands on: its provider would refuse it. Nothing was sent."""
+    """A request whose prefix differs from that of the last answer: the provider would refuse it. Nothing was sent."""
 
     resolution = "set up the session as it was before, or begin a new one"
 
@@ -236,10 +235,10 @@ class PrefixChanged(ResumeError):
 
 
 class ModelError(EverturnError):
-    """A model could not be asked, or its answer is of no use. `backend` is its name in the config."""
+    """A request to a model failed, or its answer is useless. `backend` is its name in the config."""
 
     next_step = "try again, or name another with --model"
-    tries = 1  # how often it was asked; set by who asked
+    tries = 1  # attempts; set by the caller
 
     def __init__(self, backend: str, why: str) -> None:
         self.backend, self.why = backend, why
@@ -253,22 +252,22 @@ class ModelUnreachable(ModelError):
 
 
 class ModelBusy(ModelError):
-    """It asked to come back later more often than we are willing to."""
+    """The model is still busy after all retries."""
 
     next_step = "wait a while and run it again; what is done already is not asked for twice"
 
 
 class ModelRefused(ModelError):
-    """It does not take this request."""
+    """The model refuses the request."""
 
     next_step = "check its key, its name and its limits with `everturn config`"
 
 
 class BadAnswer(ModelError):
-    """What came back is not what was promised."""
+    """The answer has the wrong form."""
 
 
 class OverBudget(ModelError):
-    """The next request would cost more than was allowed."""
+    """The next request would exceed the budget."""
 
     next_step = "raise the budget to go on; what is done already is kept"

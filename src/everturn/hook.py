@@ -1,40 +1,40 @@
-"""`everturn-hook`: what an agent calls at each of its events. It notes one line and is gone.
+"""`everturn-hook`: the program that an agent runs at each of its events. It writes one line and exits.
 
-Promises: it never fails (exit 0 whatever happens), never waits longer than `PATIENCE`, and notes no content. It prints
-nothing, but for a JSON object with context for the model where the user wanted that: read from a file that
-`everturn.capture.hook_answer` has prepared, so that nobody waits for an archive. Of the JSON an agent hands over, a line keeps
-names, ids, times, sizes and places; prompts, arguments, outputs and error texts are passed over where they stand, so that
-not even the spool of a content-free workspace ever holds them.
+It never fails (exit 0 whatever happens), never runs longer than `TIMEOUT`, and records no content. It prints nothing,
+except a JSON object with context for the model if the user enabled that: read from a file that
+`everturn.capture.hook_answer` has prepared, so that nobody waits for an archive. Of an event's JSON, a line has names, ids,
+times, sizes and paths; prompts, arguments, outputs and error texts are skipped during the scan, so that not even the spool
+of a workspace without content ever holds them.
 
-Nothing but `sys`, `os` and `time` is imported, and nothing else of everturn: starting Python is what it costs. (`json`
-alone would double that, so the few fields are found by a small scan of our own.) `everturn.capture.hook_answer` joins them where
-context is wanted. It may also be run as a file.
+It imports `sys`, `os` and `time` only, and nothing else of everturn: its cost is the start of Python. (`json` alone would
+double that, so a small scan of our own finds the few fields.) `everturn.capture.hook_answer` is loaded where context is
+enabled. The module may also be run as a file.
 
     --with NAME=VALUE    set a variable first, such as EVERTURN_HOME
-    --drain              start a process that takes the spool in, without waiting for it
-    --where-you-were     at the start of a session: tell where the last one of this folder stopped
-    --hints              at a prompt: tell when it points to what the model no longer sees
-    --statusline         print one line about the session instead of noting anything
+    --drain              start a process that drains the spool, without waiting for it
+    --where-you-were     at the start of a session: print where the last one of this folder stopped
+    --hints              at a prompt: print a hint if it refers to what the model no longer sees
+    --statusline         print one line about the session instead of recording anything
 
-`everturn.capture.spool` takes the lines into the archive; whoever writes there sees to these rules of the spool: one
-line is one write, a line begins and ends with a line break, and a file that was renamed meanwhile is written again.
+`everturn.capture.spool` takes the lines into the archive. The rules of the spool: one line is one write, a line begins and
+ends with a line break, and if the file was renamed meanwhile the line is written again.
 """
 
 import os
 import sys
 import time
 
-MARK = "EVERTURN_ASKING"  # set while everturn itself asks an agent: that is not a session of the user
+MARK = "EVERTURN_ASKING"  # set while everturn uses an agent as a model: that is not a session of the user
 SPOOL = "hooks.jsonl"
 LOCK = "drain.lock"
-PATIENCE = 0.9  # seconds, for everything
-MOST = 8 << 20  # bytes of an event that are looked at
-FULL = 64 << 20  # bytes of a spool that nobody empties
-_LONGEST_PATH, _LONGEST_NAME = 4096, 256  # bytes of a kept value
+TIMEOUT = 0.9  # seconds, for everything
+MOST = 8 << 20  # bytes of an event to scan
+FULL = 64 << 20  # bytes of a spool that is not drained
+_LONGEST_PATH, _LONGEST_NAME = 4096, 256  # bytes of a value
 _MANY = 256  # calls of one batch
 _TRIES = 3
-_PAUSE = 0.0005  # seconds, doubled until something comes
-#: What a scan takes on: about a quarter of a second.
+_PAUSE = 0.0005  # seconds, doubled until input arrives
+#: Limits of a scan: about a quarter of a second.
 _MEMBERS, _STRINGS, _STRETCH, _BLANKS = 10_000, 200_000, 1 << 20, 4096
 
 _NAMES = frozenset(b"session_id hook_event_name tool_name tool_use_id agent_id thread-id type".split())
@@ -53,40 +53,40 @@ _APPEND = (
 
 
 def main() -> None:
-    """Note the event on stdin, or in the last argument, and end the process."""
+    """Record the event on stdin, or in the last argument, and exit."""
     try:
         if not os.environ.get(MARK):
-            _run(sys.argv[1:], time.monotonic() + PATIENCE)
+            _run(sys.argv[1:], time.monotonic() + TIMEOUT)
     except BaseException:
         pass
-    os._exit(0)  # nothing to flush, and half of what an exit costs
+    os._exit(0)  # nothing to flush, and half the cost of an exit
 
 
 def _run(words: list[str], until: float) -> None:
-    for place, word in enumerate(words[:-1]):
+    for number, word in enumerate(words[:-1]):
         if word == "--with":
-            name, _, value = words[place + 1].partition("=")
+            name, _, value = words[number + 1].partition("=")
             os.environ[name] = value
     event, whole = _read_event(until)
     folder = state_folder(os.environ, sys.platform)
     os.umask(0o077)
     if "--statusline" not in words:
-        _note_event(event, whole, os.path.join(folder, "spool"))
+        _record_event(event, whole, os.path.join(folder, "spool"))
     _print_prepared(event, words, os.path.join(folder, "context"))
     if "--drain" in words:
         _start_drain(os.path.join(folder, "spool", LOCK))
 
 
-def _note_event(event: bytes, whole: bool, folder: str) -> None:
+def _record_event(event: bytes, whole: bool, folder: str) -> None:
     try:
         if event:
             append(folder, event_line(event, whole, time.time_ns(), os.getpid()))
-    except OSError:  # a full disk is no reason not to tell
+    except OSError:  # a full disk must not prevent the output
         pass
 
 
 def _print_prepared(event: bytes, words: list[str], folder: str) -> None:
-    """Print what was prepared, where that is wanted."""
+    """Print the prepared text, if enabled."""
     try:
         if "--statusline" in words:
             from everturn.capture.hook_answer import read_status, status_line
@@ -101,7 +101,7 @@ def _print_prepared(event: bytes, words: list[str], folder: str) -> None:
 
 
 def state_folder(env: "os._Environ[str] | dict[str, str]", platform: str) -> str:
-    """Where `settings` says that state is kept; a test holds the two together."""
+    """Return the state folder, the same as in `settings`; a test compares the two."""
     home = env.get("EVERTURN_HOME")
     if home:
         return os.path.join(os.path.abspath(os.path.expanduser(home)), "state")
@@ -115,7 +115,7 @@ def state_folder(env: "os._Environ[str] | dict[str, str]", platform: str) -> str
 
 
 def event_line(event: bytes, whole: bool, at: int, pid: int) -> bytes:
-    """What is noted of an event: a JSON object without any content. `whole` is False where the end of it is missing."""
+    """Return the line for an event: a JSON object without content. `whole` is False if the event was cut."""
     fields: dict[bytes, bytes] = {b"at": b"%d" % at, b"pid": b"%d" % pid, b"size": b"%d" % len(event)}
     try:
         _scan_members(event, fields)
@@ -132,19 +132,19 @@ def append(folder: str, line: bytes) -> None:
     for _ in range(_TRIES):
         file = _open_spool(folder, path)
         try:
-            there = os.fstat(file)
-            if there.st_mode & 0o170000 != 0o100000 or there.st_size > FULL:
+            info = os.fstat(file)
+            if info.st_mode & 0o170000 != 0o100000 or info.st_size > FULL:
                 return
             os.write(file, line)
-            if _is_same_file(path, there):
-                return  # else it was taken away to be read, perhaps before this line: once more does no harm
+            if _is_same_file(path, info):
+                return  # otherwise it was renamed, perhaps before this line: a repeated line does no harm
         finally:
             os.close(file)
 
 
 def _start_drain(lock: str) -> None:
-    """Start a process that outlives this one and has nothing of the agent's in its hands, unless one is at it already."""
-    command = [sys.executable, "-P", "-m", "everturn", "drain"]  # -P: the agent's folder is no place for our modules
+    """Start a detached drain without the agent's file descriptors, unless one is running."""
+    command = [sys.executable, "-P", "-m", "everturn", "drain"]  # -P: no modules from the agent's folder
     if not hasattr(os, "fork"):
         os.spawnv(os.P_DETACH, sys.executable, command)  # type: ignore[attr-defined,unused-ignore]  # noqa: S606
         return
@@ -163,7 +163,7 @@ def _start_drain(lock: str) -> None:
 
 
 def _is_locked(lock: str) -> bool:
-    """Whether another drain is at work: it looks for new lines once more when it has let the lock go."""
+    """Whether another drain is running: it checks for new lines once more after it has released the lock."""
     import fcntl
 
     try:
@@ -186,8 +186,8 @@ def _read_event(until: float) -> tuple[bytes, bool]:
 
 
 def _read_input(file: int, until: float) -> tuple[bytes, bool]:
-    """Everything up to the end, and whether it came in time and was not too much. The rest of it is read, not kept."""
-    kept: list[bytes] = []
+    """Return the input, and whether it is complete: in time and not too long. Excess input is read and dropped."""
+    chunks: list[bytes] = []
     size, pause = 0, _PAUSE
     try:
         os.set_blocking(file, False)
@@ -195,36 +195,38 @@ def _read_input(file: int, until: float) -> tuple[bytes, bool]:
         pass
     while time.monotonic() < until:
         try:
-            piece = os.read(file, 1 << 20)
+            chunk = os.read(file, 1 << 20)
         except BlockingIOError:
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
             continue
-        if not piece:
-            return b"".join(kept)[:MOST], size <= MOST
+        if not chunk:
+            return b"".join(chunks)[:MOST], size <= MOST
         if size < MOST:
-            kept.append(piece)
-        size, pause = size + len(piece), _PAUSE
-    return b"".join(kept)[:MOST], False
+            chunks.append(chunk)
+        size, pause = size + len(chunk), _PAUSE
+    return b"".join(chunks)[:MOST], False
 
 
-# a scan of JSON that looks at no more than it must ---------------------------------------------------------------------
+# --- a minimal scan of JSON ---
+
+
 class _TooMuchError(Exception):
-    """It would take too long."""
+    """The scan would take too long."""
 
 
 def _scan_members(event: bytes, fields: dict[bytes, bytes]) -> None:
-    """Note members of an event until its end, or until something is not as it should be."""
-    # Escaped backslashes and quotes become others of the same length: what is left of `"` begins or ends a string.
+    """Record the members of an event until its end or a syntax error."""
+    # Escaped backslashes and quotes are replaced by the same length: every remaining `"` begins or ends a string.
     plain = event.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     for key, first, last in members(plain, next_word(plain, 0)):
         if key == _BATCH and plain[first] == 91:  # [
             fields[key] = b"[" + b",".join(_batch_calls(event, plain, first, fields)) + b"]"
         else:
-            _note_member(fields, key, event[first:last], _NAMES)
+            _record_member(fields, key, event[first:last], _NAMES)
 
 
-def _note_member(fields: dict[bytes, bytes], key: bytes, value: bytes, names: frozenset[bytes]) -> None:
+def _record_member(fields: dict[bytes, bytes], key: bytes, value: bytes, names: frozenset[bytes]) -> None:
     if key in _SIZES:
         fields[key + b"_size"] = b"%d" % len(value)
     elif (key in names or key in _PATHS) and value[:1] == b'"':
@@ -237,7 +239,7 @@ def _note_member(fields: dict[bytes, bytes], key: bytes, value: bytes, names: fr
 
 
 def _batch_calls(event: bytes, plain: bytes, at: int, fields: dict[bytes, bytes]):  # type: ignore[no-untyped-def]
-    """The calls of a batch, each with its name, id and sizes."""
+    """Yield the calls of a batch, each with its name, id and sizes."""
     at = next_word(plain, at + 1)
     for _ in range(_MANY):
         if plain[at] != 123:  # {
@@ -245,9 +247,9 @@ def _batch_calls(event: bytes, plain: bytes, at: int, fields: dict[bytes, bytes]
         call: dict[bytes, bytes] = {}
         last = at + 1
         for key, first, last in members(plain, at):
-            _note_member(call, key, event[first:last], _NAMES_OF_A_CALL)
+            _record_member(call, key, event[first:last], _NAMES_OF_A_CALL)
         yield _encode_object(call)
-        at = next_word(plain, next_word(plain, last) + 1)  # behind the bracket
+        at = next_word(plain, next_word(plain, last) + 1)  # after the bracket
         if plain[at] == 44:  # ,
             at = next_word(plain, at + 1)
     fields[b"cut"] = b"true"
@@ -258,7 +260,7 @@ def _encode_object(fields: dict[bytes, bytes]) -> bytes:
 
 
 def members(plain: bytes, at: int):  # type: ignore[no-untyped-def]  # Iterator would have to be imported
-    """(key, start of the value, end of the value) of the object that begins at `at`."""
+    """Yield (key, start of the value, end of the value) of the object that begins at `at`."""
     if plain[at] != 123:  # {
         raise ValueError
     at = next_word(plain, at + 1)
@@ -282,7 +284,7 @@ def members(plain: bytes, at: int):  # type: ignore[no-untyped-def]  # Iterator 
 
 
 def _value_end(plain: bytes, at: int) -> int:
-    """Where the value that begins at `at` ends."""
+    """Return the end of the value that begins at `at`."""
     if plain[at] == 34:  # "
         return plain.index(b'"', at + 1) + 1
     if plain[at] in b"{[":
@@ -315,14 +317,16 @@ def _nest_end(plain: bytes, at: int) -> int:
 
 
 def next_word(plain: bytes, at: int) -> int:
-    """The next byte that is not blank."""
+    """Return the position of the next byte that is not white space."""
     for here in range(at, at + _BLANKS):
         if plain[here] not in _BLANK:
             return here
     raise ValueError
 
 
-# files and folders ------------------------------------------------------------------------------------------------------
+# --- files and folders ---
+
+
 def _open_spool(folder: str, path: str) -> int:
     try:
         return os.open(path, _APPEND, 0o600)
@@ -331,12 +335,12 @@ def _open_spool(folder: str, path: str) -> int:
         return os.open(path, _APPEND, 0o600)
 
 
-def _is_same_file(path: str, there: os.stat_result) -> bool:
+def _is_same_file(path: str, info: os.stat_result) -> bool:
     try:
         now = os.stat(path)
     except FileNotFoundError:
         return False
-    return (now.st_dev, now.st_ino) == (there.st_dev, there.st_ino)
+    return (now.st_dev, now.st_ino) == (info.st_dev, info.st_ino)
 
 
 def _home_folder(env: "os._Environ[str] | dict[str, str]") -> str:

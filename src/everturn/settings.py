@@ -1,15 +1,13 @@
-"""The words of `config.toml`: what may stand in it, how it is checked, how one value is changed.
+"""Settings: flag over environment over config file over default. Also reads and changes `config.toml`.
 
-Reading names the wrong key and the nearest right one. Changing a value leaves every other line as the person wrote it.
-
-Where everything is and what the user wants: flag over environment over config file over default.
-
-The only module that reads the environment, the home folder and the name of the machine for others. Surfaces call
-`load` and pass plain values down.
+The only module that reads the environment, the home folder and the machine's name for others. Surfaces call `load` and
+pass plain values down.
 
     EVERTURN_HOME     one folder for everything: archive.db, config.toml, state/
     EVERTURN_DB       the archive: a path, sqlite:path, memory:, or postgresql://…
     EVERTURN_CONFIG   the config file
+
+Errors in the config file name the wrong key and the nearest right one. Changing a value leaves every other line as it is.
 """
 
 from __future__ import annotations
@@ -31,21 +29,21 @@ Mode = Literal["full", "redacted", "structure", "off"]
 
 
 class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of everything that no workspace rule fits."""
+    """The [capture] table: the defaults for workspaces without a rule."""
 
     mode: Mode | None = None
     exclude: tuple[str, ...] | None = None
 
 
 class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule for the workspaces a glob fits."""
+    """A rule for the workspaces that match a glob."""
 
     path: str
     mode: Mode
 
 
 class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything `config.toml` may say. None: it does not say."""
+    """The content of `config.toml`. None: not set."""
 
     db: str | None = None
     machine: str | None = None
@@ -53,21 +51,21 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
     capture: CaptureTable = CaptureTable()
     workspace: tuple[Workspace, ...] | None = None
     sources: dict[str, tuple[str, ...]] | None = None
-    models: dict[str, str | dict[str, Any]] | None = None  # checked when one is used, by who knows what models are
-    meaning: dict[str, Any] | None = None  # the same: `everturn.llm.embedding`
+    models: dict[str, str | dict[str, Any]] | None = None  # validated by `everturn.llm.config` when used
+    meaning: dict[str, Any] | None = None  # validated by `everturn.llm.embedder` when used
 
 
-#: Keys of one value or one list, as `config get` and `config set` name them. `sources.NAME` is a list too.
+#: The keys of `config get` and `config set`. `sources.NAME` is a list too.
 KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "models.default")
 
 
 def read_config(path: Path) -> ConfigFile:
-    """The file's content; all defaults when there is no file."""
+    """Read the config file; without one, return defaults."""
     return parse_config(_read_text(path), path)
 
 
 def parse_config(text: str, path: Path) -> ConfigFile:
-    """Parse and validate, or raise `BadConfig` with the key."""
+    """Parse and validate a config text. Raises BadConfig with the key."""
     try:
         return msgspec.convert(tomllib.loads(text), ConfigFile)
     except tomllib.TOMLDecodeError as error:
@@ -78,43 +76,43 @@ def parse_config(text: str, path: Path) -> ConfigFile:
 
 
 def change_config(path: Path, key: str, value: str) -> None:
-    """Set one key in the file, which is made when it is missing; readable by its owner only."""
+    """Set one key in the file, which is created if missing, readable by its owner only."""
     table, name = _split_key(key)
     text = _read_text(path)
     parse_config(text, path)
     line = f"{_toml_key(name)} = {_toml_value(key, value)}"
-    wanted = _value_at(parse_config(config_with_line(table, line), path), key)
+    expected = _value_at(parse_config(config_with_line(table, line), path), key)
     changed = _put_line(text, table, name, line)
     try:
-        done = _value_at(parse_config(changed, path), key) == wanted
+        is_changed = _value_at(parse_config(changed, path), key) == expected
     except BadConfig:
-        done = False
-    if not done:
+        is_changed = False
+    if not is_changed:
         raise BadConfig(key, f"is written in {path} in a way that cannot be changed for you, edit the file by hand")
     _replace_file(path, changed)
 
 
 def config_with_line(table: str, line: str) -> str:
-    """A whole config file that holds one line."""
+    """Return a config file with one line."""
     return f"[{table}]\n{line}\n" if table else f"{line}\n"
 
 
 def unknown_key(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
-    """The error for a key that does not exist, with the nearest one that does."""
+    """Return the error for an unknown key, with the nearest known one."""
     return BadConfig(key, _no_such_key(key, known))
 
 
-# checking ---------------------------------------------------------------------------------------------------------
+# --- validation messages ---
 
 
 def _explain_error(message: str) -> tuple[str, str]:
-    """The key and a sentence out of what the validator says, e.g. ``Expected `str`, got `int` - at `$.db` ``."""
+    """Return the key and a sentence for a validator message such as ``Expected `str`, got `int` - at `$.db` ``."""
     what, _, where = message.partition(" - at `$")
     place = re.sub(r"\[(?:\.\.\.|\d+)\]", "", where.rstrip("`")).lstrip(".")
-    stranger = re.search(r"unknown field `(.*)`", what)
-    if stranger:
+    unknown = re.search(r"unknown field `(.*)`", what)
+    if unknown:
         table = {"capture": CaptureTable, "workspace": Workspace}.get(place, ConfigFile)
-        key = f"{place}.{stranger.group(1)}".lstrip(".")
+        key = f"{place}.{unknown.group(1)}".lstrip(".")
         known = (
             tuple(f"{place}.{name}" for name in table.__struct_fields__)
             if place
@@ -154,11 +152,11 @@ def _value_at(config: ConfigFile, key: str) -> Any:
     return getattr(config.capture if table else config, name)
 
 
-# changing ---------------------------------------------------------------------------------------------------------
+# --- changing the file ---
 
 
 def _put_line(text: str, table: str, name: str, line: str) -> str:
-    """The text with `line` in the place of the key's old line, or as the last one of its table."""
+    """Return the text with `line` in place of the key's old line, or as the last one of its table."""
     lines = text.splitlines()
     first, last = _table_bounds(lines, table)
     if first is None:
@@ -174,7 +172,7 @@ def _put_line(text: str, table: str, name: str, line: str) -> str:
 
 
 def _table_bounds(lines: list[str], table: str) -> tuple[int | None, int]:
-    """First line of a table's body and the line after it; the table "" is what stands before the first header."""
+    """Return the first line of a table's body and the line after it; the table "" is before the first header."""
     headers = [number for number, line in enumerate(lines) if re.match(r"\s*\[", line) and _is_header(line)]
     after: Callable[[int], int] = lambda start: min((h for h in headers if h >= start), default=len(lines))  # noqa: E731
     if not table:
@@ -194,7 +192,7 @@ def _is_header(line: str) -> bool:
 
 
 def _statement_end(lines: list[str], start: int, last: int) -> int:
-    """The line after a key's value, which may go over several lines."""
+    """Return the line after a key's value, which may span several lines."""
     for end in range(start + 1, last + 1):
         try:
             tomllib.loads("\n".join(lines[start:end]))
@@ -215,7 +213,7 @@ def _toml_value(key: str, value: str) -> str:
 
 
 def _split_list(value: str) -> list[str]:
-    """A list as a person writes it: separated by commas, or as TOML and JSON write it."""
+    """Parse a list: separated by commas, or in TOML or JSON syntax."""
     if value.lstrip().startswith("["):
         try:
             return [str(part) for part in tomllib.loads(f"x = {value}")["x"]]
@@ -225,7 +223,7 @@ def _split_list(value: str) -> list[str]:
 
 
 def _toml_string(value: str) -> str:
-    """A JSON string is a TOML basic string, once DEL and half surrogates are out of the way."""
+    """Encode as a JSON string, which is a TOML basic string except for DEL and lone surrogates."""
     return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode().replace("\x7f", "\\u007f")
 
 
@@ -239,27 +237,29 @@ def _read_text(path: Path) -> str:
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Write beside it and rename, so that a crash leaves the old file or the new one."""
+    """Write the file atomically: a crash leaves the old one or the new one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(part, path)
     except OSError as error:
         raise BadConfig(str(path), f"cannot be written: {error.strerror}") from None
 
 
-#: Where a value comes from, strongest first.
+# --- effective settings ---
+
+#: The origins of a value, highest priority first.
 ORIGINS = ("flag", "environment", "config", "default")
 
 
 @dataclass(frozen=True)
 class Folders:
-    """Where things are kept when nothing else is said."""
+    """The default folders."""
 
     data: Path
     state: Path
@@ -268,7 +268,7 @@ class Folders:
 
 @dataclass(frozen=True)
 class Capture:
-    """What is kept of everything that no workspace rule fits."""
+    """The defaults for workspaces without a rule."""
 
     mode: Mode = "full"
     exclude: tuple[str, ...] = ()
@@ -287,31 +287,31 @@ class Settings:
     capture: Capture
     workspaces: tuple[Workspace, ...]
     sources: Mapping[str, tuple[str, ...]]  # source name → folders to search besides its own
-    models: Mapping[str, Any]  # what the file says under [models], see `everturn.llm.configured`
-    meaning: Mapping[str, Any]  # what it says under [meaning], see `everturn.llm.embedding`; empty: there is none
+    models: Mapping[str, Any]  # the [models] table, see `everturn.llm.config`
+    meaning: Mapping[str, Any]  # the [meaning] table, see `everturn.llm.embedder`; empty: none
     origins: Mapping[str, str]  # key → where its value comes from
 
     @property
     def is_missing(self) -> bool:
-        """The archive would be a file, and there is none."""
+        """Whether the archive would be a file that does not exist."""
         return not _is_url(self.db) and not os.path.exists(self.db)
 
     @property
     def prices(self) -> Path:
-        """The user's own prices of models, where there are some: see `everturn.analytics.cost`."""
+        """The path of the user's own model prices, see `everturn.analytics.cost`."""
         return self.config.with_name("prices.toml")
 
     def make_folders(self) -> None:
-        """Make our own folders, and the one a database file is to lie in, for nobody but their owner."""
+        """Create our folders and that of the database file, accessible to their owner only."""
         for folder in (self.data, self.state, *_archive_folder(self.db)):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None) -> Settings:
-    """Put the settings together. `flags` may hold `db` and `config`; an empty value says nothing."""
+    """Load the settings. `flags` may hold `db` and `config`; empty values are ignored."""
     env = os.environ if env is None else env
     flags = flags or {}
-    folders = _folders(env)
+    folders = _default_folders(env)
     config_origin, config_path = _first_given(
         flag=flags.get("config"), environment=env.get("EVERTURN_CONFIG"), default=str(folders.config / "config.toml")
     )
@@ -323,8 +323,8 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         config=_relative_to_config(path.parent, file.db),
         default=str(folders.data / "archive.db"),
     )
-    machine_origin, machine = _first_given(config=file.machine, default=_machine())
-    owner_origin, owner = _first_given(config=file.owner, default=_owner(env))
+    machine_origin, machine = _first_given(config=file.machine, default=_machine_name())
+    owner_origin, owner = _first_given(config=file.owner, default=_login_name(env))
     origins = {"db": db_origin, "config": config_origin, "machine": machine_origin, "owner": owner_origin}
     origins |= {key: "default" if value is None else "config" for key, value in _file_only_values(file).items()}
     return Settings(
@@ -343,19 +343,19 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
     )
 
 
-def _folders(env: Mapping[str, str]) -> Folders:
+def _default_folders(env: Mapping[str, str]) -> Folders:
     home = env.get("EVERTURN_HOME")
     if home:
         base = Path(os.path.abspath(os.path.expanduser(home)))
         return Folders(data=base, state=base / "state", config=base)
     from platformdirs import PlatformDirs
 
-    usual = PlatformDirs("everturn", appauthor=False)
-    return Folders(data=usual.user_data_path, state=usual.user_state_path, config=usual.user_config_path)
+    dirs = PlatformDirs("everturn", appauthor=False)
+    return Folders(data=dirs.user_data_path, state=dirs.user_state_path, config=dirs.user_config_path)
 
 
 def _first_given(**values: str | None) -> tuple[str, str]:
-    """The first value that says something, with its origin; the default always does."""
+    """Return the first non-empty value with its origin."""
     for origin in ORIGINS:
         value = values.get(origin)
         if value:
@@ -364,7 +364,7 @@ def _first_given(**values: str | None) -> tuple[str, str]:
 
 
 def _file_only_values(file: ConfigFile) -> dict[str, object]:
-    """What only the config file can say."""
+    """Return the values that only the config file can set."""
     return {
         "capture.mode": file.capture.mode,
         "capture.exclude": file.capture.exclude,
@@ -384,7 +384,7 @@ def _is_url(db: str) -> bool:
 
 
 def _relative_to_config(folder: Path, db: str | None) -> str | None:
-    """A relative path in the config file counts from the file's own folder, not from wherever the user stands."""
+    """Resolve a relative path from the folder of the config file, not from the working directory."""
     if not db or _is_url(db):
         return db
     return str(folder / os.path.expanduser(db.removeprefix("sqlite:")))
@@ -398,14 +398,14 @@ def _archive_folder(db: str) -> list[Path]:
     return [] if _is_url(db) else [Path(db).parent]
 
 
-def _machine() -> str:
+def _machine_name() -> str:
     import platform
 
     return platform.node() or "unknown"
 
 
-def _owner(env: Mapping[str, str]) -> str:
-    """The login name; containers often run under a number that has none."""
+def _login_name(env: Mapping[str, str]) -> str:
+    """Return the login name. Containers often run under a user id without one."""
     for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         if env.get(variable):
             return env[variable]

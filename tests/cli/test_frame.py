@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_help_lists_every_command_with_one_line(capsys: Capture) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for name in frame.in_order():
+    for name in frame.ordered_commands():
         assert f"\n  {name} " in shown
     assert all(frame.one_line_helps().values())
     assert "\n  home " not in shown

@@ -93,12 +93,12 @@ def test_nothing_is_imported_for_a_tool_before_it_is_called(db: Path) -> None:
 
     program = (
         "import sys\n"
-        "from everturn.mcp.offers import Offers, Peer\n"
-        "from everturn.mcp.archive import Archive\n"
-        f"offers = Offers(Archive({str(db)!r}))\n"
+        "from everturn.mcp.server import McpServer, Peer\n"
+        "from everturn.mcp.archive import McpArchive\n"
+        f"offers = McpServer(McpArchive({str(db)!r}))\n"
         "for method in ('tools/list', 'prompts/list', 'resources/templates/list'):\n"
         "    offers.answer(Peer(), method, {})\n"
-        "heavy = ('apsw', 'everturn.store', 'everturn.sources', 'everturn.recall.tool', 'everturn.derive.redact',\n"
+        "heavy = ('apsw', 'everturn.store', 'everturn.sources', 'everturn.recall.tool', 'everturn.secrets.redaction',\n"
         "         'mcp', 'asyncio', 'typing_extensions' if 0 else 'pydantic')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )

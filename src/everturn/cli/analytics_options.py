@@ -60,8 +60,10 @@ def scope_of(
     at = parse_when(since, clock.now()) if since else None
     only = family_ids(store, resolve_session(store, session), also) if session else None
     cx.update_counts(store)
-    wanted = SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
-    return counts.AnalyticsScope(wanted, only, also)
+    session_filter = (
+        SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
+    )
+    return counts.AnalyticsScope(session_filter, only, also)
 
 
 def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:

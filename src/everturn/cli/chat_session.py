@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 Handler = Callable[..., Any]
-Wanted = dict[str, Any]  # the options of the command
+ChatOptions = dict[str, Any]  # the options of the command
 
 _OPTIONS = (
     click.option(
@@ -50,14 +50,14 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def options(handler: Handler) -> Handler:
+def chat_options(handler: Handler) -> Handler:
     """Give a command the options of a conversation."""
     for option in reversed(_OPTIONS):
         handler = option(handler)
     return handler
 
 
-def setting_for(cx: frame.CommandContext, wanted: Wanted) -> ChatSetup:
+def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
     """What a chat stands on. Raises BadConfig when no model is configured."""
     from everturn.chat.file_tools import built_in_tools
     from everturn.chat.setup import SYSTEM, Agent, ChatSetup
@@ -66,31 +66,31 @@ def setting_for(cx: frame.CommandContext, wanted: Wanted) -> ChatSetup:
     from everturn.sources.contract import all_sources
 
     sources = all_sources()
-    backend, agent = _open_backend(cx, wanted)
+    backend, agent = _open_backend(cx, options)
     store = _open_archive(cx)
-    budget = AskBudget(tokens=wanted["budget"])
+    budget = AskBudget(tokens=options["budget"])
     asker = Asker(backend, budget, lambda text: text, clock.now)
-    workspace = os.path.realpath(wanted["workspace"] or os.getcwd())
+    workspace = os.path.realpath(options["workspace"] or os.getcwd())
     return ChatSetup(
         store=store,
         sources=sources,
         asker=asker,
         clock=clock.now,
-        summariser=None if wanted["no_summary"] else _open_summariser(cx, wanted, asker, budget),
+        summariser=None if options["no_summary"] else _open_summariser(cx, options, asker, budget),
         workspace=workspace,
         machine=cx.settings.machine,
         owner=cx.settings.owner,
         agent=agent or Agent(),
-        system=Path(wanted["system"]).read_text("utf-8") if wanted["system"] else SYSTEM,
-        tools=built_in_tools(workspace, wanted["tools"], os.environ),
+        system=Path(options["system"]).read_text("utf-8") if options["system"] else SYSTEM,
+        tools=built_in_tools(workspace, options["tools"], os.environ),
         clean=archive_cleaner(store),
-        folder=_save_folder(cx, wanted),
+        folder=_save_folder(cx, options),
         write=next((source.write for source in sources.values() if source.saves_chats), None),
-        summary_seconds=wanted["summary_timeout"],
+        summary_seconds=options["summary_timeout"],
     )
 
 
-def screen_for(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -> ChatScreen:
+def chat_screen(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -> ChatScreen:
     """The terminal, or the pipes; with --json words go to stderr alone."""
     from everturn.chat.screen import ChatScreen
 
@@ -109,26 +109,26 @@ def _terminal_size(width: int, is_terminal: bool) -> tuple[int, int]:
     return columns or width, rows or 24
 
 
-def _open_backend(cx: frame.CommandContext, wanted: Wanted) -> tuple[Backend, Any]:
+def _open_backend(cx: frame.CommandContext, options: ChatOptions) -> tuple[Backend, Any]:
     from everturn.chat.setup import Agent
 
-    if wanted["agent"]:
+    if options["agent"]:
         from everturn.chat.python_agent import load_agent
 
-        loaded = load_agent(wanted["agent"])
+        loaded = load_agent(options["agent"])
         return loaded, Agent(loaded.name, loaded.path)
-    return cx.open_backend(wanted["model"]), None
+    return cx.open_backend(options["model"]), None
 
 
-def _open_summariser(cx: frame.CommandContext, wanted: Wanted, asker: Asker, budget: AskBudget) -> Asker | None:
+def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Asker, budget: AskBudget) -> Asker | None:
     """Whom summaries are asked of: the model; for an agent another of its kind, or the model that was named beside it."""
-    if not wanted["agent"]:
+    if not options["agent"]:
         return asker
     from everturn.chat.python_agent import AgentBackend
     from everturn.llm.asker import Asker
 
     assert isinstance(asker.backend, AgentBackend)
-    other = cx.open_backend(wanted["model"]) if wanted["model"] else asker.backend.another()
+    other = cx.open_backend(options["model"]) if options["model"] else asker.backend.another()
     return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
 
 
@@ -145,10 +145,10 @@ def _open_archive(cx: frame.CommandContext) -> Store:
     return store
 
 
-def _save_folder(cx: frame.CommandContext, wanted: Wanted) -> Path | None:
-    if wanted["no_save"]:
+def _save_folder(cx: frame.CommandContext, options: ChatOptions) -> Path | None:
+    if options["no_save"]:
         return None
-    return Path(wanted["save_dir"]).absolute() if wanted["save_dir"] else cx.settings.data / "chats"
+    return Path(options["save_dir"]).absolute() if options["save_dir"] else cx.settings.data / "chats"
 
 
 def _read_piped(label: str) -> str:

@@ -169,7 +169,7 @@ def common(run: Handler | None = None, *, json: bool = True, reveal: bool = Fals
 
     `json=False` for a command that prints no data, `reveal=True` for one that shows words of the archive.
     """
-    wanted = [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
+    options = [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
 
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
@@ -177,7 +177,7 @@ def common(run: Handler | None = None, *, json: bool = True, reveal: bool = Fals
             return handler(CommandContext(click.get_current_context()), *args, **values)
 
         decorated: Handler = with_context
-        for option in reversed(wanted):
+        for option in reversed(options):
             decorated = option(decorated)
         return decorated
 
@@ -194,7 +194,7 @@ class CommandGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command but the hidden one, by name."""
-        return sorted(in_order())
+        return sorted(ordered_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
@@ -226,7 +226,7 @@ class CommandGroup(click.Group):
                 formatter.write_dl([(name, helps[name]) for name in names])
 
 
-def in_order() -> list[str]:
+def ordered_commands() -> list[str]:
     """Every command but the hidden one, in the order of `everturn --help`."""
     return [name for names in _sections().values() for name in names]
 
@@ -270,12 +270,12 @@ def _first_line(source: str) -> str:
     return rest.split("\n", 1)[0].partition('"""')[0].strip()
 
 
-def _no_such_command(wanted: str, known: list[str]) -> str:
+def _no_such_command(name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(wanted, known, 1, 0.6)
+    near = get_close_matches(name, known, 1, 0.6)
     hint = f"did you mean `everturn {near[0]}`?" if near else "`everturn --help` lists the commands"
-    return f"there is no command {wanted!r}; {hint}"
+    return f"there is no command {name!r}; {hint}"
 
 
 def _remember_flag(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -358,9 +358,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _reader_gone()
+        return _silence_stdout()
     except KeyboardInterrupt:
-        return _tell("interrupted; nothing is lost, run it again to go on", INTERRUPTED, before="\n")
+        return _print_error("interrupted; nothing is lost, run it again to go on", INTERRUPTED, before="\n")
     except Exception as error:
         return _explain(error)
     return code
@@ -377,20 +377,20 @@ def _explain(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):
-        return _tell("stopped; nothing was changed", INTERRUPTED)
+        return _print_error("stopped; nothing was changed", INTERRUPTED)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)  # the whole help: lines are to stay lines
         return error.exit_code
     if isinstance(error, click.ClickException):
-        return _tell(_usage(error), error.exit_code)
+        return _print_error(_usage(error), error.exit_code)
     if isinstance(error, EverturnError):
-        return _tell(str(error), error.exit_code)
+        return _print_error(str(error), error.exit_code)
     if os.environ.get("EVERTURN_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return _tell(f"this should not happen: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
+    return _print_error(f"this should not happen: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
 
 
 def _usage(error: Any) -> str:
@@ -403,7 +403,7 @@ def _usage(error: Any) -> str:
     return f"{message}; see `{context.command_path} --help`"
 
 
-def _tell(sentence: str, code: int, before: str = "") -> int:
+def _print_error(sentence: str, code: int, before: str = "") -> int:
     try:
         from everturn.secrets.redaction import redact_text
         from everturn.text.printable import printable
@@ -412,11 +412,11 @@ def _tell(sentence: str, code: int, before: str = "") -> int:
         sys.stderr.write(f"{before}everturn: {printable(redact_text(sentence), '')}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        _reader_gone()
+        _silence_stdout()
     return code
 
 
-def _reader_gone() -> int:
+def _silence_stdout() -> int:
     """Nobody reads stdout any more (`| head`): be quiet, also when the interpreter flushes at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_GONE

@@ -36,9 +36,9 @@ def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
     from everturn.sessions.secrets import archive_cleaner
 
     try:
-        wanted = read_embedder_config(cx.settings.meaning)
-        embedder = open_embedder(wanted, os.environ, _PATIENCE)
-        return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), wanted.weight)
+        config = read_embedder_config(cx.settings.meaning)
+        embedder = open_embedder(config, os.environ, _PATIENCE)
+        return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), config.weight)
     except EverturnError as error:
         cx.out.warn(f"the order follows words alone: {error}")
         return None

@@ -132,9 +132,9 @@ class Output:
     @property
     def width(self) -> int:
         """Columns of the terminal; `COLUMNS` wins."""
-        asked = self.env.get("COLUMNS", "")
-        if asked.isdigit() and int(asked) > 0:
-            return int(asked)
+        columns = self.env.get("COLUMNS", "")
+        if columns.isdigit() and int(columns) > 0:
+            return int(columns)
         for stream in (self.stdout, self.stderr):
             if _is_terminal(stream):
                 return os.get_terminal_size(stream.fileno()).columns or 80

@@ -63,8 +63,8 @@ class PrintOptions:
 class TranscriptPrinter:
     """One session on its way to a person."""
 
-    def __init__(self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions) -> None:
-        self.out, self.store, self.sources, self.session, self.wanted = out, store, sources, session, wanted
+    def __init__(self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions) -> None:
+        self.out, self.store, self.sources, self.session, self.options = out, store, sources, session, options
         self.pen = Pen(out)
         self.text = store.session(session.id)[1]
         self.relatives = lineage(store, session)
@@ -87,16 +87,16 @@ class TranscriptPrinter:
 
     def turn_facts(self, view: TurnView) -> dict[str, Any]:
         """A turn for JSON."""
-        told = passages(self.store, self.sources, self.session, view, self.wanted.tools)
-        shown = (one for one in told if self.wanted.holds(one))
+        texts = passages(self.store, self.sources, self.session, view, self.options.tools)
+        shown = (one for one in texts if self.options.holds(one))
         return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
 
     def _item(self, passage: Passage) -> dict[str, Any]:
         started = [one.native_id for one in self._children(passage.call)]
-        return passage_item(passage, self.wanted.tools, started)
+        return passage_item(passage, self.options.tools, started)
 
     # for people -------------------------------------------------------------------------------------------------------
-    def tell_head(self) -> None:
+    def print_head(self) -> None:
         """Title, facts, relatives."""
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
@@ -125,7 +125,7 @@ class TranscriptPrinter:
                 )
             )
 
-    def tell_turn(self, view: TurnView) -> None:
+    def print_turn(self, view: TurnView) -> None:
         """One turn."""
         turn, out = view.turn, self.out
         parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
@@ -134,43 +134,43 @@ class TranscriptPrinter:
         out.emit(self.pen("cyan", f"── {' · '.join(filter(None, parts))} ──"))
         if not has_words(self.session):
             for call in view.calls:
-                self._tell_call(Passage("call", call=call))
+                self._print_call(Passage("call", call=call))
             return
         step = -1
-        for passage in passages(self.store, self.sources, self.session, view, self.wanted.tools):
-            if not self.wanted.holds(passage):
+        for passage in passages(self.store, self.sources, self.session, view, self.options.tools):
+            if not self.options.holds(passage):
                 self.left_out.add("thinking" if passage.kind == "thinking" else "context")
                 continue
             if passage.call is not None and passage.batch > 1 and passage.call.step != step:
                 step = passage.call.step
                 out.emit(self.pen("dim", f"⇉ {passage.batch} calls in parallel"))
-            self._tell(passage)
+            self._print_passage(passage)
 
-    def tell_hints(self) -> None:
+    def print_hints(self) -> None:
         """How to see what was left out."""
         known = {"thinking": "--thinking", "context": "--context", "tools": "--tools", "rest": "--full"}
         flags = [flag for name, flag in known.items() if name in self.left_out]
         if flags:
             self.out.say(f"\nthere is more: {' '.join(flags)}")
 
-    def _tell(self, passage: Passage) -> None:
+    def _print_passage(self, passage: Passage) -> None:
         out, pen = self.out, self.pen
         if passage.kind in ("call", "result"):
-            self._tell_call(passage)
+            self._print_call(passage)
         elif passage.kind in _MARKS:
             out.emit(pen("yellow", _MARKS[passage.kind]))
         elif passage.kind == "problem":
             out.emit(pen("red", f"⚠ could not be read: {out.text(passage.text)}"))
         elif passage.kind == "prompt":
-            self._tell_text(passage.text, _PROSE, "❯ ", "bold")
+            self._print_text(passage.text, _PROSE, "❯ ", "bold")
         elif passage.kind == "answer":
-            self._tell_text(passage.text, _PROSE, "  ")
+            self._print_text(passage.text, _PROSE, "  ")
         elif passage.text:
             out.emit(pen("dim", f"[{_LABELS.get(passage.kind, passage.kind)}]"))
-            self._tell_text(passage.text, _OUTPUT, "  ", "dim")
+            self._print_text(passage.text, _OUTPUT, "  ", "dim")
 
-    def _tell_text(self, text: str, most: int, margin: str, style: str = "") -> None:
-        lines, beyond = first_lines(self.out, text, 0 if self.wanted.full else most)
+    def _print_text(self, text: str, most: int, margin: str, style: str = "") -> None:
+        lines, beyond = first_lines(self.out, text, 0 if self.options.full else most)
         for line in lines:
             shown = f"{margin}{line}".rstrip()
             self.out.emit(self.pen(style, shown) if style else shown)
@@ -178,7 +178,7 @@ class TranscriptPrinter:
             self.left_out.add("rest")
             self.out.emit(self.pen("dim", f"… {plural(beyond, 'more line')}"))
 
-    def _tell_call(self, passage: Passage) -> None:
+    def _print_call(self, passage: Passage) -> None:
         call, start, out = passage.call, passage.start, self.out
         style, sign = _SIGNS[call.status if call else "open"]
         name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
@@ -187,20 +187,20 @@ class TranscriptPrinter:
         out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
         for one in self._children(call):
             out.emit(f"↳ {_CHILDREN.get(one.relation, one.relation)} {self._name(one)}")
-        if self.wanted.tools:
-            self._tell_tool(passage)
+        if self.options.tools:
+            self._print_tool(passage)
         elif call is not None and (call.output_size or call.input_size):
             self.left_out.add("tools")
 
-    def _tell_tool(self, passage: Passage) -> None:
+    def _print_tool(self, passage: Passage) -> None:
         """What went into a tool and what came out."""
         if passage.kind == "result":
-            self._tell_text(passage.text, _OUTPUT, "| ", "dim")
+            self._print_text(passage.text, _OUTPUT, "| ", "dim")
             return
         if passage.start is not None:
-            self._tell_text(input_text(passage.start), _OUTPUT, "> ", "dim")
+            self._print_text(input_text(passage.start), _OUTPUT, "> ", "dim")
         if passage.result is not None and passage.result.text:
-            self._tell_text(passage.result.text, _OUTPUT, "| ", "dim")
+            self._print_text(passage.result.text, _OUTPUT, "| ", "dim")
 
     def _children(self, call: Call | None) -> list[Relative]:
         return self.children.get((call.seq, call.idx), []) if call is not None else []
@@ -239,9 +239,9 @@ class PacedPrinter(TranscriptPrinter):
     """Waits before each passage. A call is shown when it was made."""
 
     def __init__(
-        self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions, pace: Pace
+        self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions, pace: Pace
     ) -> None:
-        super().__init__(out, store, sources, session, wanted)
+        super().__init__(out, store, sources, session, options)
         self._pace = pace
 
     def moments(self, views: Iterable[TurnView]) -> Iterator[dict[str, Any]]:
@@ -249,24 +249,24 @@ class PacedPrinter(TranscriptPrinter):
         before: int | None = None
         for view in views:
             if has_words(self.session):
-                told = self.turn_facts(view)["passages"]
+                texts = self.turn_facts(view)["passages"]
             else:
-                told = [{"kind": "call", "tool": call.name, "at": iso(call.started) or None} for call in view.calls]
+                texts = [{"kind": "call", "tool": call.name, "at": iso(call.started) or None} for call in view.calls]
             times = [row.at for row in view.rows if row.at is not None]
             start = min(times, default=None)
             wait = max(0, start - before) if start is not None and before is not None else 0
             before = max(times, default=before)
-            yield {"turn": view.turn.idx + 1, "after_ms": wait, "steps": told}
+            yield {"turn": view.turn.idx + 1, "after_ms": wait, "steps": texts}
 
-    def _tell(self, passage: Passage) -> None:
-        if passage.kind not in ("call", "result"):  # those come through `_tell_call` in any case
+    def _print_passage(self, passage: Passage) -> None:
+        if passage.kind not in ("call", "result"):  # those come through `_print_call` in any case
             self._wait(passage.row.at if passage.row is not None else None)
-        super()._tell(passage)
+        super()._print_passage(passage)
 
-    def _tell_call(self, passage: Passage) -> None:
+    def _print_call(self, passage: Passage) -> None:
         call = passage.call
         self._wait(call.started if call is not None else passage.row.at if passage.row is not None else None)
-        super()._tell_call(passage)
+        super()._print_call(passage)
 
     def _wait(self, at: int | None) -> None:
         self.out.stdout.flush()

@@ -1,6 +1,7 @@
 """The archive as the MCP server reads it, the handles of sessions, and turns as a page for a model.
 
-The archive is opened with the first request, never created and never upgraded. An agent's client starts the server before
+The archive is opened with the first request that reads it, never created and never upgraded; until then nothing of the
+store, the sources or recall is imported (`tests/mcp/test_tools.py` holds it). An agent's client starts the server before
 anything else, perhaps before the first sync: so a missing archive fails one request, and the next one looks again.
 
     everturn://session/ID                 a session: its latest turns
@@ -16,27 +17,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
 from everturn.errors import NothingFound
-from everturn.model.archive import Session
-from everturn.recall.budget import cost
-from everturn.recall.tool import ConversationRecall, RecallAnswer
-from everturn.sessions.lookup import resolve_session
-from everturn.sessions.secrets import archive_cleaner
-from everturn.store.contract import SessionFilter, Store, open_store
-from everturn.store.pool import ArchivePool
-from everturn.text.printable import Clean, quote_for_model, safe_line
-from everturn.text.times import iso
 
 if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.recall.tool import RecallAnswer
     from everturn.retrieval.meaning import MeaningSearch
     from everturn.sources.contract import Source
+    from everturn.store.contract import Store
+    from everturn.store.pool import ArchivePool
+    from everturn.text.printable import Clean
+
+T = TypeVar("T")
 
 
-class McpArchive(ArchivePool):
+class McpArchive:
     """One archive, and the session and workspace that a caller means when it names none.
 
     `session` and `workspace` come from the options of `everturn mcp`; `folder` is the working directory of the server.
@@ -46,11 +45,28 @@ class McpArchive(ArchivePool):
     meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)
 
     def __init__(self, url: str, session: str = "", workspace: str = "", folder: str = "", clock: Clock = now) -> None:
-        super().__init__(url, partial(open_store, create=False, upgrade=False))
-        self.session, self.workspace, self.folder, self.clock = session, workspace, folder, clock
+        self.url, self.session, self.workspace, self.folder, self.clock = url, session, workspace, folder, clock
+
+    @cached_property
+    def _pool(self) -> ArchivePool:
+        from everturn.store.contract import open_store
+        from everturn.store.pool import ArchivePool
+
+        return ArchivePool(self.url, partial(open_store, create=False, upgrade=False))
+
+    def read(self, job: Callable[[Store], T]) -> T:
+        """Run a job that reads (`ArchivePool.read`)."""
+        return self._pool.read(job)
+
+    def close(self) -> None:
+        """Close the archive; the next request opens it again."""
+        self._pool.close()
 
     def current(self, store: Store) -> Session | None:
         """Return the configured session, else the newest of the configured workspace, else None."""
+        from everturn.sessions.lookup import resolve_session
+        from everturn.store.contract import SessionFilter
+
         if self.session:
             return resolve_session(store, self.session)
         if self.workspace:
@@ -60,14 +76,14 @@ class McpArchive(ArchivePool):
 
 
 def sources() -> Mapping[str, Source]:
-    """Every source, for the words of messages."""
+    """Return every source, to render messages."""
     from everturn.sources.contract import all_sources
 
     return all_sources()
 
 
 def clean(text: str) -> str:
-    """Words of the archive as they may leave it: secrets masked, nothing that a terminal would act on."""
+    """Return text without secrets and control characters."""
     from everturn.secrets.redaction import redact_text
     from everturn.text.printable import printable
 
@@ -81,14 +97,14 @@ _HANDLE = re.compile(r"everturn://session/(?P<id>[^/]+)(?:/turns/(?P<first>[0-9]
 
 
 def session_handle(native_id: str) -> str:
-    """The handle of a session."""
+    """Return the handle of a session."""
     from urllib.parse import quote
 
     return f"everturn://session/{quote(native_id, safe='', errors='replace')}"
 
 
 def parse_handle(uri: str) -> tuple[str, int | None, int | None]:
-    """The session of a handle, and the first and last of its turns, from 1. Raises NothingFound."""
+    """Return the session id of a handle, and its first and last turn, from 1. Raises NothingFound."""
     from urllib.parse import unquote
 
     found = _HANDLE.fullmatch(uri)
@@ -99,21 +115,27 @@ def parse_handle(uri: str) -> tuple[str, int | None, int | None]:
 
 
 def session_name(text: str) -> str:
-    """What a model gives for a session: an id or its beginning, @last, or a handle."""
+    """Return the session name that a model gave as an id, its beginning, @last, or a handle."""
     return parse_handle(text)[0] if text.startswith("everturn://") else text
 
 
-_LEAST_WITH_HEAD = 600  # tokens a page must have for a head to be worth its room
+_LEAST_WITH_HEAD = 600  # tokens; below that a page has no head
 
 
 def find_session(archive: McpArchive, store: Store, name: str) -> Session:
-    """The session of that name; without a name the current one, else the newest. Raises UnknownSession."""
+    """Return the session of that name; without a name the current one, else the newest. Raises UnknownSession."""
+    from everturn.sessions.lookup import resolve_session
+
     current = None if name else archive.current(store)
     return current or resolve_session(store, session_name(name or "@last"))
 
 
 def read_page(archive: McpArchive, store: Store, session: Session, first: int, last: int, tokens: int) -> RecallAnswer:
-    """The turns from `first` to `last`, counted from 1, in at most so many tokens."""
+    """Return the turns from `first` to `last`, counted from 1, within a budget of tokens."""
+    from everturn.recall.budget import cost
+    from everturn.recall.tool import ConversationRecall, RecallAnswer
+    from everturn.sessions.secrets import archive_cleaner
+
     clean = archive_cleaner(store)
     head = _page_head(store, session, clean) if tokens >= _LEAST_WITH_HEAD else ""
     recall = ConversationRecall(store, sources(), None, clean, archive.clock, tokens - cost(head))
@@ -124,12 +146,15 @@ def read_page(archive: McpArchive, store: Store, session: Session, first: int, l
 
 
 def session_pointer(native_id: str) -> str:
-    """How a query names a session."""
+    """Return the filter of a query for a session."""
     name = native_id.replace('"', "")
     return f'session:"{name}"' if any(char.isspace() for char in name) else f"session:{name}"
 
 
 def _page_head(store: Store, session: Session, clean: Clean) -> str:
+    from everturn.text.printable import quote_for_model, safe_line
+    from everturn.text.times import iso
+
     text = store.session(session.id)[1]
     times = " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None)
     work = f"{session.n_turns:,} turns, {session.n_calls:,} calls, {session.n_errors:,} errors"

@@ -1,8 +1,8 @@
-"""The same offers over streamable HTTP: the protocol is the official SDK's, the answers are ours.
+"""The server over streamable HTTP: the official SDK speaks the protocol, `server` answers.
 
-On the loopback interface only, at `/mcp`. A request must name this host, and one from a page in a browser must come from
-this machine too: else any web site could read the archive through the browser of whoever visits it. All questions go
-through one thread, which alone touches the archive.
+It listens on the loopback interface only, at `/mcp`. A request must name this host, and one from a page in a browser must
+come from this machine: otherwise any web site could read the archive through a visitor's browser. One thread, which alone
+reads the archive, answers all requests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted. Raises EverturnError when the SDK is not installed, or the port is taken."""
     try:
         import uvicorn
-        from mcp.server.lowlevel import Server as _  # noqa: F401 -- is it there, and is it the second version?
+        from mcp.server.lowlevel import Server as _  # noqa: F401 -- installed, and version 2?
     except ImportError as error:
         raise EverturnError(
             "serving over HTTP needs the official MCP SDK (2.3 or newer), which is not installed; "
@@ -51,7 +51,7 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
 
 
 def application(offers: McpServer, worker: ThreadPoolExecutor, port: int) -> Any:
-    """The ASGI application."""
+    """Return the ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     hosts = [f"{name}:{port}" for name in _HOST_NAMES]
@@ -65,7 +65,7 @@ def _make_server(offers: McpServer, worker: ThreadPoolExecutor) -> Server[Any]:
 
     answered = partial(_make_handler, offers, worker)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of logging levels, which the handshake versions have and newer ones have not
+        warnings.simplefilter("ignore")  # about logging levels, which newer protocol versions no longer have
         return Server(
             "everturn",
             version=__version__,
@@ -84,7 +84,7 @@ def _make_server(offers: McpServer, worker: ThreadPoolExecutor) -> Server[Any]:
 
 
 def _make_handler(offers: McpServer, worker: ThreadPoolExecutor, method: str, result: type[BaseModel]) -> Handler:
-    """The SDK's handler of a method: ours, in the thread of the archive."""
+    """Return the SDK's handler of a method, which answers in the thread of the archive."""
     import asyncio
 
     from mcp.shared.exceptions import MCPError
@@ -105,7 +105,7 @@ def _open_listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen()  # before anybody is told: who comes early waits instead of being turned away
+        listener.listen()  # before the address is printed, so that an early client waits instead of failing
     except OSError as error:
         listener.close()
         raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error

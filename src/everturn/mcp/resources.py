@@ -1,9 +1,4 @@
-"""Sessions as resources: newest first in the list, each read as text by its handle.
-
-Prompts a person can pick: look something up in the past, or take up where a session ended.
-
-Session ids completed from their beginning, where a prompt or a resource asks for one.
-"""
+"""Resources, prompts and completion: sessions read by their handle, prompts a person can pick, session ids completed."""
 
 from __future__ import annotations
 
@@ -39,28 +34,28 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 _PER_PAGE = 50
-_RESOURCE_TURNS = 20  # turns
+_RESOURCE_TURNS = 20
 
 
 def list_resources(archive: McpArchive, cursor: str) -> dict[str, Any]:
-    """A page of sessions. Before the first sync there are none, which is not an error of whoever lists them."""
+    """Return a page of sessions, newest first. A missing archive is an empty list: the client did nothing wrong."""
     from everturn.sessions.lookup import list_sessions
     from everturn.sessions.secrets import archive_cleaner
     from everturn.store.contract import SessionFilter
 
-    def found(store: Store) -> dict[str, Any]:
+    def list_page(store: Store) -> dict[str, Any]:
         page, clean = list_sessions(store, SessionFilter(), _PER_PAGE, cursor), archive_cleaner(store)
         resources = {"resources": [_resource_facts(item, clean) for item in page.items]}
         return resources | ({"nextCursor": page.next} if page.next else {})
 
     try:
-        return archive.read(found)
+        return archive.read(list_page)
     except NoArchive:
         return {"resources": []}
 
 
 def read_resource(archive: McpArchive, uri: str) -> dict[str, Any]:
-    """What a handle names. Raises NothingFound."""
+    """Return the turns that a handle names. Raises NothingFound."""
     name, first, last = parse_handle(uri)
     text = archive.read(lambda store: _session_text(archive, store, name, first, last))
     return {"contents": [{"uri": uri, "mimeType": MIME, "text": text}]}
@@ -122,16 +117,16 @@ _PROMPTS: dict[str, dict[str, Any]] = {
     },
 }
 
-_HANDOFF_TURNS = 20  # turns handed over
+_HANDOFF_TURNS = 20
 
 
 def list_prompts() -> list[dict[str, Any]]:
-    """All of them."""
+    """Return every prompt."""
     return list(_PROMPTS.values())
 
 
 def get_prompt(archive: McpArchive, name: str, arguments: Any) -> dict[str, Any]:
-    """One of them, filled in. Raises Refused."""
+    """Return a prompt with its arguments filled in. Raises RpcError."""
     prompt = _PROMPTS.get(name)
     if prompt is None:
         raise RpcError(rpc.INVALID_PARAMS, f"there is no such prompt; there are {', '.join(_PROMPTS)}")
@@ -157,22 +152,22 @@ def _handoff_text(archive: McpArchive, given: dict[str, str]) -> str:
     from everturn.mcp.archive import find_session, read_page
     from everturn.mcp.tools.contract import MOST_TOKENS
 
-    def told(store: Any) -> str:
+    def read_latest(store: Store) -> str:
         session = find_session(archive, store, given.get("session", ""))
         first = max(session.n_turns - _HANDOFF_TURNS + 1, 1)
         return read_page(archive, store, session, first, session.n_turns, MOST_TOKENS - 200).text
 
-    return _HANDOFF + archive.read(told)
+    return _HANDOFF + archive.read(read_latest)
 
 
 _MOST_COMPLETIONS = 100  # the protocol allows no more
 
-#: What takes a session id: kind of reference, its name, the argument.
+#: The arguments that are session ids: kind of reference, its name, the argument.
 _ID_ARGUMENTS = {("ref/prompt", "handoff", "session"), ("ref/resource", SESSION, "id"), ("ref/resource", TURNS, "id")}
 
 
 def complete_argument(archive: McpArchive, params: dict[str, Any]) -> dict[str, Any]:
-    """Values that begin with what was typed. Raises Refused."""
+    """Return the values that start with the typed text. Raises RpcError."""
     reference, argument = params.get("ref"), params.get("argument")
     if not isinstance(reference, dict) or not isinstance(argument, dict):
         raise RpcError(rpc.INVALID_PARAMS, "ref and argument are JSON objects")
@@ -188,16 +183,16 @@ def complete_argument(archive: McpArchive, params: dict[str, Any]) -> dict[str, 
 
 
 def _complete_ids(archive: McpArchive, typed: str) -> list[str]:
-    """Ids that begin so; with nothing typed the newest."""
+    """Return the ids that start with the typed text; without one, the newest."""
     from everturn.store.contract import SessionFilter
 
-    def found(store: Store) -> list[str]:
+    def find_ids(store: Store) -> list[str]:
         if not typed:
             return [session.native_id for session, _ in store.sessions(SessionFilter(), 20)[0]]
-        # A session may be there in several editions: each once.
+        # A session may have several versions: list its id once.
         return list(dict.fromkeys(one.native_id for one in store.sessions_like(typed, 2 * _MOST_COMPLETIONS)))
 
     try:
-        return archive.read(found)
+        return archive.read(find_ids)
     except NoArchive:
         return []

@@ -1,7 +1,6 @@
-"""JSON-RPC 2.0 as the protocol uses it: bytes to requests, results and errors to bytes.
+"""JSON-RPC 2.0: bytes to requests, results and errors to bytes.
 
-Reading never fails on what a client sends: whatever is wrong with it is raised as `RpcError`, which knows its number and
-becomes the answer.
+Invalid input from a client is raised as `RpcError`, which has an error code and becomes the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Id = str | int | float | None
 
 
 class RpcError(Exception):
-    """A request that gets an error for an answer."""
+    """An error to answer a request with."""
 
     def __init__(self, code: int, message: str, data: Any = None, id: Id = None) -> None:
         super().__init__(message)
@@ -30,7 +29,7 @@ class RpcError(Exception):
 
 
 class RpcRequest(Struct, frozen=True):
-    """Something asked for, or told: a notification has no id and gets no answer."""
+    """A request, or a notification, which has no id and gets no answer."""
 
     method: str
     params: dict[str, Any]
@@ -38,12 +37,12 @@ class RpcRequest(Struct, frozen=True):
 
     @property
     def is_notification(self) -> bool:
-        """Whether nobody waits for an answer."""
+        """Whether the client expects no answer."""
         return self.id is None
 
 
 def decode(line: bytes) -> Any:
-    """The JSON of a line. Raises Refused."""
+    """Decode the JSON of a line. Raises RpcError."""
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -51,7 +50,7 @@ def decode(line: bytes) -> Any:
 
 
 def read_request(message: Any) -> RpcRequest | None:
-    """A request or notification; None for an answer, which we have not asked for. Raises Refused."""
+    """Return a request or notification; None for a response, as we send no requests. Raises RpcError."""
     if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "a message is a JSON object")
     id, method, params = _read_id(message), message.get("method"), message.get("params", {})
@@ -63,13 +62,13 @@ def read_request(message: Any) -> RpcRequest | None:
         raise RpcError(INVALID_REQUEST, "a method is a string", id=id)
     if not isinstance(params, dict):
         if id is None:
-            return None  # a notification we cannot understand: nobody waits for an answer
+            return None  # an invalid notification: the client expects no answer
         raise RpcError(INVALID_PARAMS, "params is a JSON object", id=id)
     return RpcRequest(method, params, id)
 
 
 def _read_id(message: dict[str, Any]) -> Id:
-    """The id, None where there is none. Raises Refused for one that cannot be answered to."""
+    """Return the id, None without one. Raises RpcError for an invalid id."""
     id = message.get("id")
     if isinstance(id, bool) or not isinstance(id, str | int | float | None):
         raise RpcError(INVALID_REQUEST, "an id is a string or a number")
@@ -79,12 +78,12 @@ def _read_id(message: dict[str, Any]) -> Id:
 
 
 def encode_success(id: Id, result: dict[str, Any]) -> dict[str, Any]:
-    """An answer."""
+    """Return a response with a result."""
     return {"jsonrpc": "2.0", "id": id, "result": result}
 
 
 def encode_failure(id: Id, refused: RpcError) -> dict[str, Any]:
-    """An answer that says no."""
+    """Return a response with an error."""
     error: dict[str, Any] = {"code": refused.code, "message": refused.message}
     if refused.data is not None:
         error["data"] = refused.data
@@ -92,17 +91,17 @@ def encode_failure(id: Id, refused: RpcError) -> dict[str, Any]:
 
 
 def encode(message: Any) -> bytes:
-    """One line, with its end."""
+    """Encode a message as one line."""
     try:
         return msgspec.json.encode(message) + b"\n"
-    except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of many digits: an id sent so
+    except (UnicodeEncodeError, OverflowError):  # an id with half a surrogate pair, or of very many digits
         import json
 
         return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def _decode_patiently(line: bytes) -> Any:
-    """The fast reader does not take halves of surrogate pairs, which clients send when they cut text."""
+    """Decode with the standard library: msgspec refuses half a surrogate pair, which clients send when they cut text."""
     import json
 
     try:

@@ -1,7 +1,7 @@
-"""Everything the server can be asked, by method, in plain values. Both transports answer from here.
+"""Every method of the server, by name, in plain values. Both transports answer from here.
 
-What is in the archive is asked for by one thread at a time, in order; what is at hand (lists of what there is, the
-handshake) can be answered by any thread at any time.
+Methods that read the archive run in one thread at a time, in order; the handshake and fixed lists can be answered by any
+thread at any time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from everturn.mcp import rpc
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.rpc import RpcError
 
-#: The published versions of the protocol, newest first. A client that asks for another is offered the newest.
+#: Published protocol versions, newest first. A client that requests another one is offered the newest.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
-#: The only version in which several messages may come as one.
+#: The only protocol version with batches.
 BATCHING = "2025-03-26"
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -42,10 +42,10 @@ Method = Callable[[Params], dict[str, Any]]
 
 
 class Peer:
-    """What is known about the client at the other end."""
+    """The state of one client."""
 
     def __init__(self) -> None:
-        self.version = ""  # of the protocol; empty before the handshake
+        self.version = ""  # of the protocol; "" before the handshake
         self.level = "info"
 
 
@@ -69,11 +69,11 @@ class McpServer:
         }
 
     def is_at_hand(self, method: str) -> bool:
-        """Whether the answer needs nothing of the archive: also the answer that there is no such method."""
+        """Return whether the answer needs no archive; true for an unknown method too."""
         return method not in self._in_archive
 
     def answer(self, peer: Peer, method: str, params: Params) -> dict[str, Any]:
-        """The result of a request. Raises Refused."""
+        """Return the result of a request. Raises RpcError."""
         if method == "initialize":
             return _initialize(peer, params)
         if method == "logging/setLevel":
@@ -87,7 +87,7 @@ class McpServer:
             raise _make_refusal(method, params, error) from error
 
     def close(self) -> None:
-        """Let go of the archive."""
+        """Close the archive."""
         self.archive.close()
 
     # tools ------------------------------------------------------------------------------------------------------------
@@ -141,14 +141,14 @@ class McpServer:
 
 
 def show_client_word(text: str) -> str:
-    """A word of the client as it may stand in an answer."""
+    """Return text of the client, safe to repeat in an answer."""
     from everturn.text.printable import one_line
 
     return repr(one_line(text, 80))
 
 
 def text_of(params: Params, key: str, default: str | None = None) -> str:
-    """A string among the parameters. Raises Refused."""
+    """Return a string parameter. Raises RpcError."""
     value = params.get(key)
     if value is None:
         value = default
@@ -158,14 +158,14 @@ def text_of(params: Params, key: str, default: str | None = None) -> str:
 
 
 def first_page(params: Params) -> None:
-    """There is one page only, so no cursor of ours can have been sent."""
+    """Refuse a cursor, as there is one page only. Raises RpcError."""
     if params.get("cursor"):
         raise RpcError(rpc.INVALID_PARAMS, "there is no such page; leave the cursor out")
 
 
 def _initialize(peer: Peer, params: Params) -> dict[str, Any]:
-    asked = text_of(params, "protocolVersion")
-    peer.version = asked if asked in VERSIONS else VERSIONS[0]
+    version = text_of(params, "protocolVersion")
+    peer.version = version if version in VERSIONS else VERSIONS[0]
     return {
         "protocolVersion": peer.version,
         "capabilities": CAPABILITIES,
@@ -183,7 +183,7 @@ def _set_level(peer: Peer, params: Params) -> dict[str, Any]:
 
 
 def _make_refusal(method: str, params: Params, error: EverturnError) -> RpcError:
-    """The number that fits an error of ours."""
+    """Return the RpcError for an EverturnError."""
     if isinstance(error, NothingFound) and method == "resources/read":
         return RpcError(rpc.RESOURCE_NOT_FOUND, str(error), {"uri": params["uri"]})
     return RpcError(

@@ -1,9 +1,9 @@
-"""The protocol over two pipes: one line is one message, in and out.
+"""The protocol over two pipes: one line is one message.
 
-Three promises to the client. A ping or a list is answered at once, also while a tool works: the reader of the lines
-answers what is at hand, one worker does the rest in the order asked, and it alone touches the archive. What is cancelled
-in time is not done, and never answered. No line ends the server, however long or broken; the end of the input does, after
-everything asked before was answered.
+Three promises to the client. A ping or a list is answered at once, even while a tool runs: the reader answers what needs no
+archive, and one worker, which alone reads the archive, does the rest in order. A request cancelled in time is not run and
+never answered. No line ends the server, however long or broken; the end of the input does, after all earlier requests were
+answered.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from everturn.mcp import rpc
 from everturn.mcp.rpc import Id, RpcError, RpcRequest
 from everturn.mcp.server import BATCHING, McpServer, Peer
 
-#: Bytes of one message. Questions are short; what is longer is a mistake or an attack.
+#: Bytes of one message. Requests are short; a longer one is a mistake or an attack.
 LONGEST = 4 << 20
 
-_GRACE = 1.0  # seconds a running call gets when the server is told to stop
+_GRACE = 1.0  # seconds a running call gets when the server is stopped
 
 Reply = Callable[[dict[str, Any] | None], None]
 
 
 class ServerStopped(BaseException):
-    """Raised into the reader to end the server now: by a signal."""
+    """Raised into the reader by a signal, to stop the server now."""
 
 
 class _PendingRequest:
@@ -45,10 +45,10 @@ class Server:
         self._jobs: SimpleQueue[_PendingRequest | None] = SimpleQueue()
         self._pending: dict[Id, _PendingRequest] = {}
         self._writing = threading.Lock()
-        self._is_gone = False  # nobody reads our answers any more
+        self._is_gone = False  # the client has closed its end
 
     def serve(self) -> None:
-        """Answer until the input ends, or until Stopped is raised into it."""
+        """Answer until the input ends, or until ServerStopped is raised."""
         worker = threading.Thread(target=self._work, name="everturn-mcp", daemon=True)
         worker.start()
         try:
@@ -58,7 +58,7 @@ class Server:
                     break
             self._jobs.put(None)
             worker.join()
-        except ServerStopped:  # also while the last answers are waited for
+        except ServerStopped:  # also while waiting for the last answers
             for job in list(self._pending.values()):
                 job.cancelled = True
             self._jobs.put(None)
@@ -66,7 +66,7 @@ class Server:
 
     # the reader -------------------------------------------------------------------------------------------------------
     def _take(self, line: bytes | None) -> None:
-        """Deal with one line; None is one that was too long."""
+        """Handle one line; None is a line that was too long."""
         try:
             if line is None:
                 raise RpcError(rpc.INVALID_REQUEST, f"a message has at most {LONGEST} bytes")
@@ -153,7 +153,7 @@ class _Batch:
         self._lock = threading.Lock()
 
     def add(self, answer: dict[str, Any] | None) -> None:
-        """One of them; None where there is nothing to say."""
+        """Add one answer; None for a message that gets none."""
         with self._lock:
             self._left -= 1
             if answer is not None:
@@ -164,7 +164,7 @@ class _Batch:
 
 
 def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
-    """The lines that say something; None for each that is too long, of which no more than a piece is ever held."""
+    """Yield the lines that are not blank; None for one that is too long, which is never held in memory as a whole."""
     while line := stream.readline(LONGEST + 1):
         if len(line) > LONGEST and not line.endswith(b"\n"):
             while line and not line.endswith(b"\n"):
@@ -175,7 +175,7 @@ def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
 
 
 def error_place(error: BaseException) -> str:
-    """What broke and where, without a word of what was being worked on: this goes into the logs of others."""
+    """Return the type and place of an error, without any content: this goes into logs of other programs."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

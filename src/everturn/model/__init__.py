@@ -1,5 +1,5 @@
-"""What a conversation is. Data only: no input or output, no clock, no database.
+"""The data model. Data only: no input or output, no clock, no database.
 
-`conversation` holds what a source reads (messages, blocks, calls), `archive` what a store keeps (rows), `words` the
-closed vocabularies both use.
+`conversation` holds what a source reads (messages, blocks, calls), `archive` the rows of a store, `analytics` the tables
+of tool use, `vocabulary` the closed lists of words that all of them use.
 """

@@ -1,11 +1,11 @@
-"""How tools are used, without a word of what was said: names, order, times, counts, classes of errors.
+"""Tool use without content: names, order, times, counts, classes of errors.
 
-A `Trail` is the tool use of one session as it was last counted. A `Tally` is what can be counted of any number of trails:
-tallies add up, so that totals are the sum over sessions and change by what one session had before and has now. The
-tables of the plane are `TALLIES`: each a key and counters, nothing else.
+A `Trail` is the tool use of one session as it was last counted. A `Tally` holds the counts of any number of trails:
+tallies add up, so totals are the sum over sessions and change by the difference of one session. The tables of the plane
+are `TALLIES`: each has a key and counters, nothing else.
 
-Every call is counted once: in the session that owns it, not in forks that repeat it. Sessions of subagents are counted
-apart (`subagent` 0 or 1), so that both "own" and "inclusive" numbers are a choice of the reader.
+Every call is counted once, in the session that owns it and not in forks that repeat it. Sessions of subagents are counted
+separately (`subagent` 0 or 1), so that the reader can choose between own and inclusive numbers.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from everturn.model.vocabulary import ERROR_CLASSES
 
 #: Kinds of session whose calls are a subagent's.
 SUBAGENT_KINDS = ("subagent", "sidechain")
-#: Kinds of session that are counted. The others are files beside a conversation, in which nobody takes a turn.
+#: Kinds of session that are counted. The others are files beside a conversation, without turns.
 COUNTED_KINDS = ("main", *SUBAGENT_KINDS)
 
 #: Paths are counted up to this many steps.
 LONGEST_PATH = 6
-#: Places in a turn are told apart up to here; all later ones are one.
+#: Positions in a turn are distinguished up to here; all later ones are one.
 LAST_POSITION = 20
 #: Quarter of an hour: every time zone is a whole number of these.
 SLOT_MS = 900_000
-#: Longer prompts than these are priced apart by some providers: the class of a prompt is how many of them it exceeds.
+#: Some providers have other prices for longer prompts: the class of a prompt is how many of these sizes it exceeds.
 PROMPT_SIZES = (100_000, 200_000, 272_000)
 
-#: Between the names of a path.
+#: Separates the names of a path.
 ARROW = " → "
 
-#: What stands before the first and after the last batch of a turn in `tool_pair`.
+#: Stands for the beginning and end of a turn in `tool_pair`.
 EDGE = ""
 
-CLASS, OPEN, INHERITED = 63, 64, 128  # parts of an outcome: the number of a class of errors, and what is added to it
+CLASS, OPEN, INHERITED = 63, 64, 128  # parts of an outcome: mask of the error class, and flags
 
 
 class Use(NamedTuple):
@@ -48,8 +48,8 @@ class Use(NamedTuple):
     status: str  # ok | error | open
     error_class: str  # "" unless it failed
     duration_ms: int | None
-    own: bool  # False: a fork repeats it; it is only there to give the others their place
-    retry_of: int  # the call of this turn (its number in the list) that failed and that this one tries again; -1
+    own: bool  # False: repeated by a fork, only there for the positions of the others
+    retry_of: int  # number of the failed call in this turn's list that this one retries; -1
 
 
 class Trail(Struct, frozen=True, array_like=True):
@@ -71,10 +71,10 @@ class TallyTable(NamedTuple):
     counters: tuple[str, ...]
 
 
-#: Every table of totals; `subagent` leads every key. The counters of a row that is there are never all zero.
+#: Every table of totals; `subagent` leads every key. The counters of a row are never all zero.
 TALLIES = (
-    # one row per tool. sessions, turns: that use it; retries: calls that try a failed one again; parallel: in a batch of
-    # several; timed: whose duration is known, and their sum; position: sum of the batch numbers
+    # one row per tool. sessions, turns: that use it; retries: of a failed call; parallel: in a batch of several; timed:
+    # with known duration, and their sum; position: sum of the batch numbers
     TallyTable(
         "tool_total", ("tool",),
         ("n", "errors", "open", "sessions", "turns", "retries", "parallel", "timed", "duration_ms", "position"),
@@ -100,7 +100,7 @@ TALLIES = (
 
 
 class PlaneTable(NamedTuple):
-    """A table or view that is free of content as a whole."""
+    """A table or view without any content."""
 
     name: str
     order: tuple[str, ...]
@@ -108,13 +108,13 @@ class PlaneTable(NamedTuple):
 
 
 def _column_types(words: str) -> dict[str, str]:
-    """`a b# c`: what has a # is an integer."""
+    """Parse `a b# c`, in which # marks integers."""
     return {word.rstrip("#"): "integer" if word.endswith("#") else "text" for word in words.split()}
 
 
 _COUNTED = ("position", "bucket", "length", "calls")  # parts of keys that are integers
 
-#: What can be read by any program and written out as it is. Booleans are 0 or 1, times ISO 8601 in UTC.
+#: The tables that any program may read and export. Booleans are 0 or 1, times ISO 8601 in UTC.
 PLANE = (
     PlaneTable(
         "sessions", ("source", "session_id", "started_at", "state"),
@@ -237,7 +237,7 @@ class TurnKey(Struct):
 
 
 def bucket_of(duration_ms: int) -> int:
-    """The number of a duration's bucket: exact below 64 ms, then 32 buckets for each doubling (within 3.2 %)."""
+    """Return the bucket of a duration: exact below 64 ms, then 32 buckets for each doubling (within 3.2 %)."""
     if duration_ms < 64:
         return max(duration_ms, 0)
     shift = duration_ms.bit_length() - 6
@@ -245,7 +245,7 @@ def bucket_of(duration_ms: int) -> int:
 
 
 def bucket_start(bucket: int) -> int:
-    """The shortest duration that falls into a bucket."""
+    """Return the shortest duration of a bucket."""
     if bucket < 64:
         return bucket
     shift = bucket // 32 - 1
@@ -253,6 +253,6 @@ def bucket_start(bucket: int) -> int:
 
 
 def outcome(status: str, error_class: str, inherited: int) -> int:
-    """A call's end as one number."""
+    """Encode the end of a call as one number."""
     failed = ERROR_CLASSES.index(error_class or "other") if status == "error" else 0
     return failed + (OPEN if status == "open" else 0) + (INHERITED if inherited else 0)

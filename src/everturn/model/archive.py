@@ -1,15 +1,11 @@
-"""What a store keeps: one struct per table, its fields the columns, in order.
+"""The rows of a store: one struct per table, with the columns as fields, in order.
 
 Two planes. `Session`, `Turn`, `Step`, `Call` and `MessageRow` are structure: names, order, times, counts, sizes, classes.
-They never hold prompt text, output, error text or a path, and they are all a workspace in mode `structure` has.
-`SessionText`, `Artifact`, `ProblemRow`, the chunks and the index hold content.
+They never hold prompt text, output, error text or a path, and they are all that a workspace in mode `structure` has. So is
+`HookEvent`, an event that an agent reported to the hook. `SessionText`, `Artifact`, `ProblemRow`, the chunks and the index
+hold content. `Descent` is kept about a session that everturn made from another one, since its file cannot say so.
+
 Times are milliseconds UTC. Index numbers are 0-based; surfaces show them 1-based.
-
-A session that everturn made out of another one: what is kept about it, since its file cannot say so.
-
-What an agent told the hook while it worked: one struct for the table of the same name, its fields the columns, in order.
-
-No prompt, no argument, no output, no error text, no path: names, ids, times, sizes, classes.
 """
 
 from __future__ import annotations
@@ -19,12 +15,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-#: How far back a model response may be taken up again. Seen in real files: one step in 8,000.
+#: How many steps back a model response may continue. Seen in real files for one step in 8,000.
 RECENT_STEPS = 50
 
 
 class SourceFile(Struct):
-    """A place bytes come from: one file of one machine."""
+    """A source file: one file of one machine."""
 
     id: int = 0
     format: str = ""
@@ -40,18 +36,18 @@ class SourceFile(Struct):
     fail_reason: str = ""  # why it is in quarantine; empty when it is not
     fail_count: int = 0
     retry_at: int = 0
-    container: int = 0  # id of the file this conversation was taken out of; its path is then CONTAINER#NAME
+    container: int = 0  # id of the file that holds this conversation; its path is then CONTAINER#NAME
 
 
 class Version(Struct):
-    """One unbroken life of a source: it only grew. A rewrite, truncation or change of mode starts the next one."""
+    """A source file as long as it only grows. A rewrite, truncation or change of mode starts the next version."""
 
     id: int = 0
     source: int = 0
     number: int = 1
     reason: str = "first"  # first | truncated | rewritten | mode | merged
-    mode: str = "full"  # what is kept of it
-    offset: int = 0  # bytes of the source taken in: the cursor
+    mode: str = "full"  # of MODES
+    offset: int = 0  # bytes of the source that were read: the cursor
     size: int = 0  # bytes stored; equal to offset in mode full
     parsed: int = 0  # stored bytes that derived rows exist for
     device: int = 0
@@ -61,7 +57,7 @@ class Version(Struct):
     head: bytes = b""  # hash of the first bytes of the source
     tail: bytes = b""  # hash of the last bytes before the cursor
     parser: int = 0  # parser version of the derived rows; -1 = raw only, could not be parsed
-    state: bytes = b""  # what the reader needs to go on
+    state: bytes = b""  # reader state, to continue
     lines: int = 0
     glued: int = 0
     opened_at: int = 0
@@ -130,7 +126,7 @@ class Turn(Struct):
     n_calls: int = 0
     n_batches: int = 0  # steps that called tools
     n_errors: int = 0
-    answered: int = 0  # the model, or an error in its place, has spoken: the next prompt starts a turn
+    answered: int = 0  # the model, or an error in its place, has answered: the next prompt starts a turn
     compacted: int = 0
     interrupted: int = 0
     inherited: int = 0
@@ -148,15 +144,13 @@ class Step(Struct):
     started: int | None = None
     ended: int | None = None
     n_calls: int = 0  # the size of the parallel batch
-    resumes: int = (
-        0  # the rest of a response whose first part is an earlier step: its tokens are what is more than was told there
-    )
+    resumes: int = 0  # continues a response that began in an earlier step; its tokens are those not reported there
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cache_read: int = 0
     tokens_cache_write: int = 0
     inherited: int = 0
-    tokens_cache_write_1h: int = 0  # of the cache writes: those that are kept for an hour
+    tokens_cache_write_1h: int = 0  # of the cache writes: those with a lifetime of one hour
 
 
 class Call(Struct):
@@ -185,7 +179,7 @@ class Call(Struct):
 
 
 class MessageRow(Struct):
-    """Where a message is and what it is; its words are cut from the raw layer."""
+    """The position and type of a message; its text is read from the raw layer."""
 
     session: int = 0
     seq: int = 0
@@ -248,7 +242,7 @@ class CensusRow(Struct):
 
 
 class Chunk(Struct):
-    """A stretch of stored bytes; the bytes themselves are found by their digest."""
+    """A range of stored bytes, which are addressed by their digest."""
 
     version: int = 0
     start: int = 0
@@ -257,7 +251,7 @@ class Chunk(Struct):
 
 
 class Tombstone(Struct):
-    """What must not come back after `forget`: a session by id, or a message by fingerprint."""
+    """A mark of `forget` that keeps something from returning: a session by id, or a message by fingerprint."""
 
     kind: str = "session"  # session | message
     agent: str = ""
@@ -266,7 +260,7 @@ class Tombstone(Struct):
 
 
 class KeptRow(Struct):
-    """One thing that cannot be derived: a title, a pin, a note, a receipt. `subject` is a native session id or ''."""
+    """A row that cannot be derived: a title, a pin, a note, a receipt. `subject` is a native session id or ''."""
 
     kind: str = ""
     agent: str = ""
@@ -277,14 +271,14 @@ class KeptRow(Struct):
 
 
 class IndexRow(Struct):
-    """Text of one message for the full-text index, one value per field of `words.FIELDS` (None = nothing)."""
+    """Text of one message for the full-text index, one value per field of `vocabulary.FIELDS` (None = nothing)."""
 
     seq: int
     texts: tuple[str | None, ...]
 
 
 class JournalTail(Struct):
-    """Where a session's derivation stands: all that is needed to go on with new messages."""
+    """The end of a session: everything that is needed to continue with new messages."""
 
     next_seq: int = 0
     next_turn: int = 0
@@ -305,8 +299,8 @@ class SessionGrowth(Struct):
     artifacts: list[Artifact]
     links: list[LinkRow]
     index: list[IndexRow]
-    stale_turns: list[int]  # older turns whose call and error counts must be taken again from `call`
-    dropped_calls: list[tuple[int, int]] = []  # (seq, idx) of orphan rows whose call has turned up
+    stale_turns: list[int]  # older turns whose calls and errors must be counted again
+    dropped_calls: list[tuple[int, int]] = []  # (seq, idx) of orphan rows whose call was found
     first_prompt: str = ""
     model: str = ""
     started: int | None = None
@@ -317,8 +311,8 @@ class SessionGrowth(Struct):
 #: Kinds of kept rows: about the new session, and about the one it was made from.
 ORIGIN, OFFSPRING = "origin", "offspring"
 
-#: `MessageRow.inherited` of what went over from the origin. A copy that a file has by itself has 1, and may become the
-#: owner of its words when the other one goes; these never do as long as their origin is in the archive.
+#: `MessageRow.inherited` of messages handed over from the origin. Other copies have 1 and become owners when the owner is
+#: deleted; these never do while their origin is in the archive.
 HANDED_OVER = 2
 
 
@@ -328,12 +322,12 @@ class Descent(Struct, frozen=True):
     agent: str
     native_id: str
     relation: str  # forked_from: in the same agent | converted_from: for another one | repaired_from
-    upto: int | None = None  # the last turn that went over, from 0
-    messages: int = 0  # how many the new session began with
+    upto: int | None = None  # the last turn that was handed over, from 0
+    messages: int = 0  # number of messages that the new session began with
 
 
 def descents(rows: Iterable[KeptRow], agent: str) -> list[Descent]:
-    """What kept rows about the sessions of an agent say."""
+    """Decode the kept rows about sessions of an agent."""
     return [msgspec.json.decode(row.value, type=Descent) for row in rows if row.agent == agent]
 
 
@@ -342,11 +336,11 @@ PHASES = ("begun", "ended", "failed", "batch", "session")
 
 
 class HookEvent(Struct, frozen=True):
-    """One event as a hook has heard it. A batch has one row for each of its calls."""
+    """An event as reported to the hook. A batch has one row for each of its calls."""
 
     session: str  # native id
-    ref: str  # the call id; where there is none, a mark made of the time and the process
-    event: str  # as the agent calls it
+    ref: str  # the call id, or a mark made of time and process
+    event: str  # the agent's name for it
     phase: str  # of PHASES
     call_id: str = ""
     tool: str = ""
@@ -359,4 +353,4 @@ class HookEvent(Struct, frozen=True):
     batch: str = ""  # the same for all calls of one batch
     batch_index: int | None = None
     batch_size: int | None = None
-    own: int | None = None  # the session of the archive that has the call; NULL: only the hook has seen it
+    own: int | None = None  # id of the archived session with the call; NULL: only the hook has seen it

@@ -1,6 +1,6 @@
-"""What a source reads: messages with their blocks, calls and results, facts about sessions, problems.
+"""The result of reading a source: messages with their blocks, calls and results, facts about sessions, problems.
 
-All structs are frozen. Byte ranges count from the start of the stored stream of one source version: together with that
+All structs are frozen. Byte ranges count from the start of the stored bytes of one source version: together with that
 version they are the evidence for everything derived from the message.
 """
 
@@ -56,7 +56,7 @@ class TokenUsage(Struct, frozen=True):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    cache_write_1h: int = 0  # of the ones before: those that are kept for an hour
+    cache_write_1h: int = 0  # of the cache writes: those with a lifetime of one hour
 
 
 class Message(Struct, frozen=True):
@@ -78,7 +78,7 @@ class Message(Struct, frozen=True):
     fidelity: str = "exact"
     fingerprint: int | None = None  # see fingerprint(); None when the source gives no id
     reported_ms: int | None = None  # a turn duration the client reported here
-    follows: str = ""  # native id of the message that it says it comes after, which need not be the one before it
+    follows: str = ""  # native id of its stated predecessor, which need not be the message before it
     takes_back: int | str = 0  # the human took back so many turns, or all from the message with this native id on
 
 
@@ -92,7 +92,7 @@ class Link(Struct, frozen=True):
 
 
 class SessionFacts(Struct, frozen=True):
-    """What a reading learnt about a session. Empty values say nothing; the last non-empty one wins."""
+    """Facts about a session. Empty values are ignored; the last non-empty one wins."""
 
     kind: str = ""
     parent: str = ""
@@ -107,7 +107,7 @@ class SessionFacts(Struct, frozen=True):
 
 
 class SessionPart(Struct, frozen=True):
-    """What one reading adds to one session."""
+    """Additions to one session."""
 
     native_id: str
     facts: SessionFacts
@@ -122,7 +122,7 @@ class Problem(Struct, frozen=True):
     reason: str
     start: int
     size: int
-    provisional: bool = False  # a torn tail: looked at again when the file grows
+    provisional: bool = False  # a torn tail: read again when the file grows
 
 
 class Census(Struct, frozen=True):
@@ -135,7 +135,7 @@ class Census(Struct, frozen=True):
 
 
 class ReadResult(Struct, frozen=True):
-    """What a reader made of some bytes. `consumed` bytes are dealt with; the rest must come again with more."""
+    """The result of reading bytes. After `consumed` bytes, the rest must be passed again with more."""
 
     consumed: int
     parts: list[SessionPart]
@@ -146,7 +146,7 @@ class ReadResult(Struct, frozen=True):
 
 
 def fingerprint(native_id: str, at_text: str) -> int:
-    """A 63-bit number that is equal for copies of one message in forked files and differs otherwise.
+    """Return a 63-bit number that is equal for copies of one message in forked files and differs otherwise.
 
     Vendor ids alone repeat and collide, so the original text of the time is part of it.
     """

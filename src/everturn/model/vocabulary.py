@@ -8,7 +8,7 @@ from __future__ import annotations
 #: The API role a message has.
 ROLES = ("user", "assistant", "tool", "system")
 
-#: Who really speaks. `human` typed it; `agent` is another agent (a subagent's prompt, a teammate); `model` answered;
+#: The real author. `human` typed it; `agent` is another agent (a subagent's prompt, a teammate); `model` answered;
 #: `tool` is output; `injected` was put into the conversation by the client; `system` are the client's own notices.
 ORIGINS = ("human", "agent", "model", "tool", "injected", "system")
 
@@ -38,7 +38,7 @@ CALL_KINDS = ("read", "edit", "create", "delete", "shell", "search", "fetch", "t
 #: `open`: no result seen (yet); `orphan`: a result whose call was never seen.
 CALL_STATUSES = ("open", "ok", "error", "orphan")
 
-#: Why a call failed, without a word of what it said.
+#: Why a call failed, without content.
 ERROR_CLASSES = (
     "",
     "exit_status",
@@ -58,7 +58,7 @@ ERROR_CLASSES = (
 
 ACTIONS = ("read", "edited", "created", "deleted")
 
-#: How sessions hang together. The row's session is the subject: `A subagent_of B`.
+#: Relations between sessions. The row's session is the subject: `A subagent_of B`.
 RELATIONS = ("subagent_of", "spawned", "forked_from", "continues", "output_of", "about", "teammate_of", "summary_of")
 
 #: Also kinds of source files. A `container` holds conversations and is kept beside them (a database, an archive file, a
@@ -67,10 +67,10 @@ SESSION_KINDS = ("main", "subagent", "sidechain", "output", "meta", "container",
 
 FIDELITIES = ("exact", "rendered", "partial")
 
-#: What the archive keeps of a workspace.
+#: How much of a workspace the archive stores.
 MODES = ("full", "redacted", "structure", "off")
 
-#: How the name of the folder begins that a program works in while we ask it as a model: its history is not the user's.
+#: Prefix of the folder that a program works in while we use it as a model: its history is not the user's.
 ASKING = "everturn-asking-"
 
 #: What became of a record. `unknown`: of a type this version does not know, kept as a message; drift shows there.

@@ -1,7 +1,7 @@
-"""What can be done with a session from wherever it is pointed at: go on with it, have it told, write it out.
+"""The actions on a session: resume, restore, export.
 
-Nothing is started and nothing overwritten: going on is a command to be copied, or printed on leaving; a file is written only
-where there is none.
+Nothing is started and nothing overwritten: resume shows a command to copy, or prints it on leaving, and a file is written
+only where there is none.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from everturn.store.contract import Store
 from everturn.tui.archive import ScreenArchive
 from everturn.tui.screen_frame import BrowserScreen
 
-#: Writes a file as a whole or not at all, where there is none yet; how many bytes it has. Raises where it cannot.
+#: Writes a new file completely or not at all and returns its size. Raises EverturnError.
 Write = Callable[[str, Iterable[bytes]], int]
 
 
 class SessionActions(BrowserScreen):
-    """A screen on which a session can be pointed at."""
+    """A screen with sessions to act on."""
 
     SESSION_KEYS = (
         Binding("r", "resume", "resume", tooltip="the commands that go on with the session"),
@@ -31,11 +31,11 @@ class SessionActions(BrowserScreen):
     )
 
     def chosen_session(self) -> int | None:
-        """The session that is pointed at."""
+        """Return the session to act on."""
         return None
 
     def action_resume(self) -> None:
-        """Show the command that goes on with it."""
+        """Show the command that resumes the session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._resume(session))
@@ -53,7 +53,7 @@ class SessionActions(BrowserScreen):
         self.app.push_screen(resume_screen(self.archive, command, ours))
 
     def action_document(self) -> None:
-        """Tell what happened in it."""
+        """Show the restored session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._document(session))
@@ -68,7 +68,7 @@ class SessionActions(BrowserScreen):
         self.app.push_screen(TextScreen(self.archive, "restored", text, save_as=name))
 
     def action_export(self) -> None:
-        """Write it out as Markdown, where the user says."""
+        """Write the session as Markdown to a file that the user names."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._export(session))
@@ -82,13 +82,13 @@ class SessionActions(BrowserScreen):
         self.ask("write as Markdown to", name, write)
 
     async def write(self, target: str, pieces: Callable[[Store], Iterable[bytes]]) -> None:
-        """Write a file and say so."""
+        """Write a file and report its size."""
         size = await self.archive.ask_separately(lambda store: self.browser.write(target, pieces(store)))
         self.say(f"wrote {size:,} bytes to {target}", "ok")
 
 
 def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> str:
-    """The words that go on with a session in its agent; nothing when the agent has none for it."""
+    """Return the command that resumes a session in its agent; "" when the agent has none."""
     source = archive.sources.get(session.agent)
     if source is None or source.resume_command is None or session.kind != "main":
         return ""
@@ -96,15 +96,15 @@ def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> 
 
 
 def _command_line(words: Sequence[str], workspace: str) -> str:
-    """A command as it is typed, in its folder; nothing when it cannot be."""
+    """Return a command as typed in a shell, with its folder; "" when it cannot be typed."""
     command = shlex.join(words)
-    told = f"cd {shlex.quote(workspace)} && {command}" if workspace else command
-    # An id comes from a foreign file. What a terminal would act on is not part of a command that works.
-    return told if told.isprintable() else ""
+    line = f"cd {shlex.quote(workspace)} && {command}" if workspace else command
+    # An id comes from a foreign file: with control characters in it no command works.
+    return line if line.isprintable() else ""
 
 
 def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
-    """What happened in a session, without a model."""
+    """Return a session restored without a model, as Markdown."""
     from everturn.restore.job import RestoreTarget, restore_session
     from everturn.restore.markdown import document_markdown
 
@@ -113,7 +113,7 @@ def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
 
 
 def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iterable[bytes]:
-    """A session as a page."""
+    """Yield a session as Markdown."""
     from everturn.export.markdown import as_markdown
 
     for piece in as_markdown(store, archive.sources, store.session(session)[0], archive.clean):
@@ -121,7 +121,7 @@ def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iter
 
 
 def file_name(store: Store, session: int, ending: str) -> str:
-    """A name for a file about a session. Ids come from foreign files: only letters, digits and a few signs are taken."""
+    """Return a file name for a session. Ids come from foreign files: only safe ASCII characters are kept."""
     short = short_ids([store.session(session)[0]], store)[session]
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in short)
     return f"{kept.strip('.') or 'session'}.{ending}"

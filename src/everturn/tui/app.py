@@ -1,6 +1,6 @@
-"""The program: which screens there are and how one gets from one to another.
+"""The program: its screens and how they follow each other.
 
-`run` shows it and gives what is to be printed after it has gone: a command to go on with a session, or nothing.
+`run` shows it and returns the text to print after it has ended: a command that resumes a session, or nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEEPEST = 50  # screens one upon another: sessions may lead to each other in ci
 
 
 class Browser(App[int]):
-    """The archive on a whole screen."""
+    """The full-screen program."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "everturn"
@@ -37,16 +37,16 @@ class Browser(App[int]):
         self.to_print = ""
 
     def get_default_screen(self) -> Screen[None]:
-        """The list."""
+        """Return the list of sessions."""
         return SessionsScreen(self.archive, self._typed)
 
     def on_mount(self) -> None:
-        """Right into a session, when one was named."""
+        """Open the session that was named on the command line."""
         if self._session is not None:
             self.open_session(self._session)
 
     def open_session(self, session: int, spot: StartSpot | None = None) -> None:
-        """Show a session, from a message on when one is given."""
+        """Show a session, starting at a message if one is given."""
         from everturn.tui.session_screen import SessionScreen
 
         if len(self.screen_stack) < _DEEPEST:
@@ -60,21 +60,21 @@ class Browser(App[int]):
             self.push_screen(SearchScreen(self.archive, typed))
 
     def show_help(self, of: BrowserScreen) -> None:
-        """Every key of a screen."""
+        """Show every key of a screen."""
         from everturn.tui.text_screen import help_screen
 
         self.push_screen(help_screen(self.archive, of))
 
     def leave_with(self, text: str) -> None:
-        """Leave, and have something printed."""
+        """Leave and print a text."""
         self.to_print = text
         self.exit(0)
 
 
 def run(archive: ScreenArchive, write: Write, typed: str = "", session: int | None = None) -> str:
-    """Show the archive until the user leaves; what to print then."""
+    """Run the program until the user leaves; return the text to print."""
     browser = Browser(archive, write, typed, session)
     browser.run()
-    if browser.return_code:  # the library has told what it was
+    if browser.return_code:  # textual has printed the traceback
         raise EverturnError("the screen was left because of a mistake of ours; please report what is said above")
     return browser.to_print

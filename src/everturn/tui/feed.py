@@ -1,12 +1,10 @@
-"""Pages of what is shown, and the few of them that are held.
+"""Feeds, and the widget that shows one.
 
-A `Feed` gives page after page by number. A `Window` holds neighbouring pages: beyond `MOST` those go that are far from what
-is being looked at, to be read again when they are. So memory does not follow the length of a list.
+A `Feed` returns pages by number. A `Window` holds neighbouring pages; beyond `MOST` it drops those far from the view, which
+are read again when needed. So memory does not grow with the length of a list.
 
-The widget that shows a feed: a few pages of items, a cursor, and more pages when the cursor comes near the end of them.
-
-In lists the cursor stands on items, in texts on lines. What comes in above the cursor, goes out, or is folded open does not
-move what is being looked at.
+`FeedWidget` draws the pages and a cursor, and reads more pages when the cursor comes near their end. In lists the cursor is
+on items, in texts on lines. Pages that come in or go out above the cursor, and items that are opened, do not move the view.
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ MOST = 8
 
 
 class FeedItem(Protocol):
-    """One thing that can be pointed at."""
+    """One thing that the cursor can be on."""
 
     @property
     def key(self) -> Hashable:
-        """The same for the same thing, also after it was read again."""
+        """The identity of the item, stable when it is read again."""
 
     def lines(self, width: int) -> list[Line]:
-        """How it is drawn; each line fits into so many cells."""
+        """Return the drawn lines, each at most `width` cells wide."""
 
 
 class FeedPage(Struct, frozen=True):
-    """Some neighbouring items. `last` when there are none behind them."""
+    """Neighbouring items. `last` means that none follow."""
 
     number: int
     items: list[FeedItem]
@@ -49,35 +47,35 @@ class FeedPage(Struct, frozen=True):
 
 
 class Feed(Protocol):
-    """Where the pages come from. Page 0 is the first; a page is asked for beside one that was given, or is the first asked."""
+    """A source of pages. Page 0 is the first; every request but the first is for a neighbour of an earlier page."""
 
     def page(self, store: Store, number: int) -> FeedPage:
         """Read a page."""
 
 
 class Window(Struct):
-    """The pages that are held, in order and without gaps."""
+    """The pages in memory, in order and without gaps."""
 
     most: int = MOST
     pages: list[FeedPage] = []
 
     @property
     def before(self) -> int | None:
-        """The number of the page before them, if there is one."""
+        """The number of the previous page, if there is one."""
         return self.pages[0].number - 1 if self.pages and self.pages[0].number > 0 else None
 
     @property
     def after(self) -> int | None:
-        """The number of the page behind them, if there is one."""
+        """The number of the next page, if there is one."""
         return self.pages[-1].number + 1 if self.pages and not self.pages[-1].last else None
 
     def items(self) -> Iterator[FeedItem]:
-        """Everything held, in order."""
+        """Yield the items of all pages, in order."""
         for page in self.pages:
             yield from page.items
 
     def add(self, page: FeedPage) -> None:
-        """Take in a neighbour; one that is no neighbour takes the place of all."""
+        """Add a neighbouring page; any other page replaces all."""
         if page.number == self.after:
             self.pages.append(page)
         elif page.number == self.before:
@@ -86,9 +84,9 @@ class Window(Struct):
             self.pages = [page]
 
     def trim(self, ends: list[int], first: int, last: int) -> None:
-        """Let go of pages at the ends until there are no more than enough.
+        """Drop pages at both ends until at most `most` are left.
 
-        `ends` says at which line each page ends; only those go that lie outside of the lines `first` to `last`.
+        `ends` are the last lines of the pages; only pages outside the lines `first` to `last` are dropped.
         """
         starts = [0, *ends[:-1]]
         low, high = 0, len(self.pages)
@@ -99,7 +97,7 @@ class Window(Struct):
         self.pages = self.pages[low:high]
 
     def replace(self, item: FeedItem) -> None:
-        """Exchange what has the same key."""
+        """Replace the item that has the same key."""
         for page in self.pages:
             for number, one in enumerate(page.items):
                 if one.key == item.key:
@@ -111,7 +109,7 @@ _WHEEL = 3  # lines
 
 
 class _Anchor(NamedTuple):
-    """What is being looked at: a line of an item, and where on the screen it stands."""
+    """The line of an item that is in view, and its row on the screen."""
 
     key: Hashable
     line: int
@@ -119,7 +117,7 @@ class _Anchor(NamedTuple):
 
 
 class FeedWidget(Widget, can_focus=True):
-    """Shows a feed. Posts `Moved` when the cursor has moved or the pages have changed, `Chosen` for enter or a double click."""
+    """Shows a feed. Posts `Moved` when the cursor or the pages change, `Chosen` for enter or a double click."""
 
     DEFAULT_CSS = "FeedWidget { height: 1fr; }"
     BINDINGS = [
@@ -131,17 +129,17 @@ class FeedWidget(Widget, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor stands elsewhere, or there is more or less to see."""
+        """The cursor moved, or the pages changed."""
 
     class Chosen(Message):
-        """An item was picked."""
+        """The user chose an item."""
 
         def __init__(self, item: FeedItem) -> None:
             super().__init__()
             self.item = item
 
     class Failed(Message):
-        """More could not be read."""
+        """A page could not be read."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -158,7 +156,7 @@ class FeedWidget(Widget, can_focus=True):
         self._starts: list[int] = []  # the first line of each item
         self._loading = False
 
-    # what is shown --------------------------------------------------------------------------------------------------
+    # content --------------------------------------------------------------------------------------------------------
     async def show(self, feed: Feed, number: int = 0, key: Hashable = None, at_end: bool = False) -> None:
         """Show a feed from one of its pages on, with the cursor on the item of that key, or at its end."""
         page = await self._archive.ask(lambda store: feed.page(store, number))
@@ -172,7 +170,7 @@ class FeedWidget(Widget, can_focus=True):
         await self._fill()
 
     async def again(self) -> None:
-        """Read the pages that are held once more."""
+        """Read the pages in memory again."""
         feed, anchor = self.feed, self._anchor()
         numbers = [page.number for page in self.window.pages]
         if feed is None or not numbers:
@@ -183,7 +181,7 @@ class FeedWidget(Widget, can_focus=True):
             self._draw(anchor)
 
     def exchange(self, item: FeedItem) -> None:
-        """Draw an item anew that has changed."""
+        """Replace an item that has changed, and redraw."""
         anchor = self._anchor()
         self.window.replace(item)
         self._draw(anchor)
@@ -195,16 +193,16 @@ class FeedWidget(Widget, can_focus=True):
 
     @property
     def items(self) -> list[FeedItem]:
-        """All that is held."""
+        """The items in memory."""
         return self._items
 
     @property
     def number(self) -> int:
-        """The number of the item under the cursor among all that are held."""
+        """The position of the item under the cursor among the items in memory."""
         return self._drawn[self.cursor][1] if self._drawn else 0
 
     def go_to(self, key: Hashable, line: int = 0) -> bool:
-        """Put the cursor on a line of an item, if it is held."""
+        """Put the cursor on a line of an item, if it is in memory; return whether it is."""
         found = next((n for n, item in enumerate(self._items) if item.key == key), None)
         if found is not None:
             self._move_cursor(self._starts[found] + line)
@@ -212,49 +210,49 @@ class FeedWidget(Widget, can_focus=True):
 
     # moving ---------------------------------------------------------------------------------------------------------
     def action_move(self, by: int) -> None:
-        """Go on by so many lines, or items in a list."""
+        """Move the cursor by lines, in a list by items."""
         if not self._by_item or not self._drawn:
             self._move_cursor(self.cursor + by)
             return
-        wanted = self._drawn[self.cursor][1] + by
-        self._move_cursor(self._starts[max(0, min(wanted, len(self._starts) - 1))])
+        target = self._drawn[self.cursor][1] + by
+        self._move_cursor(self._starts[max(0, min(target, len(self._starts) - 1))])
 
     def action_turn_page(self, by: int) -> None:
-        """Go on by a screen."""
+        """Move by a screen."""
         step = max(1, self.size.height - 2) * by
         self.top = max(0, min(self.top + step, self._end() - self.size.height + 1))
         self._move_cursor(self.cursor + step)
 
     def action_choose(self) -> None:
-        """Pick what is under the cursor."""
+        """Choose the item under the cursor."""
         if self.current is not None:
             self.post_message(self.Chosen(self.current))
 
     def to_start(self) -> None:
-        """The first line that is held."""
+        """Move to the first line in memory."""
         self._move_cursor(0)
 
     def to_end(self) -> None:
-        """The last line that is held."""
+        """Move to the last line in memory."""
         self._move_cursor(self._end())
 
     def on_click(self, event: events.Click) -> None:
-        """Go there; a second click picks it."""
+        """Move to the clicked line; a double click chooses it."""
         self._move_cursor(self.top + event.y)
         if event.chain > 1:
             self.action_choose()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The view goes down, and takes the cursor along when it would leave it behind."""
+        """Scroll the view down; the cursor follows when it would leave the view."""
         self._scroll(_WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The same upwards."""
+        """Scroll the view up."""
         self._scroll(-_WHEEL)
 
     # drawing --------------------------------------------------------------------------------------------------------
     def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
+        """Draw one row of the screen."""
         number, width = self.top + y, self.size.width
         if not self._drawn and y == 0 and self.feed is not None:
             return _draw_strip(((f" {self.empty}", "dim"),), width)
@@ -267,7 +265,7 @@ class FeedWidget(Widget, can_focus=True):
         return _draw_strip(((mark, "head" if mark == "▌" else "dim"), *line), width, selected)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new width; look at the same as before."""
+        """Redraw for the new width with the same line in view."""
         self._draw(self._anchor())
         self._fill_later()
 
@@ -307,7 +305,7 @@ class FeedWidget(Widget, can_focus=True):
         self._move_cursor(max(self.top, min(self.cursor, self.top + height - 1)))
 
     def _clamp_cursor(self) -> None:
-        """Cursor and view within what there is, the cursor in view, and a list's cursor on the first line of its item."""
+        """Keep cursor and view in range, the cursor in view, and in a list on the first line of its item."""
         self.cursor = max(0, min(self.cursor, self._end()))
         height = max(1, self.size.height)
         last = self.cursor
@@ -320,7 +318,7 @@ class FeedWidget(Widget, can_focus=True):
         self.post_message(self.Moved())
 
     def _first_match(self, line: int) -> int:
-        """The first line from this one on that has a match in it, within the same item."""
+        """Return the first line with a match from this one on, within the same item."""
         _, item = self._drawn[line]
         for number in range(line, len(self._drawn)):
             drawn, owner = self._drawn[number]
@@ -339,7 +337,7 @@ class FeedWidget(Widget, can_focus=True):
             self.run_worker(self._fill(), group="pages")
 
     async def _fill(self) -> None:
-        """Read on until there is a screen more than is seen, or nothing more."""
+        """Read pages until there is one screen beyond the view, or no more."""
         if self._loading:
             return
         self._loading = True
@@ -360,7 +358,7 @@ class FeedWidget(Widget, can_focus=True):
                 self._trim()
 
     def _trim(self) -> None:
-        """Hold no more than a few pages, and always more than would be read again at once."""
+        """Drop pages far from the view, but never those that would be read again at once."""
         if len(self.window.pages) > self.window.most:
             ends, number = list[int](), 0
             for page in self.window.pages:
@@ -371,7 +369,7 @@ class FeedWidget(Widget, can_focus=True):
             self._draw(anchor)
 
     def _next_page(self) -> int | None:
-        """The page to read next."""
+        """Return the number of the page to read next."""
         height = max(1, self.size.height)
         if len(self._drawn) - self.top < 2 * height and self.window.after is not None:
             return self.window.after

@@ -1,7 +1,7 @@
-"""Lines as they are drawn: stretches of text, each with the name of a style. Broken and cut by the cells they take.
+"""Lines of styled text, wrapped and cut by the terminal cells they take.
 
-Widths are those of the library that draws, so that what is broken here is not broken once more there. The styles use the
-sixteen colours of the terminal and its attributes only; without colour (NO_COLOR) the attributes still tell things apart.
+Widths come from the library that draws, so that it does not wrap a line again. The styles use only the sixteen colours of
+the terminal and its attributes; with NO_COLOR the attributes still tell things apart.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _LONGEST = 20_000  # characters of one line that are drawn: beyond is data
 
 
 def plain_line(text: str, style: str = "") -> Line:
-    """A line in one style."""
+    """Return a line in one style."""
     return ((text, style),)
 
 
 def width_of(line: Line) -> int:
-    """The cells a line takes."""
+    """Return the width of a line in cells."""
     return sum(cell_len(text) for text, _ in line)
 
 
 def cut(line: Line, width: int) -> Line:
-    """The line, or as much of it as fits with a `…` behind it."""
+    """Return the line, cut to `width` cells with a `…`."""
     if width_of(line) <= width:
         return line
     kept, left = list[Span](), width - 1
@@ -59,14 +59,14 @@ def cut(line: Line, width: int) -> Line:
 
 
 def pad_line(text: str, width: int, right: bool = False) -> str:
-    """The text in exactly so many cells."""
+    """Return the text cut or padded to exactly `width` cells."""
     fitting = "".join(part for part, _ in cut(plain_line(text), width))
     gap = " " * (width - cell_len(fitting))
     return gap + fitting if right else fitting + gap
 
 
 def break_lines(text: str, width: int) -> Iterator[str]:
-    """One line of text as lines of at most `width` cells, between words where that can be."""
+    """Wrap one line of text to `width` cells, between words where possible."""
     text = text.expandtabs(4)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} more characters)"
@@ -86,13 +86,13 @@ def break_lines(text: str, width: int) -> Iterator[str]:
 
 
 def block(text: str, width: int, margin: str = "", style: str = "", beside: str = "") -> list[Line]:
-    """A text as lines, each with a margin before it, which may have a style of its own."""
+    """Wrap a text, with a margin before each line; `beside` is the style of the margin."""
     room = width - cell_len(margin)
     return [((margin, beside or style), (part, style)) for line in text.split("\n") for part in break_lines(line, room)]
 
 
 def mark_spans(line: Line, words: Iterable[str]) -> Line:
-    """The line with these words standing out, in any case."""
+    """Return the line with these words highlighted, ignoring case."""
     spans = list(line)
     for word in filter(None, words):
         spans = [piece for span in spans for piece in _mark_word(span, word.lower())]
@@ -100,7 +100,7 @@ def mark_spans(line: Line, words: Iterable[str]) -> Line:
 
 
 def segments(line: Line, selected: bool = False) -> list[Segment]:
-    """The line as it is drawn; the one that is selected in one colour, turned round."""
+    """Return the segments of a line; a selected one is drawn in reverse."""
     if selected:
         return [Segment(text, _SELECTED_MATCH if style == "match" else SELECTED) for text, style in line]
     return [Segment(text, STYLES[style]) for text, style in line]
@@ -109,7 +109,7 @@ def segments(line: Line, selected: bool = False) -> list[Segment]:
 def _mark_word(span: Span, word: str) -> Iterator[Span]:
     text, style = span
     lower = text.lower()
-    if style == "match" or len(lower) != len(text):  # a few letters change their length with their case
+    if style == "match" or len(lower) != len(text):  # some letters change their length with their case
         yield span
         return
     start = 0
@@ -123,7 +123,7 @@ def _mark_word(span: Span, word: str) -> Iterator[Span]:
 
 
 def _fitting_end(text: str, start: int, width: int) -> int:
-    """Where the part that begins at `start` and fits into `width` cells ends; at least one character when there is room."""
+    """Return the end of the part from `start` that fits into `width` cells: at least one character if there is room."""
     ahead = text[start : start + width + 1]
     if ahead.isascii():
         return min(start + width, len(text))

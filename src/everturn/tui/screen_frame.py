@@ -1,6 +1,6 @@
-"""What all screens have: a line on top, the pages, a line of keys below, and a line to type into when something is asked.
+"""The frame of every screen: a title line, the pages, a line of keys, and a line for input when a question is asked.
 
-Keys are listed once, in the bindings of each screen: the line below and the help are made of them.
+Keys are defined once, in the bindings of each screen; the line of keys and the help are made from them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMMON_KEYS = (Binding("question_mark", "help", "help"), Binding("q", "leave", 
 
 
 class StatusBar(Widget):
-    """One line of ours."""
+    """A line of status text."""
 
     DEFAULT_CSS = "StatusBar { height: 1; }"
     line: Line = ()
@@ -45,12 +45,12 @@ class StatusBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Its row."""
+        """Draw the line."""
         return Strip(segments(cut(self.line, self.size.width))).adjust_cell_length(self.size.width, STYLES[""])
 
 
 class InputLine(Input):
-    """A line to type into."""
+    """A line for input."""
 
     DEFAULT_CSS = """
     InputLine.-textual-compact { padding: 0 1; }
@@ -86,14 +86,14 @@ class BrowserScreen(Screen[None]):
         self._answer: Answer | None = None
 
     def compose(self) -> ComposeResult:
-        """The line on top, what else the screen has, the pages, the line of keys."""
+        """Yield the title line, the screen's own widgets, the pages, the line of keys."""
         yield self.top_bar
         yield from self.above()
         yield self.pages
         yield self.bottom_bar
 
     def above(self) -> ComposeResult:
-        """What stands between the line on top and the pages."""
+        """Yield the widgets between the title line and the pages."""
         return iter(())
 
     @property
@@ -102,16 +102,16 @@ class BrowserScreen(Screen[None]):
         return cast("Browser", self.app)
 
     def title_line(self) -> Line:
-        """What the line on top says."""
+        """Return the title line."""
         return ()
 
-    # saying and asking ----------------------------------------------------------------------------------------------
+    # messages and questions ----------------------------------------------------------------------------------------------
     def say(self, text: str, style: str = "warn") -> None:
-        """Put words in the place of the keys until the next one is pressed."""
+        """Show a message in place of the keys until the next key."""
         self.bottom_bar.put(((f" {self.archive.line(text, 400)}", style),))
 
     def do(self, work: Awaitable[Any]) -> None:
-        """Begin some work; an error that is meant for people is said on the screen."""
+        """Start some work; an EverturnError is shown on the screen."""
         self.run_worker(self._run_reporting(work))
 
     async def _run_reporting(self, work: Awaitable[Any]) -> None:
@@ -121,7 +121,7 @@ class BrowserScreen(Screen[None]):
             self.say(str(error), "error")
 
     def ask(self, label: str, value: str, answer: Answer) -> None:
-        """Let a line be typed below; enter answers, escape does not."""
+        """Ask for a line of input: enter answers, escape cancels."""
         if self._asking is not None:
             return
         self._asking, self._answer = InputLine(label, value), answer
@@ -130,7 +130,7 @@ class BrowserScreen(Screen[None]):
         self.bottom_bar.put(((f" {label}: ", "bold"), ("enter accepts, esc does not", "dim")))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The answer is there."""
+        """Pass the input to the question, or move from a filter to the list."""
         answer, is_answer = self._answer, event.input is self._asking
         if is_answer:
             self._stop_asking()
@@ -148,25 +148,25 @@ class BrowserScreen(Screen[None]):
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_mount(self) -> None:
-        """The lines above and below."""
+        """Fill the title line and the line of keys."""
         self.top_bar.put(self.title_line())
         self.show_keys()
 
     def on_key(self, event: events.Key) -> None:
-        """What was said has been read."""
+        """Replace a message by the keys."""
         if self._asking is None:
             self.show_keys()
 
     def on_feed_widget_moved(self, event: FeedWidget.Moved) -> None:
-        """Where one is may be part of the line on top."""
+        """Update the title line, which may show the position."""
         self.top_bar.put(self.title_line())
 
     def on_feed_widget_failed(self, event: FeedWidget.Failed) -> None:
-        """What could not be read is said."""
+        """Show why a page could not be read."""
         self.say(event.why, "error")
 
     def show_keys(self) -> None:
-        """The line of keys: as many as there is room for, help and quit always; while typing, how to get out of it."""
+        """Show as many keys as fit, help and quit always; while typing, how to leave the input."""
         if isinstance(self.focused, InputLine):
             self.bottom_bar.put(((" ↵ ↓", "bold"), (" into the list  ", "dim"), ("esc", "bold"), (" out", "dim")))
             return
@@ -177,38 +177,38 @@ class BrowserScreen(Screen[None]):
         self.bottom_bar.put(_keys_line([*own, *shared]))
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Other keys while typing."""
+        """Show the keys of the focused widget."""
         if self._asking is None:
             self.show_keys()
 
     def on_resize(self) -> None:
-        """There may be room for more keys."""
+        """Show as many keys as fit now."""
         if self._asking is None:
             self.show_keys()
 
     def all_keys(self) -> list[Binding]:
-        """Every key of this screen, its own first."""
+        """Return every key of this screen, its own first."""
         bases = [base for base in type(self).__mro__ if issubclass(base, BrowserScreen)]
         return [one for base in bases for one in vars(base).get("BINDINGS", ()) if isinstance(one, Binding)]
 
     def action_first(self) -> None:
-        """The first line."""
+        """Move to the first line."""
         self.pages.to_start()
 
     def action_last(self) -> None:
-        """The last line."""
+        """Move to the last line."""
         self.pages.to_end()
 
     def action_help(self) -> None:
-        """Every key."""
+        """Show every key."""
         self.browser.show_help(self)
 
     def action_leave(self) -> None:
-        """Out of the program."""
+        """Leave the program."""
         self.app.exit(0)
 
     def action_back(self) -> None:
-        """To where one came from."""
+        """Cancel the question, or return to the previous screen."""
         if self._asking is not None:
             self._stop_asking()
         elif len(self.app.screen_stack) > 1:
@@ -223,5 +223,5 @@ def _keys_line(keys: list[Binding]) -> Line:
 
 
 def keys_of(one: Binding) -> str:
-    """The keys of a binding as they are written on keyboards."""
+    """Return the keys of a binding as keyboards show them."""
     return " ".join(_KEYS.get(key, key) for key in one.key.split(","))

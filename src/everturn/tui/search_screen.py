@@ -1,7 +1,4 @@
-"""The search screen: the real search, answered while the words are typed.
-
-What a search finds as a feed: the real search core, page by page, with the matches marked.
-"""
+"""The search screen: the search of `everturn search`, run while the user types, page by page with marked matches."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ HITS = 30
 
 
 class HitItem(Struct, frozen=True):
-    """One match: where it stands, and a line of it."""
+    """A search hit: its session and turn, and one line of excerpt."""
 
     key: tuple[int, int]
     session: int
@@ -36,26 +33,26 @@ class HitItem(Struct, frozen=True):
     snippet: Line
 
     def lines(self, width: int) -> list[Line]:
-        """Two lines."""
+        """Draw two lines."""
         return [cut(self.where, width), cut((("   ", ""), *self.snippet), width)]
 
 
 class HitFeed:
-    """Pages of what a request finds, best first."""
+    """Pages of search hits, best first."""
 
-    def __init__(self, archive: ScreenArchive, asked: str) -> None:
-        self._archive, self.asked = archive, asked
+    def __init__(self, archive: ScreenArchive, query: str) -> None:
+        self._archive, self.query = archive, query
         self._now = archive.clock()
         self._cursors = [""]
         self.notes: tuple[str, ...] = ()
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """Search, or go on. Raises Usage when the request means nothing."""
+        """Return a page of hits. Raises UsageError for an invalid query."""
         archive = self._archive
         found = search(
             store,
             archive.sources,
-            self.asked,
+            self.query,
             limit=HITS,
             cursor=self._cursors[number],
             clean=archive.clean,
@@ -99,7 +96,7 @@ Filters among them: agent: session: workspace: branch: role: tool: path: field: 
 
 
 class SearchScreen(SessionActions):
-    """Words, and what they find."""
+    """The line for the query, and the hits."""
 
     by_item = True
     empty = "nothing found"
@@ -122,16 +119,16 @@ class SearchScreen(SessionActions):
         self._given = typed.strip()
 
     def above(self) -> ComposeResult:
-        """The words."""
+        """Yield the line for the query."""
         yield self.typing
 
     def title_line(self) -> Line:
-        """What was done beyond the plain request."""
+        """Return the title with the notes of the search."""
         notes = "; ".join(self._found.notes) if self._found else ""
         return ((" everturn", "head"), ("  search", "bold"), (f"  {notes}", "warn"))
 
     def chosen_session(self) -> int | None:
-        """That of the match under the cursor."""
+        """Return the session of the hit under the cursor."""
         item = self.pages.current
         return item.session if isinstance(item, HitItem) else None
 
@@ -146,10 +143,10 @@ class SearchScreen(SessionActions):
         self._timer = self.set_timer(WAIT, lambda: self.run_worker(self._search(self._serial)))
 
     async def _search(self, serial: int) -> None:
-        asked = self.typing.value.strip()
-        if len(asked) < 2 or asked == self._given:  # a place to look in, and no words yet
+        query = self.typing.value.strip()
+        if len(query) < 2 or query == self._given:  # nothing but the filter that the screen was opened with
             return
-        hits = _LatestHits(self, HitFeed(self.archive, asked), serial)
+        hits = _LatestHits(self, HitFeed(self.archive, query), serial)
         try:
             await self.pages.show(hits)
         except EverturnError as error:
@@ -162,36 +159,36 @@ class SearchScreen(SessionActions):
             self.show_keys()
 
     def is_latest(self, serial: int) -> bool:
-        """Whether nothing was typed since."""
+        """Return whether nothing was typed since."""
         return serial == self._serial
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Go to where it stands."""
+        """Open the session at the hit."""
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
 
     def action_open(self) -> None:
-        """The same by key."""
+        """Open the hit under the cursor."""
         self.pages.action_choose()
 
     def action_type(self) -> None:
-        """Back to the words."""
+        """Move to the query."""
         self.set_focus(self.typing)
 
     def action_into_list(self) -> None:
-        """From the words to what they found."""
+        """Move from the query to the hits."""
         self.set_focus(self.pages)
 
 
 class _LatestHits:
-    """A request that is not even begun when it has been overtaken."""
+    """A search that does not start when a newer one was typed meanwhile."""
 
     def __init__(self, screen: SearchScreen, hits: HitFeed, serial: int) -> None:
         self._screen, self.hits, self._serial = screen, hits, serial
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """A page of the hits; of an overtaken request nothing."""
+        """Return a page of hits; an empty one when a newer search was typed."""
         if number == 0 and not self._screen.is_latest(self._serial):
             return FeedPage(0, [], last=True)
         return self.hits.page(store, number)

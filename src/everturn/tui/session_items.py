@@ -1,11 +1,7 @@
-"""A session's passages as items of the screen: words open, thinking and calls folded, parallel calls together.
+"""A session as items of the screen: turn headings, text, folded thinking and calls, links to other sessions.
 
-A call is one line that says how it went; opened, it shows the diff of an edit, or what it was given, and what it gave back.
-
-What a session is made of on the screen: headings of turns, words, what is folded away, links to other sessions.
-
-Each item holds only text that is fit to be shown, and not more of it than is drawn: the beginning of what is long, or the
-part around a match. The whole is read again when it is asked for.
+A call is one line with its outcome; opened, it shows the diff of an edit or its input, and its result. An item holds only
+cleaned text, and only as much as is drawn: the beginning, or an excerpt around a match. The whole is read again on request.
 """
 
 from __future__ import annotations
@@ -31,14 +27,14 @@ _LINES_BEFORE = 3  # lines before a match that are shown with it
 
 
 class ExcerptItem(NamedTuple):
-    """Some lines of a text, and how many there are around them."""
+    """Some lines of a text, and how many come before and after."""
 
     text: str
     before: int = 0
     beyond: int = 0
 
     def lines(self, width: int, margin: str, style: str = "", beside: str = "") -> list[Line]:
-        """How it is drawn."""
+        """Draw the lines."""
         drawn = block(self.text, width, margin, style, beside)
         if self.before:
             drawn.insert(0, ((f"{margin}… {self.before:,} lines before", "dim"),))
@@ -49,7 +45,7 @@ class ExcerptItem(NamedTuple):
 
 
 def excerpt(text: str, most: int, marks: tuple[str, ...] = ()) -> ExcerptItem:
-    """The first lines of a text, or those around the first mark in it; 0 is all of them."""
+    """Return the first `most` lines of a text (0: all), or those around its first mark."""
     text = text.strip("\n")
     if not most:
         return ExcerptItem(text)
@@ -67,7 +63,7 @@ def excerpt(text: str, most: int, marks: tuple[str, ...] = ()) -> ExcerptItem:
 
 
 def _line_before(text: str, place: int, lines: int) -> int:
-    """Where the line begins that stands so many before the one at `place`."""
+    """Return the start of the line that is `lines` before the one at `place`."""
     for _ in range(lines + 1):
         place = text.rfind("\n", 0, place)
         if place < 0:
@@ -76,7 +72,7 @@ def _line_before(text: str, place: int, lines: int) -> int:
 
 
 class HeadingItem(Struct, frozen=True):
-    """The head of the session, of a turn, or a mark between words."""
+    """A fact about the session, the heading of a turn, or a mark such as a compaction."""
 
     key: Hashable
     text: Line
@@ -84,15 +80,15 @@ class HeadingItem(Struct, frozen=True):
     blank: bool = False  # a line of room before it
 
     def lines(self, width: int) -> list[Line]:
-        """One line."""
+        """Draw one line."""
         return [*([()] if self.blank else []), cut(self.text, width)]
 
 
 class WordsItem(Struct, frozen=True):
-    """What somebody said."""
+    """A message of a person, the model or the client."""
 
     key: Hashable
-    said: ExcerptItem
+    body: ExcerptItem
     margin: str = "  "
     style: str = ""
     beside: str = ""
@@ -100,9 +96,9 @@ class WordsItem(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
     def lines(self, width: int) -> list[Line]:
-        """Its words, broken to the width."""
+        """Draw the text, wrapped to the width."""
         first, rest = self.margin, " " * len(self.margin)
-        drawn = self.said.lines(width, rest, self.style, self.beside)
+        drawn = self.body.lines(width, rest, self.style, self.beside)
         if first.strip() and drawn:
             drawn[0] = ((first, self.beside or self.style), *drawn[0][1:])
         if self.label:
@@ -111,27 +107,27 @@ class WordsItem(Struct, frozen=True):
 
 
 class FoldedPart(Struct, frozen=True):
-    """Something that was folded away: a diff, or words with a margin."""
+    """A part of an opened item: a diff, or text with a margin."""
 
-    said: ExcerptItem
+    body: ExcerptItem
     margin: str
     beside: str = "dim"
     is_diff: bool = False
 
     def lines(self, width: int) -> list[Line]:
-        """How it is drawn."""
+        """Draw the lines."""
         if not self.is_diff:
-            return self.said.lines(width, self.margin, "", self.beside)
+            return self.body.lines(width, self.margin, "", self.beside)
         drawn = [
             line
-            for text in self.said.text.split("\n")
+            for text in self.body.text.split("\n")
             for line in block(text, width, self.margin, style_of(text), self.beside)
         ]
-        return [*drawn, *ExcerptItem("", 0, self.said.beyond).lines(width, self.margin)[1:]]
+        return [*drawn, *ExcerptItem("", 0, self.body.beyond).lines(width, self.margin)[1:]]
 
 
 class FoldedItem(Struct, frozen=True):
-    """One line, and what is below it once it is opened. `parts` is None while it is closed."""
+    """One line, and its parts once it is opened. `parts` is None while it is closed."""
 
     key: Hashable
     text: Line
@@ -140,7 +136,7 @@ class FoldedItem(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
     def lines(self, width: int) -> list[Line]:
-        """Its line, and its parts when it is open."""
+        """Draw the line, and the parts of an open item."""
         sign = "▸ " if self.parts is None else "▾ "
         drawn = [cut(((self.margin + sign, "dim"), *self.text), width)]
         for part in self.parts or ():
@@ -151,7 +147,7 @@ class FoldedItem(Struct, frozen=True):
 
 
 class LinkItem(Struct, frozen=True):
-    """The way to another session; None when it is not in the archive."""
+    """A link to another session; `session` is None when it is not in the archive."""
 
     key: Hashable
     text: str
@@ -159,9 +155,9 @@ class LinkItem(Struct, frozen=True):
     margin: str = ""
 
     def lines(self, width: int) -> list[Line]:
-        """One line."""
-        said = (self.text, "link") if self.session is not None else (f"{self.text} (not in the archive)", "dim")
-        return [cut(((f"{self.margin}↳ ", "dim"), said), width)]
+        """Draw one line."""
+        body = (self.text, "link") if self.session is not None else (f"{self.text} (not in the archive)", "dim")
+        return [cut(((f"{self.margin}↳ ", "dim"), body), width)]
 
 
 PROSE = 80  # lines of words
@@ -184,7 +180,7 @@ Key = tuple[str, int, int]
 
 
 class StartSpot(NamedTuple):
-    """A message to begin at, in which field, and the words that were looked for."""
+    """A message to start at, the field of the match, and the matched words."""
 
     seq: int
     field: str = ""
@@ -192,22 +188,22 @@ class StartSpot(NamedTuple):
 
 
 class ItemBuilder:
-    """Makes items of passages, and knows which of them are open."""
+    """Builds items from passages, and knows which of them are open."""
 
     def __init__(
         self, archive: ScreenArchive, session: Session, relatives: Lineage, marks: tuple[str, ...] = ()
     ) -> None:
         self._archive, self._session, self._marks = archive, session, marks
-        self.context = False  # whether what clients put in by themselves is shown
+        self.context = False  # whether context that the client added is shown
         self.opened: set[Hashable] = set()
-        self.target: Hashable = None  # where the marks are
+        self.target: Hashable = None  # the item with the match
         self._children: dict[tuple[int, int], list[Relative]] = {}
         for one in relatives.children:
             if one.call is not None:
                 self._children.setdefault((one.call.seq, one.call.idx), []).append(one)
 
     def of(self, store: Store, passage: Passage, number: int, most: int | None = None) -> Iterator[FeedItem]:
-        """The items of a passage, the `number`-th of its message; `most` lines of each, 0 is all."""
+        """Yield the items of a passage, the `number`-th of its message, with at most `most` lines each (0: all)."""
         key: Key = ("said", passage.row.seq if passage.row else -1, number)
         if passage.kind in ("call", "result"):
             yield from self._call(store, passage, OPENED if most is None else most)
@@ -222,28 +218,28 @@ class ItemBuilder:
         elif passage.text:
             yield self._words_item(passage, key, PROSE if most is None else most)
 
-    def aim(self, store: Store, spot: StartSpot, calls: list[Call], told: Iterable[tuple[int, Passage]]) -> Key:
-        """The item in which a match stands; it will be open."""
+    def aim(self, store: Store, spot: StartSpot, calls: list[Call], numbered: Iterable[tuple[int, Passage]]) -> Key:
+        """Return the key of the item with the match, and open it."""
         here = [call for call in calls if spot.seq in (call.seq, call.result_seq)]
         if spot.field == "tool_output":
             here = [call for call in here if call.result_seq == spot.seq] or here
         if here and spot.field in ("tool_input", "tool_output"):
             self.target = self._find_call_key(store, here, spot)
         else:
-            self.target = self._find_words_key(told, spot)
+            self.target = self._find_words_key(numbered, spot)
         self.opened.add(self.target)
         return self.target
 
     # words ----------------------------------------------------------------------------------------------------------
     def _words_item(self, passage: Passage, key: Key, most: int) -> WordsItem:
         marks = self._marks_of(key)
-        said = excerpt(self._archive.text(passage.text), most, marks)
+        body = excerpt(self._archive.text(passage.text), most, marks)
         if passage.kind == "prompt":
-            return WordsItem(key, said, "❯ ", "bold", "head", marks=marks)
+            return WordsItem(key, body, "❯ ", "bold", "head", marks=marks)
         if passage.kind == "answer":
-            return WordsItem(key, said, marks=marks)
+            return WordsItem(key, body, marks=marks)
         style = "error" if passage.kind == "notice" else "dim"
-        return WordsItem(key, said, style=style, label=_LABELS.get(passage.kind, passage.kind), marks=marks)
+        return WordsItem(key, body, style=style, label=_LABELS.get(passage.kind, passage.kind), marks=marks)
 
     def _folded_item(self, passage: Passage, key: Key, most: int) -> FoldedItem:
         text = self._archive.text(passage.text).strip("\n")
@@ -252,9 +248,9 @@ class ItemBuilder:
         parts = (FoldedPart(excerpt(text, most, marks), "  ┆ "),) if key in self.opened else None
         return FoldedItem(key, ((label, "dim"),), parts, marks=marks)
 
-    def _find_words_key(self, told: Iterable[tuple[int, Passage]], spot: StartSpot) -> Key:
+    def _find_words_key(self, numbered: Iterable[tuple[int, Passage]], spot: StartSpot) -> Key:
         found: list[Key] = []
-        for number, passage in told:
+        for number, passage in numbered:
             if passage.row is not None and passage.text and passage.kind not in ("call", "result"):
                 key: Key = ("said", spot.seq, number)
                 if _has_mark(self._archive.text(passage.text), spot.marks):
@@ -277,7 +273,7 @@ class ItemBuilder:
             yield relative_link(self._archive, one, _CHILDREN.get(one.relation, one.relation), margin + "  ")
 
     def _call_spans(self, passage: Passage) -> Iterator[Span]:
-        """How a call went, on one line."""
+        """Yield the one line of a call: outcome, name, duration, subject."""
         call, start, line = passage.call, passage.start, self._archive.line
         sign, style = _SIGNS[call.status if call else "open"]
         name = start.name if start else (call.name if call else "") or "result without a call"
@@ -291,7 +287,7 @@ class ItemBuilder:
             yield f"  {line(about, _WIDEST)}", ""
 
     def _call_parts(self, store: Store, passage: Passage, most: int, marks: tuple[str, ...]) -> Iterator[FoldedPart]:
-        """What went into a tool and what came out."""
+        """Yield the input or diff of a call, and its result."""
         start, call, text = passage.start, passage.call, self._archive.text
         if start is not None:
             diff = diff_of(start)
@@ -319,7 +315,7 @@ class ItemBuilder:
 
 
 def head_of(archive: ScreenArchive, session: Session, text: SessionText, relatives: Lineage) -> Iterator[FeedItem]:
-    """What stands above the first turn: facts about the session, and the ways to its relatives."""
+    """Yield the items above the first turn: facts about the session, and links to its relatives."""
     facts = (
         f"{session.native_id}",
         " · ".join(filter(None, (session.agent, session.client, session.model))),
@@ -342,14 +338,14 @@ def head_of(archive: ScreenArchive, session: Session, text: SessionText, relativ
 
 
 def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str = "") -> LinkItem:
-    """The way to a relative."""
+    """Return the link to a relative."""
     name = one.native_id.rpartition("/")[2] or one.native_id
     number = one.session.id if one.session else None
     return LinkItem(("link", one.native_id, one.relation), f"{label} {archive.line(name, 60)}", number, margin)
 
 
 def turn_heading(turn: Turn) -> HeadingItem:
-    """The head of a turn."""
+    """Return the heading of a turn."""
     parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
     parts += [plural(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
     spans: list[Span] = [(f"── {' · '.join(filter(None, parts))}", "head")]
@@ -359,12 +355,12 @@ def turn_heading(turn: Turn) -> HeadingItem:
 
 
 def minute(at: int | None) -> str:
-    """A time to the minute, UTC."""
+    """Return a time to the minute, in UTC."""
     return iso(at)[:16].replace("T", " ")
 
 
 def _failure_text(call: Call | None) -> str:
-    """Why a call failed, in a word."""
+    """Return why a call failed, in a word or two."""
     if call is None or call.status not in ("error", "orphan"):
         return ""
     if call.exit_status:

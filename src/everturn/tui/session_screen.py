@@ -1,9 +1,7 @@
-"""A session on the screen: its turns, with tools and thinking folded away, and the ways to its relatives.
+"""A session on the screen: its turns, with calls and thinking folded, and links to its relatives.
 
-A session as a feed: its messages a hundred at a time, told as turns, words and calls.
-
-A page is a range of messages, so that a session of ten thousand turns, and a turn of ten thousand calls, opens at any place
-at the cost of one page. What calls gave back is read when they are opened (`items.Items`).
+A page is a range of a hundred messages, so that a session of ten thousand turns, and a turn of ten thousand calls, opens
+anywhere at the cost of one page. Results of calls are read when they are opened (`session_items.ItemBuilder`).
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ class TranscriptFeed:
         return FeedPage(number, found, number >= self.last_page)
 
     def aim(self, store: Store) -> tuple[int, Hashable]:
-        """Where the spot is: the page and the item, which will be open."""
+        """Return the page and the key of the item to start at, and open that item."""
         spot = self._spot
         row = next(store.messages(self.session.id, spot.seq, spot.seq), None) if spot else None
         if spot is None or row is None:
@@ -79,7 +77,7 @@ class TranscriptFeed:
         return key[1] // MESSAGES, key
 
     def page_of_turn(self, store: Store, turn: int) -> tuple[int, Hashable]:
-        """Where a turn begins."""
+        """Return the page and the key of the heading of a turn."""
         first = self._turn_structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
@@ -92,7 +90,7 @@ class TranscriptFeed:
         return self._read_item(store, item.key) or item
 
     def whole(self, store: Store, item: FoldedItem | WordsItem) -> FoldedItem | WordsItem:
-        """The item with all its words."""
+        """Return the item with its whole text."""
         before = set(self.items.opened)
         self.items.opened.add(item.key)
         try:
@@ -101,11 +99,11 @@ class TranscriptFeed:
             self.items.opened = before
 
     def _read_item(self, store: Store, key: Hashable, most: int | None = None) -> FoldedItem | WordsItem | None:
-        """An item read once more."""
+        """Read an item again."""
         assert isinstance(key, tuple)
         row = next(store.messages(self.session.id, key[1], key[1]), None)
-        told = self._numbered_passages(store, self._turn_structure(store, row.turn), [row]) if row else ()
-        for number, passage in told:
+        numbered = self._numbered_passages(store, self._turn_structure(store, row.turn), [row]) if row else ()
+        for number, passage in numbered:
             for item in self.items.of(store, passage, number, most):
                 if item.key == key and isinstance(item, FoldedItem | WordsItem):
                     return item
@@ -130,14 +128,14 @@ class TranscriptFeed:
     def _numbered_passages(
         self, store: Store, structure: Structure, rows: list[MessageRow]
     ) -> Iterator[tuple[int, Passage]]:
-        """The passages of some messages of a turn, each with its number within its message."""
+        """Yield the passages of some messages of a turn, each with its number within its message."""
         turn, steps, calls = structure
         if not has_words(self.session):
             seqs = {row.seq for row in rows}
             yield from ((n, Passage("call", call=call)) for n, call in enumerate(calls) if call.seq in seqs)
             return
         piece = replace(turn, first_seq=rows[0].seq, last_seq=rows[-1].seq)
-        if rows[0].seq > turn.first_seq:  # the first turn also tells what lies before it in the file, but only once
+        if rows[0].seq > turn.first_seq:  # the first turn includes records before it in the file, but only once
             piece.idx = max(1, turn.idx)
         view = TurnView(piece, steps, calls, rows)
         number, seq = 0, -1
@@ -149,7 +147,7 @@ class TranscriptFeed:
 
 
 class SessionScreen(SessionActions):
-    """One session."""
+    """The screen of a session."""
 
     empty = "there is nothing in this session"
     HELP = """
@@ -173,7 +171,7 @@ class SessionScreen(SessionActions):
         self.feed: TranscriptFeed | None = None
 
     def title_line(self) -> Line:
-        """Which session, which turn."""
+        """Return the title with the session and the turn."""
         if self.feed is None:
             return ((" everturn", "head"),)
         text, session = self.feed.text, self.feed.session
@@ -182,7 +180,7 @@ class SessionScreen(SessionActions):
         return ((f" {self.feed.short}", "head"), (at, "bold"), (f"  {about}", ""))
 
     def on_mount(self) -> None:
-        """From its beginning, or from what was looked for."""
+        """Show the session from its beginning, or from the match."""
         super().on_mount()
         self.do(self._load())
 
@@ -193,22 +191,22 @@ class SessionScreen(SessionActions):
         await self.pages.show(feed, page, key)
 
     def chosen_session(self) -> int | None:
-        """This one."""
+        """Return this session."""
         return self._session
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Unfold, fold, or go to a relative."""
+        """Open or close an item, show the whole of a cut text, or follow a link."""
         item = event.item
         if isinstance(item, FoldedItem):
             self.do(self._toggle_item(item))
         elif isinstance(item, LinkItem) and item.session is not None:
             self.browser.open_session(item.session)
-        elif isinstance(item, WordsItem) and (item.said.before or item.said.beyond):
+        elif isinstance(item, WordsItem) and (item.body.before or item.body.beyond):
             self.action_whole()
 
     def action_open(self) -> None:
-        """The same by key."""
+        """Choose the item under the cursor."""
         self.pages.action_choose()
 
     async def _toggle_item(self, item: FoldedItem) -> None:
@@ -217,7 +215,7 @@ class SessionScreen(SessionActions):
             self.pages.go_to(item.key)
 
     def action_whole(self) -> None:
-        """All of what is under the cursor, on a screen of its own."""
+        """Show the whole item under the cursor on its own screen."""
         item = self.pages.current
         if isinstance(item, FoldedItem | WordsItem):
             self.do(self._show_whole(item))
@@ -230,25 +228,25 @@ class SessionScreen(SessionActions):
             self.app.push_screen(whole_screen(self.archive, found))
 
     def action_first(self) -> None:
-        """The first page, wherever one is."""
+        """Show the first page."""
         if self.feed is not None:
             self.do(self.pages.show(self.feed))
 
     def action_last(self) -> None:
-        """The last page, without what lies between."""
+        """Show the last page without reading those between."""
         if self.feed is not None:
             self.do(self.pages.show(self.feed, self.feed.last_page, at_end=True))
 
     def action_turn(self, by: int) -> None:
-        """The head of the next turn, or of this one, then of the one before."""
+        """Move to the heading of the next turn; backwards, of this turn, then of the previous one."""
         if (feed := self.feed) is None:
             return
         here = self._current_turn() - 1
         current = self.pages.current
         on_head = isinstance(current, HeadingItem) and current.turn >= 0
-        wanted = here + by if by > 0 or on_head else here
-        if 0 <= wanted < feed.session.n_turns and not self.pages.go_to(("turn", wanted)):
-            self.do(self._go_to_turn(wanted))
+        target = here + by if by > 0 or on_head else here
+        if 0 <= target < feed.session.n_turns and not self.pages.go_to(("turn", target)):
+            self.do(self._go_to_turn(target))
 
     def action_go(self) -> None:
         """Ask for the number of a turn."""
@@ -265,23 +263,23 @@ class SessionScreen(SessionActions):
             await self.pages.show(feed, page, key)
 
     def action_context(self) -> None:
-        """Show, or hide again, what the client put in."""
+        """Toggle context that the client added."""
         if self.feed is not None:
             self.feed.items.context = not self.feed.items.context
             self.do(self.pages.again())
 
     def action_search(self) -> None:
-        """Look for words, in this session first of all."""
+        """Open the search, limited to this session."""
         short = f"session:{self.feed.session.native_id} " if self.feed is not None else ""
         self.browser.open_search(short if " " not in short.strip() and '"' not in short else "")
 
     def _current_turn(self) -> int:
-        """The number of the turn the cursor is in, counted from 1."""
+        """Return the number of the turn under the cursor, counted from 1."""
         above = self.pages.items[: self.pages.number + 1]
         turns = (item.turn for item in reversed(above) if isinstance(item, HeadingItem) and item.turn >= 0)
         return next(turns, self._first_turn()) + 1
 
     def _first_turn(self) -> int:
-        """Where no head is held above the cursor: the turn before the first one that is."""
+        """Return the turn before the first heading in memory, for a cursor above it."""
         heads = (item.turn for item in self.pages.items if isinstance(item, HeadingItem) and item.turn >= 0)
         return max(0, next(heads, 1) - 1)

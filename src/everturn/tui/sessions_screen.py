@@ -1,9 +1,7 @@
-"""The first screen: sessions, newest first, with a filter that is answered while it is typed.
+"""The first screen: sessions, newest first, with a filter that is applied while the user types.
 
-The list of sessions as a feed, and what can be typed above it.
-
-The filter is a few words: `agent:` `workspace:` `branch:` `since:` `until:` with a value, and the rest as it stands is looked
-for in titles, first prompts and summaries. It is answered by the database; a page is 200 rows and one question.
+The filter takes `agent:` `workspace:` `branch:` `since:` `until:` with a value; the rest is looked for in titles, first
+prompts and summaries. The database applies it; a page is 200 rows and one query.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _UNITS = ((31_536_000_000, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "
 
 
 class SessionItem(Struct, frozen=True):
-    """One line of the list."""
+    """A session as one line of the list."""
 
     session: int
     short: str
@@ -45,15 +43,15 @@ class SessionItem(Struct, frozen=True):
     errors: int
     folder: str
     about: str
-    sort: str = ""  # what it is, where it is no main session
+    sort: str = ""  # the kind, where it is not a current main session
 
     @property
     def key(self) -> int:
-        """The session."""
+        """The number of the session."""
         return self.session
 
     def lines(self, width: int) -> list[Line]:
-        """One line; narrow screens show fewer columns."""
+        """Draw one line, with fewer columns on a narrow screen."""
         errors = f"✗{self.errors}" if self.errors else ""
         line: list[tuple[str, str]] = [(pad_line(self.age, 4, right=True), "dim"), (" ", "")]
         if width >= 50:
@@ -69,15 +67,15 @@ class SessionItem(Struct, frozen=True):
 
 
 class SessionFeed:
-    """Pages of the sessions that fit a filter, newest first."""
+    """Pages of the sessions that match a filter, newest first."""
 
-    def __init__(self, archive: ScreenArchive, wanted: SessionFilter) -> None:
-        self._archive, self.wanted = archive, wanted
-        self._cursors = [""]  # where each page begins
+    def __init__(self, archive: ScreenArchive, session_filter: SessionFilter) -> None:
+        self._archive, self.session_filter = archive, session_filter
+        self._cursors = [""]  # the cursor of each page
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """Read a page; those before it were read once, so it is known where it begins."""
-        rows, following = store.sessions(self.wanted, ROWS, self._cursors[number])
+        """Read a page. Its cursor is known, as the previous page was read before."""
+        rows, following = store.sessions(self.session_filter, ROWS, self._cursors[number])
         if following and number + 1 == len(self._cursors):
             self._cursors.append(following)
         shorts = short_ids((session for session, _ in rows), store)
@@ -103,7 +101,7 @@ class SessionFeed:
 
 
 def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = False) -> SessionFilter:
-    """What was typed, as a filter. Raises Usage for a time that is none, or an agent that is none."""
+    """Parse a typed filter. Raises UsageError for an invalid time or an unknown agent."""
     words, given = list[str](), dict[str, str]()
     for word in typed.split():
         name, colon, value = word.partition(":")
@@ -125,12 +123,12 @@ def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = Fa
 
 
 def short_folder(workspace: str) -> str:
-    """The last two parts of a path, which is what people know their projects by."""
+    """Return the last two parts of a path, by which people know their projects."""
     return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
 
 
 def age_text(ms: int | None, now: int) -> str:
-    """How long ago, in four cells."""
+    """Return an age in at most four cells."""
     if ms is None:
         return "?"
     past = max(0, now - ms)
@@ -143,7 +141,7 @@ def _sort(session: Session) -> str:
 
 
 def _agent(typed: str, agents: Iterable[str]) -> str:
-    """The agent whose name begins so, or holds it."""
+    """Return the agent whose name is, starts with or contains the text. Raises UsageError."""
     names = sorted(agents, key=lambda name: (name != typed, not name.startswith(typed), name))
     found = next((name for name in names if typed.lower() in name), None)
     if found is None:
@@ -155,7 +153,7 @@ WAIT = 0.15  # seconds after the last key before the archive is asked
 
 
 class SessionsScreen(SessionActions):
-    """The list."""
+    """The list of sessions."""
 
     by_item = True
     empty = "no session fits; clear the filter with esc, or look inside sessions with /"
@@ -182,11 +180,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._serial = 0
 
     def above(self) -> ComposeResult:
-        """The filter."""
+        """Yield the filter."""
         yield self.typing
 
     def title_line(self) -> Line:
-        """How many there are, and which they are."""
+        """Return the title with the number of sessions."""
         sort = "sessions of every kind" if self.everything else "sessions"
         count = f"{self.total:,} " if self.total is not None else ""
         item = self.pages.current
@@ -202,24 +200,24 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._serial += 1
         serial, now = self._serial, self.archive.clock()
         try:
-            wanted = filter_of(self.typing.value, self.archive.sources, now, self.everything)
+            session_filter = filter_of(self.typing.value, self.archive.sources, now, self.everything)
         except EverturnError as error:
             self.say(str(error), "error")
             return
-        await self.pages.show(SessionFeed(self.archive, wanted))
-        total = await self.archive.ask(lambda store: store.count_sessions(wanted))
+        await self.pages.show(SessionFeed(self.archive, session_filter))
+        total = await self.archive.ask(lambda store: store.count_sessions(session_filter))
         if serial == self._serial:
             self.total = total
             self.top_bar.put(self.title_line())
 
     def chosen_session(self) -> int | None:
-        """The session under the cursor."""
+        """Return the session under the cursor."""
         item = self.pages.current
         return item.session if isinstance(item, SessionItem) else None
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Ask the archive once typing pauses."""
+        """Apply the filter once typing pauses."""
         if event.input is not self.typing:
             return
         if self._timer is not None:
@@ -227,11 +225,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open it."""
+        """Open the chosen session."""
         self._open(event.item)
 
     def action_open(self) -> None:
-        """Open what is under the cursor."""
+        """Open the session under the cursor."""
         if self.pages.current is not None:
             self._open(self.pages.current)
 
@@ -240,15 +238,15 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
             self.browser.open_session(item.session)
 
     def action_filter(self) -> None:
-        """Type into the filter."""
+        """Move to the filter."""
         self.set_focus(self.typing)
 
     def action_into_list(self) -> None:
-        """From the filter into the list."""
+        """Move from the filter to the list."""
         self.set_focus(self.pages)
 
     def action_everything(self) -> None:
-        """Also, or no longer, what is not a main session."""
+        """Toggle subagents and older versions."""
         self.everything = not self.everything
         self.do(self._load())
 
@@ -257,11 +255,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self.do(self._load())
 
     def action_search(self) -> None:
-        """Look inside sessions."""
+        """Open the search."""
         self.browser.open_search()
 
     def action_back(self) -> None:
-        """Out of the filter; a filter goes before the program does."""
+        """Clear and leave the filter; without a filter, go back."""
         if self._asking is None and (self.typing.value or self.typing.has_focus):
             self.typing.value = ""
             self.set_focus(self.pages)

@@ -1,4 +1,4 @@
-"""A text on a screen of its own: a restored document, the whole of something long, a command, the help."""
+"""A screen of text: a restored session, the whole of a long item, a command, the help."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _KEYS = 18  # columns for the keys in the help
 
 
 class TextRow(Struct, frozen=True):
-    """A line of a text, broken to the width."""
+    """A line of text, wrapped to the width."""
 
     key: int
     text: str
     style: str = ""
-    indent: int = 0  # of what does not fit on the first line, where the screen is wide enough for that
+    indent: int = 0  # of the wrapped rest, where the screen is wide enough
 
     def lines(self, width: int) -> list[Line]:
-        """As many as it takes."""
+        """Draw the wrapped line."""
         indent = self.indent if width >= 3 * self.indent else 0
         first, *more = break_lines(self.text[indent:], width - indent)
         return [
@@ -38,7 +38,7 @@ class TextRow(Struct, frozen=True):
 
 
 class TextFeed:
-    """Pages of a text that is at hand."""
+    """Pages of a text in memory."""
 
     def __init__(self, text: str, indent: int = 0) -> None:
         self._lines, self._indent = text.rstrip("\n").split("\n"), indent
@@ -49,7 +49,7 @@ class TextFeed:
         return (len(self._lines) - 1) // _LINES
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """Some lines; nothing is asked of the archive."""
+        """Return a page of lines; the archive is not read."""
         first = number * _LINES
         lines = self._lines[first : first + _LINES]
         items: list[FeedItem] = [
@@ -59,7 +59,7 @@ class TextFeed:
 
 
 class TextScreen(SessionActions):
-    """A text."""
+    """A screen of text."""
 
     BINDINGS = [
         Binding("backspace,escape", "back", "back"),
@@ -74,29 +74,29 @@ class TextScreen(SessionActions):
         self._feed = TextFeed(text, indent)
 
     def title_line(self) -> Line:
-        """What it is."""
+        """Return the title."""
         return ((" everturn", "head"), (f"  {self._title}", "bold"))
 
     def all_keys(self) -> list[Binding]:
-        """Saving only where there is something to save."""
+        """Return the keys, without `save` where there is nothing to save."""
         return [one for one in super().all_keys() if one.action != "save" or self._save_as]
 
     def on_mount(self) -> None:
-        """From its beginning."""
+        """Show the text from its beginning."""
         super().on_mount()
         self.do(self.pages.show(self._feed))
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Enter means something on some of these screens."""
+        """Leave and print the command, on the screen of `resume`."""
         if self._entered:
             self.browser.leave_with(self._entered)
 
     def action_first(self) -> None:
-        """The first line."""
+        """Move to the first line."""
         self.do(self.pages.show(self._feed))
 
     def action_last(self) -> None:
-        """The last line."""
+        """Move to the last line."""
         self.do(self.pages.show(self._feed, self._feed.last_page, at_end=True))
 
     def action_save(self) -> None:
@@ -111,35 +111,35 @@ class TextScreen(SessionActions):
 
 
 def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen:
-    """How to go on with a session: in its agent, where that has a command for it, and with everturn."""
-    told = [f"To go on with this session in its agent:\n\n{command}"] if command else []
+    """Return the screen with the commands that resume a session: in its agent, if it has one, and with everturn."""
+    parts = [f"To go on with this session in its agent:\n\n{command}"] if command else []
     where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
-    told += [f"{where}\n\n{ours}"] if ours else []
-    text = "\n\n".join([*told, "Enter leaves and prints the first command; esc goes back."])
+    parts += [f"{where}\n\n{ours}"] if ours else []
+    text = "\n\n".join([*parts, "Enter leaves and prints the first command; esc goes back."])
     return TextScreen(archive, "resume", text, entered=command or ours)
 
 
 def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:
-    """The whole of something that is cut where it stands."""
+    """Return the screen with the whole of a cut item."""
     return TextScreen(archive, "whole", "\n".join(_item_texts(item)), save_as="part.txt")
 
 
 def help_screen(archive: ScreenArchive, of: BrowserScreen) -> TextScreen:
-    """Every key of a screen."""
-    told = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
-    rows = {one.action: one for one in reversed(told)}
+    """Return the screen with every key of another screen."""
+    parts = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
+    rows = {one.action: one for one in reversed(parts)}
     lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]
     return TextScreen(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines), indent=_KEYS + 1)
 
 
 def _item_texts(item: FoldedItem | WordsItem) -> Iterator[str]:
     if isinstance(item, WordsItem):
-        yield item.said.text
+        yield item.body.text
         return
     yield "".join(text for text, _ in item.text)
     for part in item.parts or ():
         yield ""
-        yield part.said.text
+        yield part.body.text
 
 
 def _line_style(line: str) -> str:

@@ -15,7 +15,7 @@ from everturn.web.request import Draw
 
 
 class PageAddress(Struct, frozen=True):
-    """A page and where it is. One that `counts` may have to bring the counts of the analytics up to date first."""
+    """A page and its address. A page that `counts` may have to update the counts of the analytics first."""
 
     path: str
     draw: Draw

@@ -1,4 +1,4 @@
-"""What the pages about tool use and cost have in common: which sessions, counts that are up to date, answers held a while."""
+"""Shared by the pages and operations about tool use and cost: the scope, up-to-date counts, cached answers, prices."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from everturn.web.site import Step, WebJob
 T = TypeVar("T")
 
 COUNT = "count"
-_MOST_UNCOUNTED = 200  # sessions to be counted that nobody should have to wait for
+_MOST_UNCOUNTED = 200  # uncounted sessions that a request may wait for
 FILTERS = ("agent", "workspace", "since", "subagents")
 
 
-def scope_of(asked: WebRequest) -> AnalyticsScope:
-    """The sessions that are meant. Raises Usage."""
-    agent, workspace, since = asked.word("agent"), asked.word("workspace"), asked.when("since")
-    wanted = SessionFilter(agent=agent, workspace=workspace, since=since)
+def scope_of(request: WebRequest) -> AnalyticsScope:
+    """Return the scope of the request. Raises UsageError."""
+    agent, workspace, since = request.word("agent"), request.word("workspace"), request.when("since")
+    session_filter = SessionFilter(agent=agent, workspace=workspace, since=since)
     return AnalyticsScope(
-        wanted if agent or workspace or since is not None else None, None, not is_without_subagents(asked)
+        session_filter if agent or workspace or since is not None else None, None, not is_without_subagents(request)
     )
 
 
-def is_without_subagents(asked: WebRequest) -> bool:
-    """Whether what subagents did is left out."""
-    return asked.choice("subagents", ("own", "inclusive")) == "own"
+def is_without_subagents(request: WebRequest) -> bool:
+    """Return whether subagents are left out."""
+    return request.choice("subagents", ("own", "inclusive")) == "own"
 
 
-def filters_of(asked: WebRequest) -> dict[str, str]:
-    """What was typed, to be shown again."""
-    return {name: asked.word(name) for name in FILTERS}
+def filters_of(request: WebRequest) -> dict[str, str]:
+    """Return the typed filters, to show them again."""
+    return {name: request.word(name) for name in FILTERS}
 
 
-def start_counting(asked: WebRequest) -> WebJob | None:
-    """The job that brings the counts up to date, where that takes a while; a few sessions are counted on the way."""
-    going = asked.site.jobs.last(COUNT, "")
+def start_counting(request: WebRequest) -> WebJob | None:
+    """Return the job that updates the counts, if there are many; None when the request itself can count the few."""
+    going = request.site.jobs.last(COUNT, "")
     if going is not None and going.state in ("waiting", "running"):
         return going
-    if len(asked.store.stale_sessions(_MOST_UNCOUNTED)) < _MOST_UNCOUNTED:
+    if len(request.store.stale_sessions(_MOST_UNCOUNTED)) < _MOST_UNCOUNTED:
         return None
 
     def work(step: Step) -> int:
-        return asked.site.archive.run_separately(lambda store: counts.catch_up(store, step))
+        return request.site.archive.run_separately(lambda store: counts.catch_up(store, step))
 
-    return asked.site.jobs.start(COUNT, "", work)
-
-
-def cached_answer(asked: WebRequest, name: str, look: Callable[[], T]) -> T:
-    """An answer to the same question about the same sessions, held for a while."""
-    given = "&".join(f"{word}={asked.word(word)}" for word in (*FILTERS, "tool", "by", "period"))
-    return asked.site.for_a_while(f"{name}?{given}", look)
+    return request.site.jobs.start(COUNT, "", work)
 
 
-def load_prices(asked: WebRequest) -> Prices:
-    """List prices, and the user's own where there are some."""
-    return asked.site.for_a_while("prices", lambda: cost.load_prices(asked.site.prices))
+def cached_answer(request: WebRequest, name: str, look: Callable[[], T]) -> T:
+    """Return the answer to the same request, cached for a while."""
+    given = "&".join(f"{word}={request.word(word)}" for word in (*FILTERS, "tool", "by", "period"))
+    return request.site.for_a_while(f"{name}?{given}", look)
+
+
+def load_prices(request: WebRequest) -> Prices:
+    """Return the list prices with the user's own."""
+    return request.site.for_a_while("prices", lambda: cost.load_prices(request.site.prices))

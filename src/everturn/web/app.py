@@ -1,18 +1,11 @@
-"""The ASGI application: addresses, and how an answer or an error goes out.
+"""The ASGI application: routes, answers, errors, templates, static files, and serving it.
 
-Every page and operation is a plain function; here it is run in a thread of the archive and its answer is sent. An error
-raised on purpose is told with its own sentence; anything else is told as a defect, without a word of the content.
+Every page and operation is a plain function; it runs in a thread of the archive. An `EverturnError` is shown with its own
+message; any other error is reported as a defect, without any content. JSON goes out as one line, with secrets masked and
+control characters escaped. Static files are read once, by name: no path is ever built from a request.
 
-JSON as it goes out: one line, secrets taken out of every value, nothing in it that a terminal acts on.
-
-The few files that are served as they are. They are read once, by name: no path is ever put together from a request.
-
-Pages as HTML: the templates of this package, everything escaped where it is put in.
-
-A page `x` is the template `x.html`, which puts `parts/x.html` into the frame of all pages; a part alone is what a page that
-is open exchanges. Words are escaped by the templates; only what `export.page` has made is taken as HTML.
-
-Running the server: a socket on the loopback interface, a port that is free, an end that is clean.
+A page `x` is the template `x.html`, which puts `parts/x.html` into the frame of all pages; an open page fetches only the
+part. Templates escape all text; only the output of `export.page` is trusted as HTML.
 """
 
 from __future__ import annotations
@@ -49,12 +42,12 @@ from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebReq
 from everturn.web.security import KEY, Guard
 from everturn.web.site import Site
 
-#: What JSON may hold raw but a terminal acts on; escaped it means the same.
+#: Characters that JSON may contain but a terminal acts on; escaped, they mean the same.
 _ACTIVE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def to_json(value: Any, clean: Callable[[str], str] | None = None) -> bytes:
-    """The value, whose strings go through `clean`."""
+    """Encode a value as one line of JSON, with every string passed through `clean`."""
     plain = msgspec.to_builtins(value)
     if clean is not None:
         plain = _clean_strings(plain, clean)
@@ -82,7 +75,7 @@ _MEDIA_TYPES = {
 
 
 class StaticFile(Struct, frozen=True):
-    """A file as it goes out."""
+    """A static file."""
 
     kind: str
     data: bytes
@@ -91,7 +84,7 @@ class StaticFile(Struct, frozen=True):
 
 @cache
 def static_files() -> Mapping[str, StaticFile]:
-    """Every file by its name."""
+    """Return every static file by name."""
     found = {}
     for entry in (resources.files("everturn.web") / "static").iterdir():
         ending = entry.name[entry.name.rfind(".") :]
@@ -106,13 +99,13 @@ def _make_file(kind: str, data: bytes) -> StaticFile:
 
 
 def _page_style() -> str:
-    """How a conversation looks: the same as in an exported file."""
+    """Return the style of a session, the same as in an exported file."""
     from everturn.export.page.markup import STYLE
 
     return STYLE
 
 
-#: The pages of the bar at the top: address, name, key after `g`.
+#: The navigation bar: address, name, key after `g`.
 BAR = (
     ("/", "Home", "h"),
     ("/sessions", "Sessions", "s"),
@@ -124,7 +117,7 @@ BAR = (
 
 
 def render_page(site: Site, page: PageReply, path: str, now: int, part: bool) -> str:
-    """The page, or only the part of it that changes."""
+    """Render a page, or only its changing part."""
     name = f"parts/{page.template}.html" if part else f"{page.template}.html"
     return (
         environment()
@@ -135,7 +128,7 @@ def render_page(site: Site, page: PageReply, path: str, now: int, part: bool) ->
 
 @cache
 def environment() -> Environment:
-    """The templates, read once."""
+    """Return the template environment, made once."""
     made = Environment(
         loader=PackageLoader("everturn.web"),
         autoescape=True,
@@ -157,7 +150,7 @@ def environment() -> Environment:
 
 
 def size_text(n: float) -> str:
-    """Bytes as people read them."""
+    """Return a size in bytes, kB, MB or GB."""
     for unit in ("bytes", "kB", "MB"):
         if n < 1000:
             return f"{n:,.0f} {unit}" if unit == "bytes" or n >= 100 else f"{n:,.1f} {unit}"
@@ -166,7 +159,7 @@ def size_text(n: float) -> str:
 
 
 def time_html(ms: int | None, now: int) -> Markup:
-    """A time as a distance, with the exact one to be seen on pointing at it."""
+    """Return a relative time, with the exact one as its tooltip."""
     if ms is None:
         return Markup("")
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), ago(ms, now))
@@ -186,12 +179,12 @@ _JSON = "application/json"
 
 
 def application(site: Site, port: int) -> Guard:
-    """Everything that is served, behind the guard."""
+    """Return the application behind its guard."""
     routes = [Route(one.path, partial(_answer_page, site, one)) for one in PAGES]
     routes += [Route(one.path, partial(_answer_operation, site, one), methods=[one.method]) for one in OPERATIONS]
     routes += [Route("/static/{name}", _answer_file), Route("/favicon.ico", partial(_answer_file, name="favicon.svg"))]
-    told = {HTTPException: partial(_answer_missing, site), Exception: partial(_answer_defect, site)}
-    return Guard(Starlette(routes=routes, exception_handlers=told), port, site.token, site.key)
+    handlers = {HTTPException: partial(_answer_missing, site), Exception: partial(_answer_defect, site)}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), port, site.token, site.key)
 
 
 async def _answer_page(site: Site, page: PageAddress, request: Request) -> Response:
@@ -220,8 +213,8 @@ async def _answer_operation(site: Site, operation: Operation, request: Request) 
         run: Answer = operation.run
 
         def job(store: Store) -> bytes:
-            asked = _make_request(site, store, request, body, site.clock())
-            return to_json(run(asked), asked.clean)
+            web_request = _make_request(site, store, request, body, site.clock())
+            return to_json(run(web_request), web_request.clean)
 
         if operation.method == "GET":
             data = await site.archive.ask(job, one_view=not operation.counts)
@@ -229,8 +222,8 @@ async def _answer_operation(site: Site, operation: Operation, request: Request) 
             data = await site.archive.change(job)
         return Response(data, media_type=_JSON, headers={"cache-control": "no-store"})
     except EverturnError as error:
-        said = to_json({"schema": "everturn/error@1", "error": _error_sentence(error)})
-        return Response(said, _error_status(error), media_type=_JSON)
+        failure = to_json({"schema": "everturn/error@1", "error": _error_sentence(error)})
+        return Response(failure, _error_status(error), media_type=_JSON)
 
 
 def _make_request(site: Site, store: Store, request: Request, body: dict[str, Any], now: int) -> WebRequest:
@@ -240,7 +233,7 @@ def _make_request(site: Site, store: Store, request: Request, body: dict[str, An
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
-    """What a change was given: one JSON object."""
+    """Decode the body of a change: one JSON object. Raises UsageError."""
     try:
         value = msgspec.json.decode(await request.body() or b"{}")
     except (msgspec.DecodeError, ClientDisconnect) as error:
@@ -251,7 +244,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
 
 
 def _tagged_response(request: Request, data: bytes, status: int, kind: str = _HTML) -> Response:
-    """An answer that is not sent again to whoever has it."""
+    """Return an answer with an ETag; 304 if the client has it."""
     tag = f'"{blake2b(data, digest_size=12).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "no-cache, private"}
     if status == 200 and request.headers.get("if-none-match") == tag:
@@ -278,7 +271,7 @@ def _error_status(error: EverturnError) -> int:
 
 
 def _error_sentence(error: EverturnError) -> str:
-    """An error may name a path, or the address of a database with the password in it."""
+    """Return the message without secrets: it may contain a database address with its password."""
     return printable(redact_text(str(error)), "")
 
 
@@ -300,13 +293,13 @@ async def _answer_missing(site: Site, request: Request, error: Exception) -> Res
 
 
 async def _answer_defect(site: Site, request: Request, error: Exception) -> Response:
-    said = f"this should not happen: {type(error).__name__}; please report it, with what you looked at"
-    site.warn(f"{said} ({request.url.path}, {_error_place(error)})")
-    return _answer_failure(site, request, said, 500)
+    failure = f"this should not happen: {type(error).__name__}; please report it, with what you looked at"
+    site.warn(f"{failure} ({request.url.path}, {_error_place(error)})")
+    return _answer_failure(site, request, failure, 500)
 
 
 def _error_place(error: Exception) -> str:
-    """Where in our code; nothing of what was being shown."""
+    """Return the place in our code, without any content."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -321,11 +314,11 @@ def _answer_failure(site: Site, request: Request, sentence: str, status: int) ->
 
 HOST = "127.0.0.1"
 PORT = 8760
-_PORTS_TRIED = 20  # ports from the usual one on, when none was named
+_PORTS_TRIED = 20  # from the default port on, when none was given
 
 
 def serve_site(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is told the address. Raises EverturnError when no port can be had."""
+    """Serve until interrupted; call `ready` with the address. Raises EverturnError when no port is free."""
     import uvicorn
 
     listener = open_listener(port)
@@ -343,7 +336,7 @@ def serve_site(site: Site, port: int | None, ready: Callable[[str], None]) -> No
 
 
 def open_listener(port: int | None) -> socket.socket:
-    """A socket on that port; on the usual one, or the next that is free, when none was named."""
+    """Return a socket on the port; without one, on the default port or the next free one."""
     if port is not None:
         return _bind_port(port)
     for number in range(PORT, PORT + _PORTS_TRIED):
@@ -359,7 +352,7 @@ def _bind_port(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen(128)  # before anybody is told: who comes early waits instead of being turned away
+        listener.listen(128)  # before the address is printed, so that an early client waits instead of failing
     except OSError as error:
         listener.close()
         raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error

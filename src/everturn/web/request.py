@@ -1,8 +1,7 @@
-"""What a page or an operation is given, and what it gives back. Nothing here knows of the web server.
+"""The request that a page or operation gets, and the replies it returns. Nothing here knows the web server.
 
-`WebRequest` reads parameters strictly: what cannot be meant is a Usage error with a sentence, never a guess. Its `text` and
-`line` are the way of every word of the archive into a page: secrets taken out, nothing invisible or reordering left; the
-templates escape them.
+`WebRequest` validates parameters strictly: an invalid one is a UsageError, never a guess. All text of the archive goes into
+a page through its `text` and `line`: secrets masked, control and reordering characters removed; the templates escape it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LONGEST_PARAMETER = 2000  # characters of a parameter
 
 
 class PageReply(Struct, frozen=True):
-    """A page to be drawn: the template, its values, the heading of the window."""
+    """A page to render: the template, its values, the title of the window."""
 
     template: str
     values: Mapping[str, Any]
@@ -36,14 +35,14 @@ class PageReply(Struct, frozen=True):
 
 
 class Bytes(Struct, frozen=True):
-    """Something that is no page: a picture."""
+    """A reply that is not a page: a picture."""
 
     kind: str
     data: bytes
 
 
 class RedirectReply(Struct, frozen=True):
-    """What was asked for is at another address."""
+    """A redirect."""
 
     to: str
 
@@ -53,10 +52,10 @@ class WebRequest(Struct):
 
     store: Store
     site: Site
-    given: Mapping[str, str]  # of the query; of several the last
-    pairs: Sequence[tuple[str, str]]  # the same with all of them
-    path: Mapping[str, Any]  # parts of the path
-    body: Mapping[str, Any]  # of a request that changes something
+    given: Mapping[str, str]  # the query; of repeated parameters the last
+    pairs: Sequence[tuple[str, str]]  # the query with repeated parameters
+    path: Mapping[str, Any]  # parameters in the path
+    body: Mapping[str, Any]  # of a change
     now: int
     clean: Cleaner
 
@@ -67,19 +66,19 @@ class WebRequest(Struct):
 
     @property
     def is_part(self) -> bool:
-        """Whether only the changing part of a page is wanted, to be put into one that is there."""
+        """Whether an open page requests only its changing part."""
         return self.given.get("part") == "1"
 
     # parameters -----------------------------------------------------------------------------------------------------
     def word(self, name: str) -> str:
-        """A parameter as it was typed, "" when there is none."""
+        """Return a parameter, "" without one. Raises UsageError when it is too long."""
         value = self.given.get(name, "").strip()
         if len(value) > _LONGEST_PARAMETER:
             raise UsageError(f"{name} is too long; {_LONGEST_PARAMETER} characters are the most")
         return value.replace("\0", "")
 
     def number(self, name: str, default: int, least: int = 0, most: int = 1 << 40) -> int:
-        """A whole number within limits."""
+        """Return an integer parameter within limits. Raises UsageError."""
         value = self.given.get(name, "").strip()
         if not value:
             return default
@@ -88,14 +87,14 @@ class WebRequest(Struct):
         return int(value)
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
-        """One of some words, or ""."""
+        """Return a parameter that is one of `allowed`, or "". Raises UsageError."""
         value = self.word(name)
         if value and value not in allowed:
             raise UsageError(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
         return value
 
     def choices(self, name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Several of some words."""
+        """Return a repeated parameter with values of `allowed`. Raises UsageError."""
         values = tuple(value for key, value in self.pairs if key == name and value)
         for value in values:
             if value not in allowed:
@@ -103,27 +102,27 @@ class WebRequest(Struct):
         return tuple(dict.fromkeys(values))
 
     def when(self, name: str) -> int | None:
-        """A time, as people write it."""
+        """Return a time parameter. Raises UsageError."""
         value = self.word(name)
         return parse_when(value, self.now) if value else None
 
     def session(self) -> tuple[Session, SessionText]:
-        """The session whose number stands in the path."""
+        """Return the session whose number is in the path. Raises NothingFound."""
         number = self.path["session"]
         if not 0 < number < 1 << 62:
             raise NothingFound("there is no such session; the list of sessions has those there are")
         return self.store.session(number)
 
-    # words ----------------------------------------------------------------------------------------------------------
+    # text -----------------------------------------------------------------------------------------------------------
     def text(self, value: str, keep: str = "\n\t") -> str:
-        """Words of the archive, fit to be shown."""
+        """Return text of the archive without secrets and control characters."""
         return printable(self.clean(value), keep)
 
     def line(self, value: str, width: int = 120) -> str:
-        """Their beginning on one line. A secret is known by its whole: the cut comes last."""
+        """Return the beginning on one line. Half a secret is not recognized, so the cut comes last."""
         return one_line(self.clean(value), width)
 
 
-#: What draws a page, and what answers a program.
+#: Functions that draw a page, and that answer an operation.
 Draw = Callable[[WebRequest], "PageReply | RedirectReply | Bytes"]
 Answer = Callable[[WebRequest], Any]

@@ -1,12 +1,12 @@
-"""Who is answered, and what a browser may do with the answer.
+"""Which requests are answered, and what a browser may do with the answer.
 
-The server listens on the loopback interface only. A request must name this host and port, else a web site could point a
-name of its own at this machine and read everything (DNS rebinding). What changes something must carry the token of this
-run, which only our own pages know, and must not come from another origin (CSRF). Nothing in a page may run, load or send
-unless it is one of our own files; so even markup that slipped through would be dead.
+The server listens on the loopback interface only. A request must name this host and port: otherwise a web site could point
+its own name at this machine and read everything (DNS rebinding). A change must carry the token of this run, which only our
+own pages know, and must not come from another origin (CSRF). The content security policy lets a page run, load and send
+only our own files, so that even injected markup would do nothing.
 
-Other users of the machine reach the loopback interface too. A run with a key answers those who know it: it stands in the
-address that is printed, goes from there into a cookie, and out of the address again.
+Other users of the machine reach the loopback interface too. A run with a key answers only those who know it: the key is in
+the printed address, moves into a cookie, and out of the address again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CSP = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-#: Said with every answer.
+#: Sent with every answer.
 HEADERS = {
     "content-security-policy": CSP,
     "x-content-type-options": "nosniff",
@@ -49,16 +49,16 @@ _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items
 
 
 class Guard:
-    """Stands before the application."""
+    """The middleware that refuses requests."""
 
     def __init__(self, app: Asgi, port: int, token: str, key: str = "") -> None:
         self._app, self._token, self._key = app, token, key
-        self._cookie = f"everturn-{port}"  # browsers do not keep the cookies of two ports apart
+        self._cookie = f"everturn-{port}"  # browsers share cookies between ports
         self._hosts = {f"{name}:{port}" for name in NAMES}
         self._origins = {f"http://{host}" for host in self._hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or say why not."""
+        """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -76,7 +76,7 @@ class Guard:
         await _refuse(_with_headers(send), status, why)
 
     def refusal(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Why a request is not answered, with its status; None when it is."""
+        """Return status and reason if a request is refused, else None."""
         if headers.get("host", "").lower() not in self._hosts:
             return 421, "this server answers to 127.0.0.1 and localhost only"
         origin = headers.get("origin")
@@ -94,7 +94,7 @@ class Guard:
         return None
 
     def _has_key(self, headers: dict[str, str]) -> bool:
-        """Whether who asks has shown the key before, or shows it in a header. Without a key everybody may read."""
+        """Return whether a cookie or header has the key; always true for a run without one."""
         if not self._key:
             return True
         try:
@@ -107,7 +107,7 @@ class Guard:
         return compare_digest(shown.encode(), self._key.encode())
 
     def _key_redirect(self, scope: Scope) -> list[tuple[bytes, bytes]] | None:
-        """For an address with the key: the cookie, and the same address without it."""
+        """Return the headers that move the key from the address into a cookie; None without the right key."""
         given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if scope["method"] not in _SAFE_METHODS or not any(
             name == KEY and self._is_key(value) for name, value in given

@@ -1,4 +1,4 @@
-"""Sessions as lines of a list: what the home page, the list, the search and the graph show of one."""
+"""Sessions as lines of a list, for the home page, the list, the search and the lineage."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PREPARED = 160
 
 
 class SessionLine(Struct, frozen=True):
-    """One session, fit to be shown."""
+    """A session, cleaned for a page."""
 
     number: int
     short: str
     title: str
-    agent: str  # as people call it
+    agent: str  # its title
     folder: str
     workspace: str
     started: int | None
@@ -29,32 +29,32 @@ class SessionLine(Struct, frozen=True):
     calls: int
     errors: int
     model: str
-    sort: str = ""  # what it is, where it is no current main session
+    sort: str = ""  # the kind, where it is not a current main session
     star: bool = False
     note: str = ""
-    live: bool = False  # something was written a moment ago
+    live: bool = False  # written to a moment ago
 
 
-def session_lines(asked: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionLine]:
-    """The sessions of a page."""
-    shorts = short_ids((session for session, _ in pairs), asked.store)
-    marked = marks_by_session(asked.store)
+def session_lines(request: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionLine]:
+    """Return the lines of the sessions."""
+    shorts = short_ids((session for session, _ in pairs), request.store)
+    marked = marks_by_session(request.store)
     return [
-        session_line(asked, session, text, marked.get((session.agent, session.native_id), NONE), shorts[session.id])
+        session_line(request, session, text, marked.get((session.agent, session.native_id), NONE), shorts[session.id])
         for session, text in pairs
     ]
 
 
 def session_line(
-    asked: WebRequest, session: Session, text: SessionText, marks: Marks = NONE, short: str = ""
+    request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE, short: str = ""
 ) -> SessionLine:
-    """One session."""
-    workspace = asked.line(text.workspace, 400)
+    """Return the line of one session."""
+    workspace = request.line(text.workspace, 400)
     return SessionLine(
         number=session.id,
-        short=asked.line(short or session.native_id, 40),
-        title=title_of(asked, session, text, marks),
-        agent=asked.line(asked.site.titles.get(session.agent, session.agent), 40),
+        short=request.line(short or session.native_id, 40),
+        title=title_of(request, session, text, marks),
+        agent=request.line(request.site.titles.get(session.agent, session.agent), 40),
         folder=short_folder(workspace),
         workspace=workspace,
         started=session.started,
@@ -62,40 +62,40 @@ def session_line(
         turns=session.n_turns,
         calls=session.n_calls,
         errors=session.n_errors,
-        model=asked.line(session.model, 60),
+        model=request.line(session.model, 60),
         sort=sort_of(session),
         star=marks.star,
-        note=asked.line(marks.note, 200),
-        live=session.ended is not None and 0 <= asked.now - session.ended < _LIVE_MS,
+        note=request.line(marks.note, 200),
+        live=session.ended is not None and 0 <= request.now - session.ended < _LIVE_MS,
     )
 
 
-def title_of(asked: WebRequest, session: Session, text: SessionText, marks: Marks = NONE) -> str:
-    """What people know a session by."""
+def title_of(request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE) -> str:
+    """Return the title of a session: the user's, its own, or its first prompt or summary."""
     about = marks.title or text.title or text.first_prompt or text.summary
     if not about:
         return "(only its structure was kept)" if session.mode == "structure" else "(no words)"
-    return asked.line(about, _PREPARED)
+    return request.line(about, _PREPARED)
 
 
 def sort_of(session: Session) -> str:
-    """What a session is, where it is no current main one."""
+    """Return the kind of a session that is not a current main one."""
     words = [] if session.kind == "main" else [session.kind]
     return ", ".join((*words, *(["older edition"] if session.state != "current" else [])))
 
 
 def short_folder(workspace: str) -> str:
-    """The last two parts of a path, which is what people know their projects by."""
+    """Return the last two parts of a path, by which people know their projects."""
     return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
 
 
-def archived_agents(asked: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:
-    """Those agents that have sessions in the archive, with what people call them. Looked up once in a while."""
+def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the agents with sessions in the archive, name and title. Cached."""
     from everturn.model.vocabulary import SESSION_KINDS
     from everturn.store.contract import SessionFilter
 
     def look() -> list[tuple[str, str]]:
-        there = (name for name in names if asked.store.sessions(SessionFilter(agent=name, kinds=SESSION_KINDS), 1)[0])
-        return [(name, asked.site.titles.get(name, name)) for name in there]
+        there = (name for name in names if request.store.sessions(SessionFilter(agent=name, kinds=SESSION_KINDS), 1)[0])
+        return [(name, request.site.titles.get(name, name)) for name in there]
 
-    return asked.site.for_a_while("agents", look)
+    return request.site.for_a_while("agents", look)

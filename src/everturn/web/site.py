@@ -64,11 +64,11 @@ Step = Callable[[int, int], None]
 
 
 class WebJob(Struct):
-    """How far a piece of work is."""
+    """The state of a job."""
 
     id: str
     name: str
-    subject: str = ""  # what it is about: the same is not done twice at the same time
+    subject: str = ""  # the same name and subject do not run twice at a time
     state: str = "waiting"  # waiting | running | done | failed
     done: int = 0
     total: int = 0
@@ -77,11 +77,11 @@ class WebJob(Struct):
 
 
 class JobsStopped(EverturnError):
-    """The server ends."""
+    """The server is stopping."""
 
 
 class WebJobs:
-    """The work of one run, in a thread of its own."""
+    """The jobs of one run, in one thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "everturn-job")
@@ -90,7 +90,7 @@ class WebJobs:
         self._ending = False
 
     def start(self, name: str, subject: str, work: Callable[[Step], Any]) -> WebJob:
-        """Begin it, or give the one that is at it already. Raises Usage when too much is waiting."""
+        """Start a job, or return the one that is already running. Raises UsageError when too many wait."""
         with self._lock:
             going = [job for job in self._jobs.values() if job.state in ("waiting", "running")]
             same = next((job for job in going if (job.name, job.subject) == (name, subject)), None)
@@ -107,19 +107,19 @@ class WebJobs:
         return job
 
     def get(self, number: str) -> WebJob:
-        """The job of an id. Raises NothingFound."""
+        """Return the job of an id. Raises NothingFound."""
         job = self._jobs.get(number)
         if job is None:
             raise NothingFound("there is no such job any more; start it again")
         return job
 
     def last(self, name: str, subject: str) -> WebJob | None:
-        """The newest job of a kind about something."""
+        """Return the newest job of a name and subject."""
         found = [job for job in list(self._jobs.values()) if (job.name, job.subject) == (name, subject)]
         return found[-1] if found else None
 
     def close(self) -> None:
-        """Stop at the next step."""
+        """Stop the running job at its next step."""
         self._ending = True
         self._thread.shutdown(wait=True, cancel_futures=True)
 
@@ -135,37 +135,37 @@ class WebJobs:
             job.state = "done"
         except EverturnError as error:
             job.error, job.state = str(error), "failed"
-        except Exception as error:  # told in the page; the server goes on
+        except Exception as error:  # shown in the page; the server goes on
             job.error, job.state = f"this should not happen: {type(error).__name__}", "failed"
 
 
 _MOST_CACHED = 300  # answers
 
-#: Opens a model of the config for a session, with a limit on how often it is asked.
+#: Opens a model of the config for a session, with a limit on its requests.
 OpenModel = Callable[["Store", "Session", str], "Asker"]
 
 
-def _say_nothing(text: str) -> None:
-    """Nobody is there to be told."""
+def _ignore(text: str) -> None:
+    """Drop a warning."""
 
 
 @dataclass
 class Site:
-    """One run. Whoever starts it passes in what only a surface may know."""
+    """One run of the server. The command passes in what only a surface may read."""
 
     archive: WebArchive
     places: SearchPlaces
     machine: str = ""
-    folder: Path | None = None  # where the archive lies, if it is a file
+    folder: Path | None = None  # of the archive, if it is a file
     models: tuple[str, ...] = ()  # names in the config
     open_model: OpenModel | None = None
-    prices: Path | None = None  # a file with prices of one's own
+    prices: Path | None = None  # the user's own price list
     clock: Clock = now
-    warn: Callable[[str], None] = _say_nothing  # where a defect is told
+    warn: Callable[[str], None] = _ignore  # where a defect is reported
     token: str = field(default_factory=new_id)
-    key: str = ""  # who does not know it may not even read; empty: everybody on this machine may
+    key: str = ""  # needed even to read; "": everybody on this machine may read
     jobs: WebJobs = field(default_factory=WebJobs)
-    _held: dict[str, tuple[int, Any]] = field(default_factory=dict)  # answers that are the same for a while
+    _cache: dict[str, tuple[int, Any]] = field(default_factory=dict)  # answers with the time or size they hold for
 
     @property
     def sources(self) -> Sources:
@@ -176,39 +176,39 @@ class Site:
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """What the agents are called by their names."""
+        """The titles of the agents, by name."""
         return {name: source.title for name, source in self.sources.items()}
 
     def for_a_while(self, name: str, look: Callable[[], T], most: int = 60_000) -> T:
-        """What was found out less than a minute ago, else what is found out now."""
-        at, value = self._held.get(name, (0, None))
+        """Return the cached value if it is younger than `most` milliseconds, else look it up."""
+        at, value = self._cache.get(name, (0, None))
         if value is None or not 0 <= self.clock() - at < most:
             value = self._cache_value(name, self.clock(), look())
         found: T = value
         return found
 
     def until_it_grows(self, name: str, session: Session, look: Callable[[], T]) -> T:
-        """What was found out about a session as it is, else what is found out now."""
+        """Return the cached value of a session that has not grown, else look it up."""
         key = f"{name} {session.id}"
-        size, value = self._held.get(key, (-1, None))
+        size, value = self._cache.get(key, (-1, None))
         if size != session.n_messages:
             value = self._cache_value(key, session.n_messages, look())
         found: T = value
         return found
 
     def forget(self, *names: str) -> None:
-        """Find these out again when they are asked for; everything when none is named."""
-        for name in names or tuple(self._held):
-            self._held.pop(name, None)
+        """Drop these values from the cache; without a name, all."""
+        for name in names or tuple(self._cache):
+            self._cache.pop(name, None)
 
     def _cache_value(self, key: str, stamp: int, value: Any) -> Any:
-        self._held.pop(key, None)
-        self._held[key] = stamp, value
-        for old in list(self._held)[:-_MOST_CACHED]:
-            self._held.pop(old, None)
+        self._cache.pop(key, None)
+        self._cache[key] = stamp, value
+        for old in list(self._cache)[:-_MOST_CACHED]:
+            self._cache.pop(old, None)
         return value
 
     def close(self) -> None:
-        """End what runs and let go of the archive."""
+        """Stop the jobs and close the archive."""
         self.jobs.close()
         self.archive.close()

@@ -45,11 +45,11 @@ def command(cx: frame.CommandContext, session: str, typed: str) -> None:
     archive.open()
     try:
         number = archive.read(lambda store: _session_number(store, session)) if session else None
-        told = run(archive, _write_new_file, typed, number)
+        text = run(archive, _write_new_file, typed, number)
     finally:
         archive.close()
-    if told:
-        cx.out.emit(told)
+    if text:
+        cx.out.emit(text)
 
 
 def _import_textual() -> None:

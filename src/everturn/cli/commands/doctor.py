@@ -72,8 +72,8 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
         vectors = existing_vectors(cx, store)
         if not cx.settings.meaning:
             if vectors is not None:
-                told = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"
-                doctor.note("meaning", "ok", told)
+                text = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"
+                doctor.note("meaning", "ok", text)
             return
         embedder = embedder_of(cx)
     except EverturnError as error:
@@ -82,9 +82,9 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
     from everturn.retrieval.meaning import SCHEME, HeldVectors, coverage
 
     found = coverage(store, embedder, vectors or HeldVectors())
-    told = (
+    text = (
         f"{found.vectors:,} vectors of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
         f"{found.complete:,} of {found.sessions:,} sessions complete, {found.stale:,} stale and not used"
     )
     more = "" if found.complete == found.sessions else "; `everturn sync --meaning` makes the rest"
-    doctor.note("meaning", "ok", told + more)
+    doctor.note("meaning", "ok", text + more)

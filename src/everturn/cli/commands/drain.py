@@ -46,11 +46,11 @@ def _make_preparer(cx: frame.CommandContext, job: SyncJob) -> Callable[[Mapping[
     """What is made ready for the hooks after each sync, where the user wanted some of it."""
     from everturn.install.plan import records
 
-    wanted = {option for record in records(cx.settings.state / "installed") for option in record.options}
-    return lambda folders: _prepare_sessions(cx, job.store, wanted, folders) if wanted else None
+    enabled = {option for record in records(cx.settings.state / "installed") for option in record.options}
+    return lambda folders: _prepare_sessions(cx, job.store, enabled, folders) if enabled else None
 
 
-def _prepare_sessions(cx: frame.CommandContext, store: Store, wanted: set[str], folders: Mapping[str, str]) -> None:
+def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str], folders: Mapping[str, str]) -> None:
     from everturn.capture import hook_answer
     from everturn.sessions.secrets import archive_cleaner
     from everturn.store.contract import SessionFilter
@@ -58,14 +58,14 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, wanted: set[str], 
     folder, now = str(cx.settings.state / "context"), clock.now()
     rows, _ = store.sessions(SessionFilter(since=now - _RECENT_MS), _MOST_SESSIONS)
     for session, text in reversed(rows):  # the newest of a folder is what counts
-        if "statusline" in wanted:
+        if "statusline" in enabled:
             hook_answer.prepare_context(
                 folder, session.native_id, hook_answer.STATUS, _status_json(store, session, now)
             )
-        if wanted & {"where", "hints"}:
+        if enabled & {"where", "hints"}:
             workspace = text.workspace or folders.get(session.native_id, "")
             _prepare_words(
-                store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in wanted)
+                store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in enabled)
             )
     hook_answer.clear(folder, now)
 
@@ -78,14 +78,14 @@ class DrainTexts(NamedTuple):
     hints: bool
 
 
-def _prepare_words(store: Store, session: Session, workspace: str, folder: str, telling: DrainTexts) -> None:
+def _prepare_words(store: Store, session: Session, workspace: str, folder: str, texts: DrainTexts) -> None:
     from everturn.capture import hook_answer
     from everturn.resume.handoff import texts_in_view, where_hint, where_you_were
     from everturn.sources.contract import all_sources
 
     try:
-        where = where_you_were(store, all_sources(), session, telling.clean, telling.now)
-        seen = texts_in_view(store, all_sources(), session, telling.clean) if telling.hints else []
+        where = where_you_were(store, all_sources(), session, texts.clean, texts.now)
+        seen = texts_in_view(store, all_sources(), session, texts.clean) if texts.hints else []
     except EverturnError:
         return
     if workspace and where:

@@ -60,11 +60,11 @@ def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool,
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
     else:
-        _tell(cx, store, done, copies)
+        _print_report(cx, store, done, copies)
     return 0
 
 
-def _tell(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
+def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
     cx.out.emit(f"erased {len(done.sessions)} sessions and {done.forked_messages} copied messages in forks")
     for path in copies:
         cx.out.emit(f"erased our own copy {path}")

@@ -51,8 +51,8 @@ def command(
 
     store = cx.store()
     found = resolve_session(store, session)
-    wanted = native_options(cx, found, agent, None, workspace)
-    opening = tell_history(store, all_sources(), found, wanted, cx.out.clean, budget)
+    options = native_options(cx, found, agent, None, workspace)
+    opening = tell_history(store, all_sources(), found, options, cx.out.clean, budget)
     return carry_out_handoff(cx, found, opening, "print" if only_print else "")
 
 
@@ -67,18 +67,18 @@ def native_options(
     from everturn.sources.contract import all_sources
 
     target = agent_named(all_sources(), agent or session.agent)
-    held = cx.store().session(session.id)[1].workspace
+    original = cx.store().session(session.id)[1].workspace
     folder = os.path.realpath(workspace) if workspace else ""
-    if not folder and not os.path.isdir(held):
+    if not folder and not os.path.isdir(original):
         folder = os.getcwd()
-        cx.out.warn(f"the folder it was held in is not there ({held or 'unknown'}); it goes on in {folder}")
+        cx.out.warn(f"the folder it was held in is not there ({original or 'unknown'}); it goes on in {folder}")
     return NativeOptions(
         target=target,
         places=cx.places(),
         random=clock.new_id(),
         now=clock.now(),
         folder=cx.settings.data / "handed-over",
-        workspace="" if folder == held else folder,
+        workspace="" if folder == original else folder,
         upto=upto - 1 if upto is not None else None,
     )
 

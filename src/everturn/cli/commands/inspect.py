@@ -56,11 +56,11 @@ def command(cx: frame.CommandContext, tool: str, by_turn: bool, plot: str, **fil
     if cx.json:
         cx.out.emit_json("inspect", [found])
     else:
-        _tell(cx, found, by_turn)
+        _print_inspection(cx, found, by_turn)
     return 0
 
 
-def _tell(cx: frame.CommandContext, found: Inspection, by_turn: bool) -> None:
+def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool) -> None:
     from everturn.text.printable import plural
     from everturn.text.times import duration
 
@@ -84,12 +84,12 @@ def _tell(cx: frame.CommandContext, found: Inspection, by_turn: bool) -> None:
         ("Beside it, in one batch", found.beside, ""),
         ("After it failed", found.after_failure, "(the turn ends)"),
     ):
-        _tell_beside(cx, title, beside, edge)
+        _print_neighbours(cx, title, beside, edge)
     if by_turn:
-        _tell_positions(cx, found)
+        _print_positions(cx, found)
 
 
-def _tell_beside(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:
+def _print_neighbours(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:
     from everturn.analytics.plot_drawings import Sketch
     from everturn.text.printable import cut_cells
 
@@ -106,7 +106,7 @@ def _tell_beside(cx: frame.CommandContext, title: str, beside: list[ToolNeighbou
         out.emit(f"  {sum(one.n for one in beside[_ROWS:]):>7,}         {'':<16}  {len(beside) - _ROWS} more")
 
 
-def _tell_positions(cx: frame.CommandContext, found: Inspection) -> None:
+def _print_positions(cx: frame.CommandContext, found: Inspection) -> None:
     from everturn.analytics.plots import errors_by_position
 
     cx.out.emit()

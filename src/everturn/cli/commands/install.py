@@ -131,8 +131,8 @@ def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options
     )
     assert source.install is not None
     plan = plan_install(source.install.edits(cx.places(), here, programs), earlier, folder, here)
-    wanted = tuple(key for key in _OPTIONS if chosen[key])
-    return InstallRecord(name, clock.now(), str(here or ""), wanted), plan, ()
+    enabled = tuple(key for key in _OPTIONS if chosen[key])
+    return InstallRecord(name, clock.now(), str(here or ""), enabled), plan, ()
 
 
 def _service_plan(cx: frame.CommandContext) -> Planned:

@@ -41,7 +41,7 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
 
         return analytics_options.draw_plot(cx, scope, transitions(cx.store(), scope), plot)
     if by_turn:
-        return _tell_places(cx, scope, top)
+        return _print_positions(cx, scope, top)
     from everturn.analytics.path_counts import LEAST_SUPPORT
     from everturn.analytics.paths import find_paths
     from everturn.text.printable import plural
@@ -52,7 +52,7 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
             "paths", found.items, sessions=found.sessions, turns=found.turns, calls=found.calls, sampled=found.sampled
         )
     elif found.items:
-        _tell(cx, found)
+        _print_paths(cx, found)
     if found.items:
         return 0
     if not found.calls or everything:
@@ -63,7 +63,7 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
     return 3
 
 
-def _tell(cx: frame.CommandContext, found: Paths) -> None:
+def _print_paths(cx: frame.CommandContext, found: Paths) -> None:
     rows = [
         [f"{one.n:,}", f"{one.sessions:,}", f"{one.lift:,.1f}", f"{one.position:.1f}", f"{one.errors:,}", one.path]
         for one in found.items
@@ -73,7 +73,7 @@ def _tell(cx: frame.CommandContext, found: Paths) -> None:
     cx.out.say(f"in {found.calls:,} calls of {found.turns:,} turns, {found.sessions:,} sessions")
 
 
-def _tell_places(cx: frame.CommandContext, scope: AnalyticsScope, top: int) -> int:
+def _print_positions(cx: frame.CommandContext, scope: AnalyticsScope, top: int) -> int:
     from everturn.analytics.paths import list_positions
 
     found = list_positions(cx.store(), scope, top)

@@ -77,8 +77,8 @@ def turn_range(
 ) -> int:
     """Read the turns from FIRST to LAST, both included. Without --session: of the newest session."""
     query = " ".join(f"{name}:{value}" for name, value in (("message", message), ("line", line)) if value)
-    asked = {"action": "range", "start_turn": first, "end_turn": last, "query": query}
-    return _answer_about(cx, session, budget, asked)
+    request = {"action": "range", "start_turn": first, "end_turn": last, "query": query}
+    return _answer_about(cx, session, budget, request)
 
 
 @command.command(
@@ -99,15 +99,15 @@ def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
     return _answer_about(cx, session, budget, {"action": "summary"})
 
 
-def _answer_about(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
+def _answer_about(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
     """What is asked of one session: it is named, as one is in none oneself."""
     from everturn.sessions.lookup import resolve_session
 
     named = f'session:"{resolve_session(cx.store(), session or "@last").native_id}"'
-    return _answer(cx, "", budget, {**asked, "query": f"{named} {asked.get('query', '')}".strip()})
+    return _answer(cx, "", budget, {**request, "query": f"{named} {request.get('query', '')}".strip()})
 
 
-def _answer(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
+def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
     from everturn.errors import UsageError
     from everturn.recall.tool import ConversationRecall
     from everturn.sessions.lookup import resolve_session
@@ -115,14 +115,14 @@ def _answer(cx: frame.CommandContext, session: str, budget: int, asked: dict[str
 
     store = cx.store()
     row = resolve_session(store, session) if session else None
-    meaning = _meaning(cx) if asked["action"] == "search" else None
+    meaning = _meaning(cx) if request["action"] == "search" else None
     recall = ConversationRecall(
         store, all_sources(), row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
     )
-    answer = recall.answer(asked)
+    answer = recall.answer(request)
     if answer.status == "mistake":
         raise UsageError(answer.text.removesuffix("."))
-    return _tell(cx, answer)
+    return _print_answer(cx, answer)
 
 
 def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
@@ -133,7 +133,7 @@ def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
     return for_search(cx, cx.store())
 
 
-def _tell(cx: frame.CommandContext, answer: RecallAnswer) -> int:
+def _print_answer(cx: frame.CommandContext, answer: RecallAnswer) -> int:
     is_nothing = answer.status == "nothing"
     if cx.json:
         cx.out.emit_json("recall", map(_facts, answer.entries), status=answer.status, text=answer.text)
@@ -162,21 +162,23 @@ class _CommandSpelling:
     def __init__(self, session: str) -> None:
         self._session = session
 
-    def __call__(self, asked: dict[str, Any]) -> str:
+    def __call__(self, request: dict[str, Any]) -> str:
         """The command that asks for it."""
-        words = ["everturn", "recall", str(asked["action"]).replace("_", "-")]
+        words = ["everturn", "recall", str(request["action"]).replace("_", "-")]
         session, query, options = self._session, [], []
-        for word in str(asked.get("query", "")).split():
+        for word in str(request.get("query", "")).split():
             name, _, value = word.partition(":")
             if name == "session":
                 session = value
-            elif asked["action"] == "range":
+            elif request["action"] == "range":
                 options += [f"--{name}", value]
             else:
                 query.append(word)
         words += (
-            [str(asked[name]) for name in ("start_turn", "end_turn", "tool_name") if name in asked] + query + options
+            [str(request[name]) for name in ("start_turn", "end_turn", "tool_name") if name in request]
+            + query
+            + options
         )
-        words += ["--limit", str(asked["limit"])] if "limit" in asked else []
+        words += ["--limit", str(request["limit"])] if "limit" in request else []
         words += ["--session", session] if session else []
         return shlex.join(words)

@@ -48,7 +48,7 @@ def command(cx: frame.CommandContext, session: str, speed: float, longest: float
     if cx.json:
         cx.out.emit_json("replay", reader.moments(views), **reader.facts())
         return
-    reader.tell_head()
+    reader.print_head()
     for view in views:
-        reader.tell_turn(view)
-    reader.tell_hints()
+        reader.print_turn(view)
+    reader.print_hints()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
-from everturn.cli.chat_session import options
+from everturn.cli.chat_session import chat_options
 from everturn.errors import UnknownSession
 
 if TYPE_CHECKING:
@@ -41,81 +41,83 @@ _BUDGET = 4_000  # tokens of a document
 @click.option(
     "--chain", default="", metavar="FILE", help="Only write the session and all it came from into one document."
 )
-@options
+@chat_options
 @frame.common
-def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **wanted: Any) -> int | None:
+def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **options: Any) -> int | None:
     """Take SESSION up again. Several are told to a new chat by their summaries.
 
     native: in its agent's own program, or with --in as a new session of another agent, word for word, secrets included; the
     files that are there are never touched. exact: in a chat, every message as it was. window: as much as fits. summary: a
     new session that begins with the summary. document: one that begins with a document made from the records.
     """
-    session = None if chain else _find_agent_session(cx, sessions, wanted)
+    session = None if chain else _find_agent_session(cx, sessions, options)
     if session is not None:
-        return _open_in_agent(cx, session, wanted)
-    return _resume_chat(cx, sessions, chain, wanted)
+        return _open_in_agent(cx, session, options)
+    return _resume_chat(cx, sessions, chain, options)
 
 
-def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], wanted: dict[str, Any]) -> Session | None:
+def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], options: dict[str, Any]) -> Session | None:
     """The session, when it is to be opened in an agent's own program."""
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 
-    asked = bool(wanted["agent"] or wanted["upto"] or wanted["only_print"] or wanted["dry_run"])
-    asked = asked or wanted["strategy"] == "native"
-    if asked and len(names) > 1:
+    is_native = bool(options["agent"] or options["upto"] or options["only_print"] or options["dry_run"])
+    is_native = is_native or options["strategy"] == "native"
+    if is_native and len(names) > 1:
         raise click.UsageError("one session at a time can be opened in an agent", click.get_current_context())
-    if not asked and (len(names) > 1 or wanted["strategy"] or cx.settings.is_missing):
+    if not is_native and (len(names) > 1 or options["strategy"] or cx.settings.is_missing):
         return None
     try:
         session = resolve_session(cx.store(), names[0])
     except UnknownSession:
-        if asked:
+        if is_native:
             raise
         return None
     source = all_sources().get(session.agent)
-    return session if asked or (source is not None and source.native is not None) else None
+    return session if is_native or (source is not None and source.native is not None) else None
 
 
-def _open_in_agent(cx: frame.CommandContext, session: Session, wanted: dict[str, Any]) -> int:
+def _open_in_agent(cx: frame.CommandContext, session: Session, options: dict[str, Any]) -> int:
     from everturn.cli.commands.handoff import carry_out_handoff, native_options
     from everturn.resume.handoff import open_session, tell_history
     from everturn.sources.contract import all_sources
 
-    target = native_options(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
-    store, sources, strategy = cx.store(), all_sources(), wanted["strategy"] or "native"
+    target = native_options(cx, session, options["agent"], options["upto"], options["workspace"])
+    store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
     if strategy in ("window", "summary", "document"):
         why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
         opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
     else:
         opening = open_session(store, sources, session, target, cx.settings.machine)
     return carry_out_handoff(
-        cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else ""
+        cx, session, opening, "tell" if options["dry_run"] else "print" if options["only_print"] else ""
     )
 
 
-def _resume_chat(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:
+def _resume_chat(
+    cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, options: dict[str, Any]
+) -> int | None:
     from everturn.chat.program import ChatProgram
-    from everturn.cli.chat_session import screen_for, setting_for
+    from everturn.cli.chat_session import chat_screen, chat_setup
     from everturn.cli.commands.chat import print_conversation, take_up_session
 
-    setting, screen = setting_for(cx, wanted), screen_for(cx)
-    talk = ChatProgram(setting, screen)
+    setup, screen = chat_setup(cx, options), chat_screen(cx)
+    program = ChatProgram(setup, screen)
     if chain:
-        _write_chain(cx, talk, sessions, chain)
+        _write_chain(cx, program, sessions, chain)
         return None
-    if not take_up_session(talk, sessions, wanted["strategy"] or "exact", wanted["force"]):
+    if not take_up_session(program, sessions, options["strategy"] or "exact", options["force"]):
         return 1
-    talk.run()
-    print_conversation(cx, talk)
+    program.run()
+    print_conversation(cx, program)
     return None
 
 
-def _write_chain(cx: frame.CommandContext, talk: Any, sessions: tuple[str, ...], target: str) -> None:
+def _write_chain(cx: frame.CommandContext, program: Any, sessions: tuple[str, ...], target: str) -> None:
     from pathlib import Path
 
     from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
 
-    texts = [chain_text(talk.setup, find_earlier(talk.setup.store, name, talk.list())) for name in sessions]
+    texts = [chain_text(program.setup, find_earlier(program.setup.store, name, program.list())) for name in sessions]
     write_private(Path(target), "\n\n".join(texts))
     cx.out.say(f"wrote {target}")

@@ -82,7 +82,7 @@ def command(
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
         cx.out.emit_json("search", map(hit_item, items), page.next, **about)
     else:
-        _tell(cx.out, items)
+        _print_hits(cx.out, items)
     for note in page.notes:
         cx.out.warn(note)
     if not items:
@@ -133,7 +133,7 @@ def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -
     return [with_neighbours(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
 
 
-def _tell(out: Output, items: list[SearchHit]) -> None:
+def _print_hits(out: Output, items: list[SearchHit]) -> None:
     from everturn.cli.output import Pen, folder_text, in_one_line
     from everturn.sessions.lookup import short_ids
     from everturn.text.times import iso

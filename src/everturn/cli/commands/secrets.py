@@ -60,7 +60,7 @@ def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, 
     if cx.json:
         cx.out.emit_json("secrets", map(_facts, found.places), total=found.total, kinds=found.kinds())
     else:
-        _tell(cx, found)
+        _print_tally(cx, found)
     return 4 if found.total else 0
 
 
@@ -119,10 +119,10 @@ def _session_editions(store: Store, session: str) -> list[Session]:
     return store.sessions_of(row.agent, row.native_id)
 
 
-def _iterate_sessions(store: Store, wanted: SessionFilter) -> Iterator[Session]:
+def _iterate_sessions(store: Store, session_filter: SessionFilter) -> Iterator[Session]:
     after = ""
     while True:
-        rows, after = store.sessions(wanted, 200, after)
+        rows, after = store.sessions(session_filter, 200, after)
         yield from (row for row, _ in rows)
         if not after:
             return
@@ -155,7 +155,7 @@ def _facts(place: SecretPlace) -> dict[str, Any]:
     }
 
 
-def _tell(cx: frame.CommandContext, found: SecretTally) -> None:
+def _print_tally(cx: frame.CommandContext, found: SecretTally) -> None:
     out = cx.out
     if not found.total:
         out.say("no secrets were found; `everturn secrets --help` says what is looked through")

@@ -44,17 +44,17 @@ def command(
     from everturn.sessions.lookup import list_sessions
 
     now = clock.now()
-    wanted = _filter(" ".join(text), everything, now, **filters)
-    page = list_sessions(cx.store(), wanted, limit, after)
+    session_filter = _filter(" ".join(text), everything, now, **filters)
+    page = list_sessions(cx.store(), session_filter, limit, after)
     if cx.json:
-        _tell_json(cx, page)
+        _print_json(cx, page)
     elif page.items:
-        _tell(cx, page, now, everything)
+        _print_table(cx, page, now, everything)
     if not page.items:
-        cx.out.warn(_nothing(wanted, after))
+        cx.out.warn(_nothing(session_filter, after))
         return 3
     if page.next and not cx.json:
-        total = cx.store().count_sessions(wanted)
+        total = cx.store().count_sessions(session_filter)
         cx.out.say(f"{len(page.items)} of {total:,}; the next ones: add --after {page.next}")
     return 0
 
@@ -75,13 +75,13 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
     )
 
 
-def _tell_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> None:
+def _print_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> None:
     from everturn.export.json_document import session_item
 
     cx.out.emit_json("sessions", map(session_item, page.items), page.next)
 
 
-def _tell(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
+def _print_table(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
     from everturn.cli.output import folder_text, in_one_line, sort_of
     from everturn.text.times import ago
 
@@ -109,11 +109,11 @@ def _tell(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, 
     cx.out.table(columns, rows, right=counts)
 
 
-def _nothing(wanted: SessionFilter, after: str) -> str:
+def _nothing(session_filter: SessionFilter, after: str) -> str:
     from everturn.store.contract import SessionFilter
 
     if after:
         return "there are no more sessions"
-    if wanted == SessionFilter():
+    if session_filter == SessionFilter():
         return "there are no sessions in the archive; `everturn sync` looks for them"
     return "no session fits; leave out a filter, add --all for subagents, or look inside them with `everturn search`"

@@ -72,10 +72,10 @@ def command(
     if cx.json:
         cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
         return
-    reader.tell_head()
+    reader.print_head()
     for view in views:
-        reader.tell_turn(view)
-    reader.tell_hints()
+        reader.print_turn(view)
+    reader.print_hints()
 
 
 def turn_range(turns: str, session: Session) -> tuple[int, int | None]:

@@ -59,18 +59,18 @@ def command(cx: frame.CommandContext, period: str, by: str | None, plot: str, **
         more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
         cx.out.emit_json("stats", found.items, **more)
     else:
-        _tell(cx, found, by or "")
+        _print_stats(cx, found, by or "")
     return 0
 
 
-def _tell(cx: frame.CommandContext, found: Stats, by: str) -> None:
+def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
     head = ("period", *([by] if by else []))
     columns = (*head, "sessions", "turns", "calls", "errors", "in", "out", "cached", "cost")
     rows = [[one.period or "no date", *([one.key or "-"] if by else []), *_numbers(one)] for one in found.items]
     rows.append(["all", *([""] if by else []), *_numbers(found.total)])
     right = range(len(head), len(columns))
     analytics_options.table(cx, columns, rows, right, spare=("in", "cached", "errors", "sessions"))
-    _tell_trend(cx, found)
+    _print_trend(cx, found)
     if found.tools:
         analytics_options.print_sentence(
             cx, f"tools     {', '.join(f'{one.name} {one.n:,}' for one in found.tools)}", indent=" " * 10
@@ -78,10 +78,10 @@ def _tell(cx: frame.CommandContext, found: Stats, by: str) -> None:
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
         analytics_options.print_sentence(cx, f"errors    {names}", indent=" " * 10)
-    _tell_prices(cx, found)
+    _print_prices(cx, found)
 
 
-def _tell_prices(cx: frame.CommandContext, found: Stats) -> None:
+def _print_prices(cx: frame.CommandContext, found: Stats) -> None:
     """Which prices these are, and what has none."""
     from everturn.analytics.cost import dollars
 
@@ -94,7 +94,7 @@ def _tell_prices(cx: frame.CommandContext, found: Stats) -> None:
     )
 
 
-def _tell_trend(cx: frame.CommandContext, found: Stats) -> None:
+def _print_trend(cx: frame.CommandContext, found: Stats) -> None:
     """Turns over time as one line, where there is enough of it."""
     from everturn.analytics.plot_drawings import spark_line
 
@@ -112,10 +112,12 @@ def _numbers(one: Period) -> list[str]:
 
     cached = one.tokens_cache_read + one.tokens_cache_write
     tokens = [_short(n) for n in (one.tokens_in, one.tokens_out, cached)]
-    told = one.cost.priced_tokens or one.cost.unknown_tokens  # where no token was reported nobody knows what it cost
+    has_tokens = (
+        one.cost.priced_tokens or one.cost.unknown_tokens
+    )  # where no token was reported nobody knows what it cost
     return [
         *(f"{n:,}" for n in (one.sessions, one.turns, one.calls, one.errors)), *tokens,
-        dollars(one.cost) if told else "-",
+        dollars(one.cost) if has_tokens else "-",
     ]  # fmt: skip
 
 

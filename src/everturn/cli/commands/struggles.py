@@ -37,11 +37,11 @@ def command(cx: frame.CommandContext, least: int, top: int, **filters: str) -> i
     elif found:
         known = analytics_options.short_names(store, (place for one in found for place in one.evidence))
         for one in found:
-            _tell(cx, one, known)
+            _print_item(cx, one, known)
     return 0 if found else analytics_options.print_nothing(cx, scope, "no struggle was found")
 
 
-def _tell(cx: frame.CommandContext, one: Kind, known: analytics_options.Names) -> None:
+def _print_item(cx: frame.CommandContext, one: Kind, known: analytics_options.Names) -> None:
     from everturn.text.printable import plural
     from everturn.text.times import duration
 

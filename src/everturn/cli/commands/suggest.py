@@ -38,11 +38,11 @@ def command(cx: frame.CommandContext, top: int, **filters: str) -> int:
     elif found:
         known = analytics_options.short_names(cx.store(), (place for one in found for place in one.evidence))
         for one in found:
-            _tell(cx, one, known)
+            _print_item(cx, one, known)
     return 0 if found else analytics_options.print_nothing(cx, scope, "nothing stands out")
 
 
-def _tell(cx: frame.CommandContext, one: Suggestion, known: analytics_options.Names) -> None:
+def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_options.Names) -> None:
     from everturn.text.printable import plural
     from everturn.text.times import duration
 

@@ -110,8 +110,8 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
     finally:
         sent = f"{embedder.sent:,} texts were sent to {embedder.where}" if embedder.where else "nothing was sent"
         cx.out.say(f"vectors: {made:,} made, in {len(sessions):,} sessions; {sent}")
-    told = {"model": embedder.name, "vectors": made, "sessions": len(sessions), "sent": embedder.sent}
-    return {**told, "where": embedder.where or None, "error": error}
+    facts = {"model": embedder.name, "vectors": made, "sessions": len(sessions), "sent": embedder.sent}
+    return {**facts, "where": embedder.where or None, "error": error}
 
 
 def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
@@ -119,7 +119,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     counted = -_COUNT_EVERY_MS
 
-    def tell(report: Any) -> None:
+    def report_round(report: Any) -> None:
         nonlocal counted
         print_sync_report(cx, report)
         cx.out.stdout.flush()
@@ -129,7 +129,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     cx.out.say("watching; Ctrl-C ends it")
     try:
-        watch_sources(job, Event(), tell)
+        watch_sources(job, Event(), report_round)
     except KeyboardInterrupt:
         cx.out.say("stopped; everything seen so far is in the archive")
     return 0

@@ -1,8 +1,8 @@
-"""The tools. One file each, found by folder: a module here with a `TOOL` in it is offered, in the order of the names.
+"""The contract of a tool, and how tools are found and called. A module of this folder that defines `TOOL` is a tool.
 
-Arguments are checked by a struct from which the schema that clients see is made too: so the two cannot differ. The
-answer is text for the model; what a program can use as well goes into `data`. What a model did wrong, and
-what the archive cannot give, is an answer too, marked as an error, so that the model can do better.
+A struct validates the arguments, and the schema for clients is made from it, so the two cannot differ. The answer is text
+for the model; data for programs goes into `data`. Wrong arguments, and what the archive cannot give, are answers marked as
+errors, so that the model can do better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from everturn.mcp import rpc
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.rpc import RpcError
 
-#: Tokens an answer may have.
+#: Limits of an answer in tokens.
 LEAST_TOKENS, MOST_TOKENS = 200, 8000
 
 MaxTokens = Annotated[
@@ -33,7 +33,7 @@ SessionName = Annotated[str, Meta(description="A session: its id or a unique beg
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a tool says."""
+    """The answer of a tool."""
 
     text: str
     data: Mapping[str, Any] | None = None
@@ -42,19 +42,19 @@ class ToolAnswer:
 
 @dataclass(frozen=True)
 class McpTool:
-    """All there is to know about one tool. Every one only reads."""
+    """A tool. Every tool only reads."""
 
     name: str
     title: str
     description: str
     input: Mapping[str, Any]  # schema of the arguments
     run: Callable[[McpArchive, dict[str, Any]], ToolAnswer]  # may raise EverturnError and msgspec.ValidationError
-    output: Mapping[str, Any] | None = None  # schema of `Answer.data`
+    output: Mapping[str, Any] | None = None  # schema of `ToolAnswer.data`
 
 
 @cache
 def all_tools() -> dict[str, McpTool]:
-    """Every tool by name."""
+    """Return every tool by name."""
     found = {}
     for entry in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
         stem, ending = os.path.splitext(entry)
@@ -66,7 +66,7 @@ def all_tools() -> dict[str, McpTool]:
 
 
 def describe_tool(tool: McpTool) -> dict[str, Any]:
-    """A tool as clients see it."""
+    """Return the description of a tool for clients."""
     facts = {
         "name": tool.name,
         "title": tool.title,
@@ -84,7 +84,7 @@ def describe_tool(tool: McpTool) -> dict[str, Any]:
 
 
 def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Run a tool. Raises Refused when there is none of that name."""
+    """Run a tool. Raises RpcError for an unknown name."""
     tool = all_tools().get(name)
     if tool is None:
         from everturn.mcp.server import show_client_word
@@ -98,14 +98,14 @@ def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict
 
 
 def schema(arguments: type[Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct of arguments."""
+    """Return the JSON schema of a struct of arguments."""
     _, parts = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
     found = parts[arguments.__name__]
     return {key: value for key, value in found.items() if key not in ("title", "description")}
 
 
 def _run_tool(tool: McpTool, archive: McpArchive, arguments: dict[str, Any]) -> ToolAnswer:
-    # Models write null for what they leave out.
+    # Models write null for arguments they leave out.
     given = {key: value for key, value in arguments.items() if value is not None}
     try:
         return tool.run(archive, given)

@@ -1,4 +1,4 @@
-"""`conversation_recall`: search and read everything that was said and done."""
+"""`conversation_recall`: search and read all messages and calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everturn.recall.schema import DESCRIPTION, SCHEMA
 if TYPE_CHECKING:
     from everturn.store.contract import Store
 
-#: What this server takes beyond the schema of the tool.
+#: Arguments of this server beyond the schema of the tool.
 _EXTRA_PROPERTIES: dict[str, Any] = {
     "session": {
         "type": "string",

@@ -1,4 +1,4 @@
-"""`open_session`: read turns of one conversation, within a budget."""
+"""`open_session`: turns of one session, within a budget."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.store.contract import Store
 
-_DEFAULT_TURNS = 10  # turns, when only one end is named, or none
-_TURNS_AROUND = 2  # turns on either side of one
+_DEFAULT_TURNS = 10  # when one end of the range, or none, is given
+_TURNS_AROUND = 2  # on either side of a turn
 
 
 class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,23 +29,23 @@ class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    asked = msgspec.convert(given, OpenSessionArguments)
-    return archive.read(lambda store: _read_session(archive, store, asked))
+    arguments = msgspec.convert(given, OpenSessionArguments)
+    return archive.read(lambda store: _read_session(archive, store, arguments))
 
 
-def _read_session(archive: McpArchive, store: Store, asked: OpenSessionArguments) -> ToolAnswer:
+def _read_session(archive: McpArchive, store: Store, arguments: OpenSessionArguments) -> ToolAnswer:
     from everturn.mcp.archive import find_session, read_page
 
-    session = find_session(archive, store, asked.session)
-    told = read_page(archive, store, session, *_turn_range(session, asked), asked.max_tokens)
-    return ToolAnswer(told.text, is_error=told.status == "mistake")
+    session = find_session(archive, store, arguments.session)
+    page = read_page(archive, store, session, *_turn_range(session, arguments), arguments.max_tokens)
+    return ToolAnswer(page.text, is_error=page.status == "mistake")
 
 
-def _turn_range(session: Session, asked: OpenSessionArguments) -> tuple[int, int]:
-    """The first and last turn asked for, counted from 1; whether they exist is told by who reads them."""
-    start, end = asked.start_turn or None, asked.end_turn or None
-    if asked.around_turn:
-        return max(asked.around_turn - _TURNS_AROUND, 1), asked.around_turn + _TURNS_AROUND
+def _turn_range(session: Session, arguments: OpenSessionArguments) -> tuple[int, int]:
+    """Return the first and last turn to read, counted from 1. They need not exist: `read_page` says so."""
+    start, end = arguments.start_turn or None, arguments.end_turn or None
+    if arguments.around_turn:
+        return max(arguments.around_turn - _TURNS_AROUND, 1), arguments.around_turn + _TURNS_AROUND
     if start is None:
         end = min(end or session.n_turns, session.n_turns) or 1
         return max(end - _DEFAULT_TURNS + 1, 1), end

@@ -1,4 +1,4 @@
-"""How tools are used and what it costs: the questions of `everturn paths`, `inspect_tools`, `find_struggles` and `count_stats`."""
+"""Tool use and cost: the operations behind `everturn paths`, `inspect`, `struggles` and `stats`."""
 
 from __future__ import annotations
 
@@ -36,37 +36,40 @@ class StatsJson(ItemsJson[Period]):
     prices_as_of: str
 
 
-def _paths_answer(asked: WebRequest) -> dict[str, Any]:
-    found = find_paths(asked.store, scope_of(asked), _top_number(asked), asked.choice("all", ("yes", "no")) == "yes")
+def _paths_answer(request: WebRequest) -> dict[str, Any]:
+    found = find_paths(
+        request.store, scope_of(request), _top_number(request), request.choice("all", ("yes", "no")) == "yes"
+    )
     about = {name: getattr(found, name) for name in ("sessions", "turns", "calls", "sampled")}
     return list_frame("paths", found.items, **about)
 
 
-def _inspect_answer(asked: WebRequest) -> dict[str, Any]:
-    tool = asked.word("tool")
-    found = inspect_tools(asked.store, scope_of(asked), tool) if tool else None
+def _inspect_answer(request: WebRequest) -> dict[str, Any]:
+    tool = request.word("tool")
+    found = inspect_tools(request.store, scope_of(request), tool) if tool else None
     if found is None:
         raise NothingFound(f"no call of a tool {tool[:80]!r}; /api/paths names those there are")
     return list_frame("inspect", [found])
 
 
-def _struggles_answer(asked: WebRequest) -> dict[str, Any]:
+def _struggles_answer(request: WebRequest) -> dict[str, Any]:
     return list_frame(
-        "struggles", group_kinds(asked.store, find_struggles(asked.store, scope_of(asked)))[: _top_number(asked)]
+        "struggles",
+        group_kinds(request.store, find_struggles(request.store, scope_of(request)))[: _top_number(request)],
     )
 
 
-def _stats_answer(asked: WebRequest) -> dict[str, Any]:
-    period, by = asked.choice("period", PERIODS) or "month", asked.choice("by", KEYS)
-    found = count_stats(asked.store, scope_of(asked), load_prices(asked), period, by)
+def _stats_answer(request: WebRequest) -> dict[str, Any]:
+    period, by = request.choice("period", PERIODS) or "month", request.choice("by", KEYS)
+    found = count_stats(request.store, scope_of(request), load_prices(request), period, by)
     if not found.total.sessions:
         raise NothingFound("there is nothing to count; take away a filter")
     more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
     return list_frame("stats", found.items, **more)
 
 
-def _top_number(asked: WebRequest) -> int:
-    return asked.number("top", 20, 1, 200)
+def _top_number(request: WebRequest) -> int:
+    return request.number("top", 20, 1, 200)
 
 
 _SCOPE_PARAMETERS = (

@@ -1,7 +1,4 @@
-"""An operation, and what several of them need.
-
-The OpenAPI document, made from the list of operations and the shapes of their answers.
-"""
+"""An operation of the JSON API, helpers that several operations share, and the OpenAPI document made from all of them."""
 
 from __future__ import annotations
 
@@ -23,12 +20,12 @@ from everturn.web.security import TOKEN_HEADER
 
 T = TypeVar("T")
 
-#: How a page names a session, whose id may hold anything: by its number.
+#: Pages name a session by its number, as its id may contain anything.
 _NUMBER = "number:"
 
 
 class Parameter(Struct, frozen=True):
-    """One word of the query."""
+    """A parameter of the query."""
 
     name: str
     about: str
@@ -38,7 +35,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """One thing that can be asked."""
+    """One operation."""
 
     path: str
     summary: str
@@ -46,8 +43,8 @@ class Operation(Struct, frozen=True):
     answer: Any  # the type of the answer
     parameters: tuple[Parameter, ...] = ()
     method: str = "GET"
-    body: Any = None  # the type of what is sent, for a change
-    counts: bool = False  # it may have to bring the counts of the analytics up to date first
+    body: Any = None  # the type of the request body, for a change
+    counts: bool = False  # it may have to update the counts of the analytics first
 
 
 SESSION = Parameter(
@@ -56,27 +53,27 @@ SESSION = Parameter(
 
 
 def list_frame(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
-    """The frame of every list."""
+    """Return the JSON frame of a list."""
     return {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
 
 
-def session_of(asked: WebRequest) -> Session:
-    """The session that is named. Raises NothingFound, Usage."""
-    wanted = asked.word("session")
-    if not wanted:
+def session_of(request: WebRequest) -> Session:
+    """Return the session of the request. Raises NothingFound, UsageError."""
+    name = request.word("session")
+    if not name:
         raise UsageError("no session is named; add session=, with an id, any unique beginning of one, or @last")
-    if not wanted.startswith(_NUMBER):
-        return resolve_session(asked.store, wanted)
-    number = wanted.removeprefix(_NUMBER)
+    if not name.startswith(_NUMBER):
+        return resolve_session(request.store, name)
+    number = name.removeprefix(_NUMBER)
     if not number.isascii() or not number.isdigit() or len(number) > 15:
-        raise NothingFound(f"{wanted[:40]!r} is no session")
-    return asked.store.session(int(number))[0]
+        raise NothingFound(f"{name[:40]!r} is no session")
+    return request.store.session(int(number))[0]
 
 
-def body_of(asked: WebRequest, type: type[T]) -> T:
-    """What was sent, as it must be. Raises Usage."""
+def body_of(request: WebRequest, type: type[T]) -> T:
+    """Validate the body of the request. Raises UsageError."""
     try:
-        return msgspec.convert(asked.body, type)
+        return msgspec.convert(request.body, type)
     except msgspec.ValidationError as error:
         raise UsageError(f"the request does not fit: {error}") from error
 
@@ -103,18 +100,18 @@ _COMPONENT_NAMES = {
 
 
 def openapi_operation(others: tuple[Operation, ...]) -> Operation:
-    """The operation that gives the document; it describes itself too."""
+    """Return the operation that returns the OpenAPI document, which describes itself too."""
     own = Operation("/api/openapi.json", "This document.", _empty_answer, dict[str, Any])
     return msgspec.structs.replace(own, run=partial(_answer_document, (*others, own)))
 
 
 def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The document."""
-    wanted = list(operations)
+    """Return the OpenAPI document."""
+    operations = list(operations)
     types = [
         schemas.ProblemJson,
-        *(one.answer for one in wanted),
-        *(one.body for one in wanted if one.body is not None),
+        *(one.answer for one in operations),
+        *(one.body for one in operations if one.body is not None),
     ]
     shapes, components = _rename_components(*msgspec.json.schema_components(types, ref_template=_REFERENCE))
     by_type = dict(zip(map(str, types), shapes, strict=True))
@@ -125,7 +122,7 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
             "version": __version__,
             "description": "The archive of agent sessions on this machine. Secrets are masked in every answer.",
         },
-        "paths": {one.path: {one.method.lower(): _operation(one, by_type)} for one in wanted},
+        "paths": {one.path: {one.method.lower(): _operation(one, by_type)} for one in operations},
         "components": {
             "schemas": components,
             "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": TOKEN_HEADER}},
@@ -134,7 +131,7 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _rename_components(shapes: Any, components: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Give components their published names instead of the names of our classes."""
+    """Replace class names by the published names of components."""
 
     def rename(value: Any) -> Any:
         if isinstance(value, dict):
@@ -154,11 +151,11 @@ def _published_name(name: str) -> str:
     return re.sub(r"[A-Za-z]+", lambda part: _COMPONENT_NAMES.get(part[0], part[0].removesuffix("Json")), name)
 
 
-def _answer_document(operations: tuple[Operation, ...], asked: WebRequest) -> dict[str, Any]:
+def _answer_document(operations: tuple[Operation, ...], request: WebRequest) -> dict[str, Any]:
     return openapi_document(operations)
 
 
-def _empty_answer(asked: WebRequest) -> dict[str, Any]:
+def _empty_answer(request: WebRequest) -> dict[str, Any]:
     return {}
 
 

@@ -1,6 +1,6 @@
-"""What can be read: the same jobs and the same answers as those of the commands.
+"""The operations on sessions, search, lineage, health and jobs: the same jobs and the same JSON as the commands.
 
-What changes something, or begins work that takes a while. Each needs the token of the run (`security`).
+Operations that change something, or start a job, need the token of the run (`security`).
 """
 
 from __future__ import annotations
@@ -36,76 +36,76 @@ from everturn.web.request import WebRequest
 _TURNS = 50
 
 
-def _sessions(asked: WebRequest) -> dict[str, Any]:
-    page = list_sessions(asked.store, filter_of(asked), asked.number("limit", 20, 1, 200), asked.word("after"))
+def _sessions(request: WebRequest) -> dict[str, Any]:
+    page = list_sessions(request.store, filter_of(request), request.number("limit", 20, 1, 200), request.word("after"))
     return list_frame("sessions", map(session_item, page.items), page.next)
 
 
-def _show(asked: WebRequest) -> dict[str, Any]:
-    session = session_of(asked)
-    first = asked.number("first", 1, 1)
-    last = min(asked.number("last", first + _TURNS - 1, first), first + _TURNS - 1)
-    relatives = lineage(asked.store, session)
-    views = read_turns(asked.store, session, first - 1, last - 1)
+def _show(request: WebRequest) -> dict[str, Any]:
+    session = session_of(request)
+    first = request.number("first", 1, 1)
+    last = min(request.number("last", first + _TURNS - 1, first), first + _TURNS - 1)
+    relatives = lineage(request.store, session)
+    views = read_turns(request.store, session, first - 1, last - 1)
     about = {
-        "session": session_facts(session, asked.store.session(session.id)[1]),
-        "source": source_facts(asked.store, session),
+        "session": session_facts(session, request.store.session(session.id)[1]),
+        "source": source_facts(request.store, session),
         "lineage": lineage_facts(relatives),
     }
     following = str(last + 1) if last < session.n_turns else ""
-    return list_frame("show", (_turn(asked, session, view, relatives) for view in views), following, **about)
+    return list_frame("show", (_turn(request, session, view, relatives) for view in views), following, **about)
 
 
-def _turn(asked: WebRequest, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
-    tools = asked.choice("tools", ("yes", "no")) == "yes"
+def _turn(request: WebRequest, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
+    tools = request.choice("tools", ("yes", "no")) == "yes"
     children: dict[tuple[int, int], list[str]] = {}
     for one in relatives.children:
         if one.call is not None:
             children.setdefault((one.call.seq, one.call.idx), []).append(one.native_id)
-    told = passages(asked.store, asked.sources, session, view, tools)
+    texts = passages(request.store, request.sources, session, view, tools)
     items = [
-        passage_item(one, tools, children.get((one.call.seq, one.call.idx), ()) if one.call else ()) for one in told
+        passage_item(one, tools, children.get((one.call.seq, one.call.idx), ()) if one.call else ()) for one in texts
     ]
     return {**turn_facts(view.turn), "passages": items}
 
 
-def _record(asked: WebRequest) -> dict[str, Any]:
-    row, record = captured_record(asked, session_of(asked), asked.number("message", 1, 1) - 1)
+def _record(request: WebRequest) -> dict[str, Any]:
+    row, record = captured_record(request, session_of(request), request.number("message", 1, 1) - 1)
     if not record:
         raise NothingFound("the bytes of this session were not kept; only its structure is there")
-    return list_frame("record", [record_item(row, asked.clean.line(record))])
+    return list_frame("record", [record_item(row, request.clean.line(record))])
 
 
-def _search(asked: WebRequest) -> dict[str, Any]:
-    page = find_hits(asked, asked.word("q"), asked.number("limit", 20, 1, 200))
+def _search(request: WebRequest) -> dict[str, Any]:
+    page = find_hits(request, request.word("q"), request.number("limit", 20, 1, 200))
     about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
     return list_frame("search", map(hit_item, page.items), page.next, **about)
 
 
-def _lineage(asked: WebRequest) -> dict[str, Any]:
-    session = session_of(asked)
-    graph = related_sessions(asked, session)
+def _lineage(request: WebRequest) -> dict[str, Any]:
+    session = session_of(request)
+    graph = related_sessions(request, session)
     return list_frame("lineage", graph.nodes, session=session.native_id, edges=graph.edges)
 
 
-def _health(asked: WebRequest) -> dict[str, Any]:
-    doctor = health_now(asked)
-    return list_frame("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=asked.store.sizes())
+def _health(request: WebRequest) -> dict[str, Any]:
+    doctor = health_now(request)
+    return list_frame("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=request.store.sizes())
 
 
-def _restore_result(asked: WebRequest) -> dict[str, Any]:
-    job = last_restore_job(asked.site, session_of(asked).id)
+def _restore_result(request: WebRequest) -> dict[str, Any]:
+    job = last_restore_job(request.site, session_of(request).id)
     if job is None or job.state != "done":
         raise NothingFound("this session was not restored in this run; POST /api/restore begins it")
     return list_frame("restore", [job.result])
 
 
-def _job_answer(asked: WebRequest) -> dict[str, Any]:
-    return job_without_result(asked.site.jobs.get(asked.word("id")))
+def _job_answer(request: WebRequest) -> dict[str, Any]:
+    return job_without_result(request.site.jobs.get(request.word("id")))
 
 
 def job_without_result(job: Any) -> dict[str, Any]:
-    """A job without what it gave."""
+    """Return a job as JSON, without its result."""
     names = ("id", "name", "state", "done", "total", "error")
     return {"schema": "everturn/job@1", **{name: getattr(job, name) for name in names}}
 
@@ -160,25 +160,27 @@ READ_OPERATIONS = (
 )  # fmt: skip
 
 
-def _change_marks(asked: WebRequest) -> dict[str, Any]:
-    session, wanted = session_of(asked), body_of(asked, schemas.MarksChangeJson)
-    marks = put_marks(asked.store, session, asked.now, wanted.title, wanted.star, wanted.note)
+def _change_marks(request: WebRequest) -> dict[str, Any]:
+    session, change = session_of(request), body_of(request, schemas.MarksChangeJson)
+    marks = put_marks(request.store, session, request.now, change.title, change.star, change.note)
     item = schemas.MarksJson(session.native_id, session.agent, marks.title, marks.star, marks.note)
     return list_frame("marks", [item])
 
 
-def _start_restore(asked: WebRequest) -> dict[str, Any]:
-    return job_without_result(start_restore_job(asked, session_of(asked), body_of(asked, schemas.RestoreOptionsJson)))
+def _start_restore(request: WebRequest) -> dict[str, Any]:
+    return job_without_result(
+        start_restore_job(request, session_of(request), body_of(request, schemas.RestoreOptionsJson))
+    )
 
 
-def _start_examine(asked: WebRequest) -> dict[str, Any]:
-    body_of(asked, schemas.NothingJson)
-    return job_without_result(start_examining(asked.site))
+def _start_examine(request: WebRequest) -> dict[str, Any]:
+    body_of(request, schemas.NothingJson)
+    return job_without_result(start_examining(request.site))
 
 
-def _start_verify(asked: WebRequest) -> dict[str, Any]:
-    body_of(asked, schemas.NothingJson)
-    return job_without_result(start_verifying(asked.site))
+def _start_verify(request: WebRequest) -> dict[str, Any]:
+    body_of(request, schemas.NothingJson)
+    return job_without_result(start_verifying(request.site))
 
 
 CHANGE_OPERATIONS = (

@@ -1,1 +1,1 @@
-"""The pages, one file each: a function that draws what was asked for."""
+"""The pages, one file each: functions that draw a `WebRequest`."""

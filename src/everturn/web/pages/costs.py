@@ -1,4 +1,4 @@
-"""Costs: tokens and money by day, model, agent and folder; what subagents cost, what forks only repeat."""
+"""Costs: tokens and money by period, model, agent and folder; the cost of subagents, the tokens that forks repeat."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from everturn.web.session_lines import archived_agents, short_folder
 
 _BARS = 31
 _ROWS = 12
-_MOST = 200  # with those that are folded away
-_DOLLARS = 20_000_000  # from here on nobody counts cents
-_NAMES = 500  # sessions whose folders are known by name
+_MOST = 200  # rows, with the folded ones
+_DOLLARS = 20_000_000  # micro-dollars from which a plot shows dollars instead of cents
+_NAMES = 500  # newest sessions whose folders are known by name
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """The page; its parts come in when they are there."""
+def draw(request: WebRequest) -> PageReply:
+    """Draw the page; its parts are fetched later."""
     values: dict[str, Any] = {
-        "filters": {**filters_of(asked), "period": _chosen_period(asked)},
+        "filters": {**filters_of(request), "period": _chosen_period(request)},
         "periods": PERIODS,
-        "agents": archived_agents(asked, asked.sources),
+        "agents": archived_agents(request, request.sources),
         "keys": KEYS,
-        **query_of(asked),
+        **query_of(request),
     }
-    values["query"] = f"{values['query'] or '?'}&period={_chosen_period(asked)}".replace("?&", "?")
+    values["query"] = f"{values['query'] or '?'}&period={_chosen_period(request)}".replace("?&", "?")
     return PageReply("costs", values, "Costs")
 
 
-def draw_total(asked: WebRequest) -> PageReply:
-    """What everything cost, and when."""
-    if job := start_counting(asked):
+def draw_total(request: WebRequest) -> PageReply:
+    """Draw the total cost, over time."""
+    if job := start_counting(request):
         return PageReply("counting", {"job": job})
-    found = _cached_stats(asked, "")
+    found = _cached_stats(request, "")
     total = found.total
-    unknown = [asked.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
+    unknown = [request.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
     values = {
         "total": total,
         "cost": dollars(total.cost),
@@ -56,21 +56,21 @@ def draw_total(asked: WebRequest) -> PageReply:
         },
         "unknown": unknown,
         "as_of": found.prices_as_of,
-        "plot": _plot_html(found, _chosen_period(asked)),
+        "plot": _plot_html(found, _chosen_period(request)),
     }
     return PageReply("total", values)
 
 
-def draw_by(asked: WebRequest) -> PageReply:
-    """The same by model, agent or folder."""
-    if job := start_counting(asked):
+def draw_by(request: WebRequest) -> PageReply:
+    """Draw the cost by model, agent or folder."""
+    if job := start_counting(request):
         return PageReply("counting", {"job": job})
-    by = asked.choice("by", KEYS) or "model"
+    by = request.choice("by", KEYS) or "model"
     sums: dict[str, list[Period]] = {}
-    for one in _cached_stats(asked, by).items:
+    for one in _cached_stats(request, by).items:
         sums.setdefault(one.key, []).append(one)
-    names = _folder_names(asked) if by == "workspace" else asked.site.titles if by == "agent" else {}
-    rows = [_cost_row(asked, names.get(key, key), parts) for key, parts in sums.items()]
+    names = _folder_names(request) if by == "workspace" else request.site.titles if by == "agent" else {}
+    rows = [_cost_row(request, names.get(key, key), parts) for key, parts in sums.items()]
     rows.sort(key=lambda row: (-row["micro"], -row["tokens"]))
     most = max((row["micro"] for row in rows), default=0) or 1
     for row in rows:
@@ -80,24 +80,24 @@ def draw_by(asked: WebRequest) -> PageReply:
     )
 
 
-def _cached_stats(asked: WebRequest, by: str) -> Stats:
-    period = _chosen_period(asked)
+def _cached_stats(request: WebRequest, by: str) -> Stats:
+    period = _chosen_period(request)
     return cached_answer(
-        asked, f"stats {by}", lambda: count_stats(asked.store, scope_of(asked), load_prices(asked), period, by)
+        request, f"stats {by}", lambda: count_stats(request.store, scope_of(request), load_prices(request), period, by)
     )
 
 
 def _subtract_cost(whole: Cost, part: Cost) -> Cost:
-    """What is left of a cost without a part of it."""
+    """Return a cost without a part of it."""
     rest = (whole.micro_dollars or 0) - (part.micro_dollars or 0)
     return replace(whole, micro_dollars=rest if whole.micro_dollars is not None else None)
 
 
-def _chosen_period(asked: WebRequest) -> str:
-    return asked.choice("period", PERIODS) or "month"
+def _chosen_period(request: WebRequest) -> str:
+    return request.choice("period", PERIODS) or "month"
 
 
-def _cost_row(asked: WebRequest, name: str, parts: list[Period]) -> dict[str, Any]:
+def _cost_row(request: WebRequest, name: str, parts: list[Period]) -> dict[str, Any]:
     micro = sum(one.cost.micro_dollars or 0 for one in parts)
     unknown = any(one.cost.unknown_tokens for one in parts)
     tokens = sum(one.tokens_in + one.tokens_out + one.tokens_cache_read + one.tokens_cache_write for one in parts)
@@ -106,30 +106,30 @@ def _cost_row(asked: WebRequest, name: str, parts: list[Period]) -> dict[str, An
     cost = cost if tokens else "–"
     turns = sum(one.turns for one in parts)
     return {
-        "name": asked.line(name, 80) or "(not named)", "micro": micro, "cost": cost, "tokens": tokens,
+        "name": request.line(name, 80) or "(not named)", "micro": micro, "cost": cost, "tokens": tokens,
         "shown": short_number(tokens), "turns": turns,
     }  # fmt: skip
 
 
 def _plot_html(found: Stats, period: str) -> Html:
-    """Whole cents by period, or whole dollars; the last ones where there are many."""
+    """Return the plot of the last periods, in cents or dollars."""
     dated = [one for one in found.items if one.period][-_BARS:]
     if not dated:
         return Html("")
     spent = [one.cost.micro_dollars or 0 for one in dated]
     size, unit = (1_000_000, "dollars") if max(spent) >= _DOLLARS else (10_000, "cents")
-    begins = 5 if period == "day" else 2  # the century says nothing, nor does the year of a day
+    begins = 5 if period == "day" else 2  # leave out the century, of a day also the year
     bars = [PlotBar(one.period[begins:], round(micro / size)) for one, micro in zip(dated, spent, strict=True)]
     return Html(plot_svg(Bars("Cost over time", period, unit, bars), standalone=False))
 
 
-def _folder_names(asked: WebRequest) -> dict[str, str]:
-    """Folders by their short key, as far as the newest sessions tell."""
+def _folder_names(request: WebRequest) -> dict[str, str]:
+    """Return the folders of the newest sessions, by workspace key. Cached."""
 
     def look() -> dict[str, str]:
-        rows, _ = asked.store.sessions(SessionFilter(), _NAMES)
+        rows, _ = request.store.sessions(SessionFilter(), _NAMES)
         return {
-            one.workspace_key: short_folder(asked.line(text.workspace, 400)) for one, text in rows if text.workspace
+            one.workspace_key: short_folder(request.line(text.workspace, 400)) for one, text in rows if text.workspace
         }
 
-    return asked.site.for_a_while("folders", look)
+    return request.site.for_a_while("folders", look)

@@ -10,20 +10,20 @@ from everturn.web.job_starts import EXAMINE, VERIFY, health_now
 from everturn.web.request import PageReply, WebRequest
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """The checks, and what was proven in this run."""
-    site = asked.site
-    doctor = health_now(asked)
-    checks = [{name: asked.line(value, 600) for name, value in asdict(check).items()} for check in doctor.checks]
+def draw(request: WebRequest) -> PageReply:
+    """Draw the checks, and the results of the jobs of this run."""
+    site = request.site
+    doctor = health_now(request)
+    checks = [{name: request.line(value, 600) for name, value in asdict(check).items()} for check in doctor.checks]
     order = ("bad", "warn", "ok")
     values = {
         "checks": sorted(checks, key=lambda check: order.index(check["level"])),
         "worst": doctor.worst,
-        "sizes": site.for_a_while("sizes", asked.store.sizes),
-        "url": asked.line(site.archive.url, 400),
+        "sizes": site.for_a_while("sizes", request.store.sizes),
+        "url": request.line(site.archive.url, 400),
         "examined": site.jobs.last(EXAMINE, ""),
         "verified": site.jobs.last(VERIFY, ""),
         "versions": {"everturn": __version__, "Python": platform.python_version()},
-        "machine": asked.line(site.machine, 100),
+        "machine": request.line(site.machine, 100),
     }
     return PageReply("health", values, "Health")

@@ -1,9 +1,7 @@
-"""The lineage of a session as a picture: resumed, forked, subagent and saved-output sessions, elders to the left.
+"""The lineage of a session as a graph: resumed, forked, subagent and saved-output sessions, elders to the left.
 
-Sessions that hang together, as a graph: gathered from the statements they make about each other, and laid out.
-
-Elders stand left of what came from them. Gathered outwards from one session and bounded: a family of thousands of subagents
-is shown as far as there is room, and says so.
+The graph is collected outwards from one session and bounded: of a family of thousands of subagents the page shows as many
+as fit, and says so.
 """
 
 from __future__ import annotations
@@ -25,32 +23,32 @@ MOST_NODES = 60
 
 
 class LineageGraph(Struct):
-    """Nodes in the order they were found, and the numbers of those that are in the archive."""
+    """Nodes in the order of the traversal, and the numbers of the archived ones."""
 
     nodes: list[schemas.NodeJson]
     edges: list[schemas.EdgeJson]
-    numbers: dict[str, int]  # 0 where it is not in the archive
+    numbers: dict[str, int]  # 0: not in the archive
     left_out: int = 0
 
 
 class GraphSpot(Struct, frozen=True):
-    """Where a node stands: its generation and its row."""
+    """The position of a node: its generation and its row."""
 
     column: int
     row: int
 
 
-def related_sessions(asked: WebRequest, session: Session) -> LineageGraph:
-    """Everything that hangs together with a session, as far as there is room."""
-    graph = LineageGraph([_make_node(asked, session)], [], {session.native_id: session.id})
+def related_sessions(request: WebRequest, session: Session) -> LineageGraph:
+    """Return the sessions related to a session, up to `MOST_NODES`."""
+    graph = LineageGraph([_make_node(request, session)], [], {session.native_id: session.id})
     todo = deque([session])
     while todo:
         current = todo.popleft()
-        kin = lineage(asked.store, current)
+        kin = lineage(request.store, current)
         pairs = [(one, True) for one in kin.ancestors] + [(one, False) for one in (*kin.forks, *kin.children)]
         elder = current.native_id
         for one, is_elder in pairs:
-            if one.native_id not in graph.numbers and not _add_relative(asked, graph, one, todo):
+            if one.native_id not in graph.numbers and not _add_relative(request, graph, one, todo):
                 continue
             if is_elder:
                 _add_edge(graph, elder, one.native_id, one)
@@ -60,16 +58,16 @@ def related_sessions(asked: WebRequest, session: Session) -> LineageGraph:
     return graph
 
 
-def _add_relative(asked: WebRequest, graph: LineageGraph, one: Relative, todo: deque[Session]) -> bool:
+def _add_relative(request: WebRequest, graph: LineageGraph, one: Relative, todo: deque[Session]) -> bool:
     if len(graph.nodes) >= MOST_NODES:
         graph.left_out += 1
         return False
     if one.session is None:
-        name = asked.line(one.native_id.rpartition("/")[2] or one.native_id, 60)
+        name = request.line(one.native_id.rpartition("/")[2] or one.native_id, 60)
         graph.nodes.append(schemas.NodeJson(one.native_id, name, "", "", False, None, 0, 0))
         graph.numbers[one.native_id] = 0
     else:
-        graph.nodes.append(_make_node(asked, one.session))
+        graph.nodes.append(_make_node(request, one.session))
         graph.numbers[one.native_id] = one.session.id
         todo.append(one.session)
     return True
@@ -82,28 +80,28 @@ def _add_edge(graph: LineageGraph, younger: str, elder: str, one: Relative) -> N
         graph.edges.append(schemas.EdgeJson(younger, elder, one.relation, turn))
 
 
-def _make_node(asked: WebRequest, session: Session) -> schemas.NodeJson:
-    text = asked.store.session(session.id)[1]
-    title = title_of(asked, session, text, marks_of(asked.store, session))
+def _make_node(request: WebRequest, session: Session) -> schemas.NodeJson:
+    text = request.store.session(session.id)[1]
+    title = title_of(request, session, text, marks_of(request.store, session))
     started = iso(session.started) or None
-    compacted = _count_compactions(asked, session)
+    compacted = _count_compactions(request, session)
     return schemas.NodeJson(
         session.native_id, title, session.agent, session.kind, True, started, session.n_turns, compacted
     )
 
 
-def _count_compactions(asked: WebRequest, session: Session) -> int:
-    """How often its context was compacted. Looked up once per state of the session: it takes all its turns."""
+def _count_compactions(request: WebRequest, session: Session) -> int:
+    """Count the compactions of a session. Cached until it grows, as this reads all its turns."""
 
     def look() -> int:
-        return sum(bool(turn.compacted) for turn in asked.store.turns(session.id))
+        return sum(bool(turn.compacted) for turn in request.store.turns(session.id))
 
-    return asked.site.until_it_grows("compactions", session, look)
+    return request.site.until_it_grows("compactions", session, look)
 
 
-# where they stand -----------------------------------------------------------------------------------------------------
+# layout ---------------------------------------------------------------------------------------------------------------
 def lay_out_graph(graph: LineageGraph) -> dict[str, GraphSpot]:
-    """A place for each node: behind all its elders, families together."""
+    """Return a position for each node: right of its elders, families together."""
     elders: dict[str, list[str]] = {}
     younger: dict[str, list[str]] = {}
     for edge in graph.edges:
@@ -113,14 +111,14 @@ def lay_out_graph(graph: LineageGraph) -> dict[str, GraphSpot]:
     names = [node.id for node in by_age]
     spots: dict[str, GraphSpot] = {}
     row = 0
-    for name in sorted(names, key=lambda name: bool(elders.get(name))):  # those without elders first
+    for name in sorted(names, key=lambda name: bool(elders.get(name))):  # roots first
         if name not in spots:
             row = _place_family(name, 0, row, younger, spots)
     return spots
 
 
 def _place_family(name: str, column: int, row: int, younger: dict[str, list[str]], spots: dict[str, GraphSpot]) -> int:
-    """Place a node and what came from it; the first row that is free then."""
+    """Place a node and its descendants; return the next free row."""
     todo = [(name, column)]
     is_first = True
     last = column
@@ -147,7 +145,7 @@ RELATIONS = {
 
 
 class LineageBox(Struct, frozen=True):
-    """A session in the picture."""
+    """A session in the graph."""
 
     x: int
     y: int
@@ -160,7 +158,7 @@ class LineageBox(Struct, frozen=True):
 
 
 class LineageWay(Struct, frozen=True):
-    """A line from an elder to what came from it."""
+    """A line from a session to a younger one."""
 
     path: str
     relation: str
@@ -169,17 +167,17 @@ class LineageWay(Struct, frozen=True):
     label: str
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """The picture."""
-    session, text = asked.session()
-    graph = related_sessions(asked, session)
+def draw(request: WebRequest) -> PageReply:
+    """Draw the graph."""
+    session, text = request.session()
+    graph = related_sessions(request, session)
     spots = lay_out_graph(graph)
     columns = max(spot.column for spot in spots.values()) + 1
     rows = max(spot.row for spot in spots.values()) + 1
     values = {
         "session": session,
-        "title": title_of(asked, session, text),
-        "boxes": [_make_box(asked, graph, number, spots, session.native_id) for number in range(len(graph.nodes))],
+        "title": title_of(request, session, text),
+        "boxes": [_make_box(request, graph, number, spots, session.native_id) for number in range(len(graph.nodes))],
         "ways": [
             way for edge in graph.edges if (way := _make_way(edge.elder, edge.younger, edge.relation, edge.turn, spots))
         ],
@@ -194,12 +192,12 @@ def draw(asked: WebRequest) -> PageReply:
 
 
 def _make_box(
-    asked: WebRequest, graph: LineageGraph, number: int, spots: dict[str, GraphSpot], here: str
+    request: WebRequest, graph: LineageGraph, number: int, spots: dict[str, GraphSpot], here: str
 ) -> LineageBox:
     node = graph.nodes[number]
     x, y = _spot_corner(spots[node.id])
     row = graph.numbers[node.id]
-    agent = asked.line(asked.site.titles.get(node.agent, node.agent), 24)
+    agent = request.line(request.site.titles.get(node.agent, node.agent), 24)
     turns = f"{node.turns:,} turn{'' if node.turns == 1 else 's'}"
     about = f"{agent} · {turns}" if node.archived else "not in the archive"
     if node.kind not in ("", "main"):

@@ -1,4 +1,4 @@
-"""Paths: which tools agents use, in which order, where they struggle and what gets them out."""
+"""Paths: which tools agents use, in which order, where they struggle and how they recover."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ _TOOLS, _PATHS, _KINDS = 20, 25, 20
 
 
 class SeenLink(Struct, frozen=True):
-    """Where something can be looked at."""
+    """A link to a turn."""
 
     label: str
     href: str
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """The page; its parts come in when they are there."""
+def draw(request: WebRequest) -> PageReply:
+    """Draw the page; its parts are fetched later."""
     values: dict[str, Any] = {
-        "filters": filters_of(asked),
-        "agents": archived_agents(asked, asked.sources),
-        **query_of(asked),
+        "filters": filters_of(request),
+        "agents": archived_agents(request, request.sources),
+        **query_of(request),
     }
     return PageReply("paths", values, "Paths")
 
 
-def draw_tools(asked: WebRequest) -> PageReply:
-    """The tools with their figures, and which comes after which."""
-    if job := start_counting(asked):
+def draw_tools(request: WebRequest) -> PageReply:
+    """Draw the tools with their figures, and their transitions."""
+    if job := start_counting(request):
         return PageReply("counting", {"job": job})
 
     def look() -> dict[str, Any]:
-        scope = scope_of(asked)
-        heat, lengths = transitions(asked.store, scope), turn_lengths(asked.store, scope)
-        tools = read_counts(asked.store, scope, ("tool_total",)).tools()
+        scope = scope_of(request)
+        heat, lengths = transitions(request.store, scope), turn_lengths(request.store, scope)
+        tools = read_counts(request.store, scope, ("tool_total",)).tools()
         most = max((one.n for one in tools), default=1)
         rows = [
             {
-                "name": asked.line(one.tool, 60), "n": one.n, "errors": one.errors, "sessions": one.sessions,
+                "name": request.line(one.tool, 60), "n": one.n, "errors": one.errors, "sessions": one.sessions,
                 "share": round(100 * one.n / most, 1), "failing": round(100 * one.errors / one.n, 1),
                 "ms": one.duration_ms // one.timed if one.timed else None,
-                "href": _filtered_address(asked, "/paths/tool", tool=one.tool),
+                "href": _filtered_address(request, "/paths/tool", tool=one.tool),
             }
             for one in tools[:_TOOLS]
         ]  # fmt: skip
@@ -64,36 +64,36 @@ def draw_tools(asked: WebRequest) -> PageReply:
             "plots": [_plot_html(one) for one in (heat, lengths) if one],
         }
 
-    return PageReply("tools", cached_answer(asked, "tools", look))
+    return PageReply("tools", cached_answer(request, "tools", look))
 
 
-def draw_found(asked: WebRequest) -> PageReply:
-    """Paths that chance does not explain."""
-    if job := start_counting(asked):
+def draw_found(request: WebRequest) -> PageReply:
+    """Draw the paths that chance does not explain."""
+    if job := start_counting(request):
         return PageReply("counting", {"job": job})
-    found = cached_answer(asked, "found", lambda: find_paths(asked.store, scope_of(asked), _PATHS))
-    items = [{"path": asked.line(one.path, 300), "one": one} for one in found.items]
+    found = cached_answer(request, "found", lambda: find_paths(request.store, scope_of(request), _PATHS))
+    items = [{"path": request.line(one.path, 300), "one": one} for one in found.items]
     return PageReply("found", {"items": items, "found": found})
 
 
-def draw_struggles(asked: WebRequest) -> PageReply:
-    """Runs of similar failures, and what ended them."""
-    if job := start_counting(asked):
+def draw_struggles(request: WebRequest) -> PageReply:
+    """Draw runs of similar failures, and what ended them."""
+    if job := start_counting(request):
         return PageReply("counting", {"job": job})
 
     def look() -> list[Kind]:
-        return group_kinds(asked.store, find_struggles(asked.store, scope_of(asked)))[:_KINDS]
+        return group_kinds(request.store, find_struggles(request.store, scope_of(request)))[:_KINDS]
 
-    items = [_kind_row(asked, one) for one in cached_answer(asked, "struggles", look)]
+    items = [_kind_row(request, one) for one in cached_answer(request, "struggles", look)]
     return PageReply("struggles", {"items": items})
 
 
-def draw_tool(asked: WebRequest) -> PageReply:
-    """One tool: what comes before and after it, where it stands, how it fails."""
-    name = asked.word("tool")
-    found = inspect_tools(asked.store, scope_of(asked), name) if name else None
+def draw_tool(request: WebRequest) -> PageReply:
+    """Draw one tool: its neighbours, its positions, its failures."""
+    name = request.word("tool")
+    found = inspect_tools(request.store, scope_of(request), name) if name else None
     if found is None:
-        others = ", ".join(similar_tools(asked.store, scope_of(asked), name)) if name else ""
+        others = ", ".join(similar_tools(request.store, scope_of(request), name)) if name else ""
         raise NothingFound(f"no call of a tool {name[:80]!r}" + (f"; did you mean {others[:200]}?" if others else ""))
     lists = {
         "Before it": found.before,
@@ -102,34 +102,34 @@ def draw_tool(asked: WebRequest) -> PageReply:
         "After a failure": found.after_failure,
     }
     values: dict[str, Any] = {
-        "name": asked.line(name, 100),
+        "name": request.line(name, 100),
         "found": found,
-        "lists": {title: _neighbour_rows(asked, ones, title) for title, ones in lists.items() if ones},
+        "lists": {title: _neighbour_rows(request, ones, title) for title, ones in lists.items() if ones},
         "plot": _plot_html(errors_by_position(found)) if len(found.positions) > 1 else "",
-        **query_of(asked),
+        **query_of(request),
     }
     return PageReply("tool", values, values["name"])
 
 
-def _neighbour_rows(asked: WebRequest, ones: list[ToolNeighbour], title: str) -> list[dict[str, Any]]:
+def _neighbour_rows(request: WebRequest, ones: list[ToolNeighbour], title: str) -> list[dict[str, Any]]:
     edge = f"({'start' if title.startswith('Before') else 'end'} of the turn)"
     return [
         {
-            "name": asked.line(one.tool, 60) or edge, "n": one.n, "share": round(100 * one.share),
-            "href": _filtered_address(asked, "/paths/tool", tool=one.tool) if one.tool else "",
+            "name": request.line(one.tool, 60) or edge, "n": one.n, "share": round(100 * one.share),
+            "href": _filtered_address(request, "/paths/tool", tool=one.tool) if one.tool else "",
         }
         for one in ones[:10]
     ]  # fmt: skip
 
 
-def _kind_row(asked: WebRequest, one: Kind) -> dict[str, Any]:
+def _kind_row(request: WebRequest, one: Kind) -> dict[str, Any]:
     ends = sorted(one.endings.items(), key=lambda pair: -pair[1])
     return {
-        "tool": asked.line(one.tool, 60),
+        "tool": request.line(one.tool, 60),
         "error": one.error_class.replace("_", " ") or "error",
         "one": one,
         "endings": ", ".join(f"{name} {n}" for name, n in ends if n),
-        "recoveries": [(asked.line(path, 120), n) for path, n in one.recoveries[:3]],
+        "recoveries": [(request.line(path, 120), n) for path, n in one.recoveries[:3]],
         "seen": [_seen_link(handle) for handle in one.evidence],
     }
 
@@ -143,11 +143,12 @@ def _plot_html(plot: Any) -> Html:
     return Html(plot_svg(plot, standalone=False))
 
 
-def query_of(asked: WebRequest) -> dict[str, str]:
-    given = {name: value for name, value in filters_of(asked).items() if value}
+def query_of(request: WebRequest) -> dict[str, str]:
+    """Return the filters as a query string, for the template."""
+    given = {name: value for name, value in filters_of(request).items() if value}
     return {"query": f"?{urlencode(given, errors='replace')}" if given else ""}
 
 
-def _filtered_address(asked: WebRequest, path: str, **more: str) -> str:
-    given = {name: value for name, value in filters_of(asked).items() if value}
+def _filtered_address(request: WebRequest, path: str, **more: str) -> str:
+    given = {name: value for name, value in filters_of(request).items() if value}
     return f"{path}?{urlencode({**given, **more}, errors='replace')}"

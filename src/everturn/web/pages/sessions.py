@@ -1,4 +1,4 @@
-"""The list of sessions: newest first, narrowed by what is typed, brought up to date while it is open."""
+"""The list of sessions: newest first, filtered while the user types, updated while it is open."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ LINES = 50
 _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """A page of the list."""
-    filters = {name: asked.word(name) for name in _FILTERS}
+def draw(request: WebRequest) -> PageReply:
+    """Draw a page of the list."""
+    filters = {name: request.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
-    if asked.word("starred"):
+    if request.word("starred"):
         pairs, following = (
-            [pair for pair in starred_sessions(asked.store) if _is_match(pair, filter_of(asked))][:LINES],
+            [pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request))][:LINES],
             "",
         )
     else:
-        pairs, following = asked.store.sessions(filter_of(asked), LINES, asked.word("after"))
+        pairs, following = request.store.sessions(filter_of(request), LINES, request.word("after"))
     values: dict[str, Any] = {
-        "lines": session_lines(asked, pairs),
+        "lines": session_lines(request, pairs),
         "next": f"/sessions?{urlencode({**given, 'after': following}, errors='replace')}" if following else "",
         "filters": filters,
         "is_narrowed": bool(given),
-        "first": not asked.word("after"),
-        "agents": [] if asked.is_part else archived_agents(asked, asked.sources),
+        "first": not request.word("after"),
+        "agents": [] if request.is_part else archived_agents(request, request.sources),
     }
     return PageReply("sessions", values, "Sessions")
 
 
-def _is_match(pair: tuple[Session, SessionText], wanted: SessionFilter) -> bool:
-    """Whether a session with a star is one of those that are wanted: there are few, and they are at hand."""
+def _is_match(pair: tuple[Session, SessionText], session_filter: SessionFilter) -> bool:
+    """Return whether a starred session matches; there are few, so the database is not needed."""
     session, text = pair
     words = "\n".join((text.title, text.first_prompt, text.summary)).casefold()
     return (
-        wanted.agent in ("", session.agent)
-        and wanted.workspace in text.workspace
-        and wanted.text.casefold() in words
-        and (wanted.since is None or (session.ended or 0) >= wanted.since)
-        and (wanted.until is None or (session.started or 0) < wanted.until)
+        session_filter.agent in ("", session.agent)
+        and session_filter.workspace in text.workspace
+        and session_filter.text.casefold() in words
+        and (session_filter.since is None or (session.ended or 0) >= session_filter.since)
+        and (session_filter.until is None or (session.started or 0) < session_filter.until)
     )
 
 
-def filter_of(asked: WebRequest) -> SessionFilter:
-    """What was typed, as a filter. Raises Usage for a time that is none."""
-    everything = bool(asked.word("all"))
+def filter_of(request: WebRequest) -> SessionFilter:
+    """Return the filter of the request. Raises UsageError for an invalid time."""
+    everything = bool(request.word("all"))
     return SessionFilter(
-        agent=asked.word("agent"),
-        workspace=asked.word("workspace"),
-        since=asked.when("since"),
-        until=asked.when("until"),
-        text=asked.word("q"),
+        agent=request.word("agent"),
+        workspace=request.word("workspace"),
+        since=request.when("since"),
+        until=request.when("until"),
+        text=request.word("q"),
         kinds=SESSION_KINDS if everything else ("main",),
         states=("current", "superseded") if everything else ("current",),
     )
