@@ -17,8 +17,17 @@ from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
-from everturn.sources.toolkit.blocks import CALLS, call_text, is_result, match_error, result_texts, unknown_block
-from everturn.sources.toolkit.values import count, strings, word
+from everturn.sources.toolkit.blocks import (
+    CALLS,
+    MessageSpeaker,
+    build_call,
+    call_text,
+    is_result,
+    match_error,
+    result_texts,
+    unknown_block,
+)
+from everturn.sources.toolkit.values import count, exit_code, strings, word
 
 _KINDS = {
     "read": ("Read", "NotebookRead", "LS"),
@@ -61,16 +70,7 @@ def call_start(block: dict[str, Any]) -> CallStart:
     """Return the call in a tool_use block."""
     name, given = word(block.get("name")), block.get("input")
     kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
-    arguments = given if isinstance(given, dict) else {}
-    return CallStart(
-        word(block.get("id")),
-        name,
-        kind,
-        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
-        word(arguments.get("command")) if kind == "shell" else "",
-        given,
-        word(arguments.get("prompt")) if kind == "task" else "",
-    )
+    return build_call(word(block.get("id")), name, kind, given, _PATHS)
 
 
 def call_end(block: dict[str, Any], text: str, note: Any, session: str) -> CallEnd:
@@ -107,7 +107,7 @@ def error_class(text: str) -> str:
 def _exit_status(text: str, noted: ClaudeToolResult, failed: bool) -> int | None:
     if failed and (found := _EXIT.match(text)):
         return int(found[1])
-    return noted.exit_code if noted.exit_code is not None and abs(noted.exit_code) < 1 << 31 else None
+    return exit_code(noted.exit_code)
 
 
 def _duration(noted: ClaudeToolResult) -> int | None:
@@ -130,31 +130,22 @@ def _find_artifact(noted: ClaudeToolResult) -> tuple[str, str]:
 _NO_NOTE = ClaudeToolResult()
 
 
-class ClaudeSpeaker(NamedTuple):
-    """Origin and kind of a message, and the index field of its text."""
+PROMPT = MessageSpeaker("human", "text", True, "prompt")
+COMMAND = MessageSpeaker("human", "command", True, "prompt")
+SHELL = MessageSpeaker("human", "shell", True, "prompt")
+QUEUED = MessageSpeaker("human", "queued", False, "prompt")
+SHELL_OUTPUT = MessageSpeaker("tool", "output", False, "tool_output")
+COMMAND_OUTPUT = MessageSpeaker("system", "output", False, "tool_output")
+INTERRUPT = MessageSpeaker("system", "interrupt", False, "meta")
+SUMMARY = MessageSpeaker("injected", "summary", False, "summary")
+CONTEXT = MessageSpeaker("injected", "context", False, "meta")
+NOTIFICATION = MessageSpeaker("agent", "notification", False, "meta")
+TEAMMATE = MessageSpeaker("agent", "notification", False, "meta")
+EVENT = MessageSpeaker("injected", "notification", False, "meta")
+NOTICE = MessageSpeaker("system", "notice", False, "meta")
+UNKNOWN = MessageSpeaker("system", "unknown", False, "meta")
 
-    origin: str
-    kind: str
-    starts_turn: bool
-    field: str
-
-
-PROMPT = ClaudeSpeaker("human", "text", True, "prompt")
-COMMAND = ClaudeSpeaker("human", "command", True, "prompt")
-SHELL = ClaudeSpeaker("human", "shell", True, "prompt")
-QUEUED = ClaudeSpeaker("human", "queued", False, "prompt")
-SHELL_OUTPUT = ClaudeSpeaker("tool", "output", False, "tool_output")
-COMMAND_OUTPUT = ClaudeSpeaker("system", "output", False, "tool_output")
-INTERRUPT = ClaudeSpeaker("system", "interrupt", False, "meta")
-SUMMARY = ClaudeSpeaker("injected", "summary", False, "summary")
-CONTEXT = ClaudeSpeaker("injected", "context", False, "meta")
-NOTIFICATION = ClaudeSpeaker("agent", "notification", False, "meta")
-TEAMMATE = ClaudeSpeaker("agent", "notification", False, "meta")
-EVENT = ClaudeSpeaker("injected", "notification", False, "meta")
-NOTICE = ClaudeSpeaker("system", "notice", False, "meta")
-UNKNOWN = ClaudeSpeaker("system", "unknown", False, "meta")
-
-_BEGINNINGS: tuple[tuple[str, ClaudeSpeaker], ...] = (
+_BEGINNINGS: tuple[tuple[str, MessageSpeaker], ...] = (
     ("<command-name>", COMMAND),
     ("<command-message>", COMMAND),
     ("<command-args>", COMMAND),
@@ -181,7 +172,7 @@ _WRAPPED = re.compile(r"(?:\s*<(ide_\w+|system-reminder|system_instruction)>.*?<
 _WRAPPERS = ("<ide_", "<system-reminder>", "<system_instruction>")
 
 
-def guess_speaker(text: str) -> ClaudeSpeaker:
+def guess_speaker(text: str) -> MessageSpeaker:
     """Guess the speaker by how a text begins."""
     head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
@@ -207,7 +198,7 @@ def is_helper(record: ClaudeRecord) -> bool:
     return bool(record.is_sidechain) or bool(record.agent_name and record.team_name)
 
 
-def find_speaker(record: ClaudeRecord, texts: list[str], helper: bool) -> ClaudeSpeaker:
+def find_speaker(record: ClaudeRecord, texts: list[str], helper: bool) -> MessageSpeaker:
     """Return the speaker of a `user` record with these texts."""
     if record.is_compact_summary:
         return SUMMARY
@@ -230,13 +221,13 @@ def origin_kind(origin: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _main_speaker(texts: list[str]) -> ClaudeSpeaker:
+def _main_speaker(texts: list[str]) -> MessageSpeaker:
     """Return the human if any text is a human's, whatever programs put around it."""
     speakers = [guess_speaker(text) for text in texts]
     return next((one for one in speakers if one.origin == "human"), speakers[0] if speakers else PROMPT)
 
 
-def _helper_speaker(found: ClaudeSpeaker) -> ClaudeSpeaker:
+def _helper_speaker(found: MessageSpeaker) -> MessageSpeaker:
     if found is TEAMMATE:
         return PROMPT._replace(origin="agent")
     return found._replace(origin="agent") if found.origin == "human" else found

@@ -15,13 +15,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 
 import msgspec
 
 from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
 from everturn.sources.claude_code.whole_files import form_of, records_in
-from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
+from everturn.sources.contract import SearchPlaces, SourceCandidate, find_files, read_beginning
 from everturn.sources.toolkit.json_lines import JsonLines
 from everturn.sources.toolkit.values import word
 
@@ -112,15 +113,13 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all files below a root: a configuration folder, its `projects`, or any folder with transcripts."""
-    failures: list[OSError] = []
-    yield from _walk(str(_start(root)), "", failures, 0)
-    if failures:
-        raise failures[0]
+    start = _start(root)
+    return find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """Classify a file by its first bytes; None when it is not Claude Code's."""
-    session = next((part for part in reversed(path.parts[:-1]) if _SESSION_NAME.fullmatch(part)), "")
+    session = _session_folder(str(path.parent))
     known = _classify_name(path.name, str(path), session, path.parent.name)
     if known is not None and known.kind in ("output", "meta"):
         return known
@@ -156,27 +155,19 @@ def _start(root: Path) -> Path:
     return projects if projects.is_dir() else root
 
 
-def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append((entry.path, entry.name))
-                elif (found := _classify_file(entry, session, folder)) is not None:
-                    yield found
-    except OSError as failure:
-        failures.append(failure)
-    if depth < _DEEPEST:
-        for path, name in folders:
-            yield from _walk(path, name if _SESSION_NAME.fullmatch(name) else session, failures, depth + 1)
-
-
-def _classify_file(entry: os.DirEntry[str], session: str, folder: str) -> SourceCandidate | None:
-    found = _classify_name(entry.name, entry.path, session, os.path.basename(folder))
+def _pick_file(start: int, entry: os.DirEntry[str]) -> SourceCandidate | None:
+    """Classify a file; only folders behind the first `start` characters of its path can name its session."""
+    folder = os.path.dirname(entry.path)
+    found = _classify_name(entry.name, entry.path, _session_folder(folder[start:]), os.path.basename(folder))
     if found is None and entry.name.endswith(".jsonl") and _is_readable_file(entry):
         return sniff(Path(entry.path), read_beginning(entry.path))
     return None if found is not None and entry.is_symlink() and not _is_readable_file(entry) else found
+
+
+@lru_cache(maxsize=64)
+def _session_folder(folder: str) -> str:
+    """Return the innermost folder named like a session; "" without one."""
+    return next((part for part in reversed(Path(folder).parts) if _SESSION_NAME.fullmatch(part)), "")
 
 
 def _is_readable_file(entry: os.DirEntry[str]) -> bool:

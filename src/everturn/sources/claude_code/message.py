@@ -14,7 +14,6 @@ from everturn.sources.claude_code.blocks import (
     QUEUED,
     UNKNOWN,
     ClaudeBlockPlace,
-    ClaudeSpeaker,
     blocks_of,
     find_speaker,
     guess_speaker,
@@ -35,7 +34,7 @@ from everturn.sources.claude_code.records import (
     nested_record,
     text_without_envelope,
 )
-from everturn.sources.toolkit.blocks import has_results
+from everturn.sources.toolkit.blocks import MessageSpeaker, has_results
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
 
@@ -49,12 +48,12 @@ class ClaudeRecordPlace(NamedTuple):
 
 
 _SYSTEM = {
-    "away_summary": ClaudeSpeaker("system", "summary", False, "summary"),
-    "compact_boundary": ClaudeSpeaker("system", "compaction", False, "meta"),
+    "away_summary": MessageSpeaker("system", "summary", False, "summary"),
+    "compact_boundary": MessageSpeaker("system", "compaction", False, "meta"),
 }
-_ANSWER = ClaudeSpeaker("model", "text", False, "answer")
-_RESULT = ClaudeSpeaker("tool", "result", False, "tool_output")
-_TITLE = ClaudeSpeaker("system", "summary", False, "meta")
+_ANSWER = MessageSpeaker("model", "text", False, "answer")
+_RESULT = MessageSpeaker("tool", "result", False, "tool_output")
+_TITLE = MessageSpeaker("system", "summary", False, "meta")
 
 
 def build(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
@@ -170,7 +169,7 @@ _BUILDERS: dict[str, Callable[[ClaudeRecord, ClaudeRecordPlace], Message | None]
 }
 
 
-def _queued_speaker(texts: list[str], attachment: Any) -> ClaudeSpeaker:
+def _queued_speaker(texts: list[str], attachment: Any) -> MessageSpeaker:
     mode = attachment.get("commandMode") if isinstance(attachment, dict) else None
     kind = origin_kind(attachment.get("origin")) if isinstance(attachment, dict) else ""
     speaker = guess_speaker(texts[0]) if texts else PROMPT
@@ -189,7 +188,7 @@ def _message(
     record: ClaudeRecord,
     place: ClaudeRecordPlace,
     role: str,
-    speaker: ClaudeSpeaker,
+    speaker: MessageSpeaker,
     blocks: tuple[Block, ...],
     answer: ClaudeBody | None = None,
 ) -> Message:

@@ -113,13 +113,13 @@ class ClaudeReader:
         session.learn(
             client=record.version, branch=record.git_branch, team=record.team_name, agent_name=record.agent_name
         )
-        if record.cwd and not (seen := self._state.seen(session.native_id)).workspace:
+        if record.cwd and not (seen := self._state.reported_facts(session.native_id)).workspace:
             session.learn(workspace=record.cwd)
             seen.workspace = True
 
     def _set_title(self, title: str, rank: int) -> None:
         """Set the title of the file's own session, unless it has one of higher rank."""
-        session, seen = self._own_session(), self._state.seen(self._state.native_id)
+        session, seen = self._own_session(), self._state.reported_facts(self._state.native_id)
         if title and rank >= seen.title_rank:
             seen.title_rank = rank
             session.learn(title=title, title_rank=rank)
@@ -210,7 +210,7 @@ class ClaudeReader:
     def _add(self, session: SessionTally, message: Message) -> None:
         add(self._tally, session, message)
         message = session.messages[-1]
-        if session.parent and not (seen := self._state.seen(session.native_id)).linked:
+        if session.parent and not (seen := self._state.reported_facts(session.native_id)).linked:
             seen.linked = True
             prompt = _prompt(message)
             session.links.append(Link("subagent_of", session.parent, hint=_hint(prompt) if prompt else 0))

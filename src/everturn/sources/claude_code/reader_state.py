@@ -129,7 +129,7 @@ def _pop(items: list[QueuedPrompt], key: int) -> QueuedPrompt | None:
     return None
 
 
-class ClaudeSeen(Struct, array_like=True, gc=False):
+class ReportedFacts(Struct, array_like=True, gc=False):
     """Facts already reported of one session."""
 
     workspace: bool = False
@@ -144,8 +144,8 @@ class ClaudeReaderState(Struct, array_like=True):
     native_id: str = ""  # of the file's own session
     top: str = ""  # the session that subagents belong to
     client: str = ""
-    own: ClaudeSeen = msgspec.field(default_factory=ClaudeSeen)
-    sessions: dict[str, ClaudeSeen] = {}  # the others in the file
+    own: ReportedFacts = msgspec.field(default_factory=ReportedFacts)
+    sessions: dict[str, ReportedFacts] = {}  # the others in the file
     queue: Queue = msgspec.field(default_factory=Queue)
     links: dict[int, bool] = {}  # keys of links already reported
     chains: dict[str, str] = {}  # uuid of a sidechain's record → the sidechain
@@ -155,11 +155,11 @@ class ClaudeReaderState(Struct, array_like=True):
     form: str = ""  # lines | document; "" when too little was seen to tell
     stage: str = ""  # of the walk through a document
 
-    def seen(self, native_id: str) -> ClaudeSeen:
+    def reported_facts(self, native_id: str) -> ReportedFacts:
         """Return the facts already reported of a session."""
         found = self.own if native_id == self.native_id else self.sessions.get(native_id)
         if found is None:
-            found = ClaudeSeen()
+            found = ReportedFacts()
             _put(self.sessions, native_id, found, _MOST_SESSIONS)
         return found
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from shlex import join
-from typing import Any, NamedTuple
+from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.toolkit.blocks import tool_kind
+from everturn.sources.toolkit.blocks import MessageSpeaker, tool_kind
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.values import count, decode_value, strings, word
+from everturn.sources.toolkit.values import count, decode_value, exit_code, strings, word
 from everturn.text.diffs import patched_files
 
 #: Tool names with another meaning than elsewhere, or of this client only.
@@ -153,7 +153,7 @@ def _structured_output(given: Any, call_id: str) -> tuple[str, CallEnd]:
 
 
 def _end(call_id: str, text: str, code: Any, seconds: Any) -> CallEnd:
-    status = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
+    status = exit_code(code)
     lasted = count(seconds * 1000) if isinstance(seconds, (int, float)) else None
     if not status:
         return CallEnd(call_id, exit_status=status, duration_ms=lasted)
@@ -180,19 +180,10 @@ def _parse_seconds(text: str) -> float | None:
         return None
 
 
-class CodexSpeaker(NamedTuple):
-    """Origin and kind of a message, and the index field of its text."""
-
-    origin: str
-    kind: str
-    starts_turn: bool
-    field: str
-
-
-PROMPT = CodexSpeaker("human", "text", True, "prompt")
-SHELL = CodexSpeaker("human", "shell", True, "prompt")
-CONTEXT = CodexSpeaker("injected", "context", False, "meta")
-NOTIFICATION = CodexSpeaker("agent", "notification", False, "meta")
+PROMPT = MessageSpeaker("human", "text", True, "prompt")
+SHELL = MessageSpeaker("human", "shell", True, "prompt")
+CONTEXT = MessageSpeaker("injected", "context", False, "meta")
+NOTIFICATION = MessageSpeaker("agent", "notification", False, "meta")
 
 #: Beginnings of the client's texts. A human may begin with `<` or `#` too, so the list is exact.
 _INJECTED = (
@@ -239,7 +230,7 @@ _SHELL = re.compile(
 _FOLDER = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: (.{1,4096})")
 
 
-def guess_speaker(text: str) -> CodexSpeaker:
+def guess_speaker(text: str) -> MessageSpeaker:
     """Guess the speaker by how a text begins."""
     head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
@@ -251,7 +242,7 @@ def guess_speaker(text: str) -> CodexSpeaker:
     return SHELL if head.startswith("<user_shell_command>") else PROMPT
 
 
-def text_blocks(text: str, speaker: CodexSpeaker) -> tuple[Block, ...]:
+def prompt_blocks(text: str, speaker: MessageSpeaker) -> tuple[Block, ...]:
     """Return the blocks of a text; an editor's text before a prompt and a command's output are blocks of their own."""
     if speaker is SHELL and (shell := _SHELL.fullmatch(text)):
         return _nonempty_blocks((shell[1], "prompt"), (shell[2], "tool_output"))

@@ -23,7 +23,14 @@ from typing import Any, NamedTuple
 
 from everturn.sources.codex.calls import folder_in
 from everturn.sources.codex.records import HEADER, CodexRecord, open_record
-from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.sources.contract import (
+    Member,
+    SearchPlaces,
+    SourceCandidate,
+    existing_folders,
+    find_files,
+    read_beginning,
+)
 from everturn.sources.toolkit.line_reader import Rec, mapping, records
 from everturn.sources.toolkit.values import decode_value, strings, word
 
@@ -58,7 +65,10 @@ def find(root: Path) -> Iterator[SourceCandidate]:
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
     failures: list[OSError] = []
     for start in starts:
-        yield from _walk(str(start), failures, 0)
+        try:
+            yield from find_files(start, _pick_file, deepest=_DEEPEST)
+        except OSError as failure:
+            failures.append(failure)
     if failures:
         raise failures[0]
 
@@ -69,7 +79,6 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return _sniff_compressed(path, head)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
-
     known = file_kind(head)
     if known is None:
         return None
@@ -89,44 +98,15 @@ def resume_command(native_id: str) -> list[str]:
 
 
 def _sniff_compressed(path: Path, head: bytes) -> SourceCandidate | None:
-
     found = sniff(path, decompress_head(head))
     return SourceCandidate(path, "container", found.native_id) if found is not None else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders: list[str] = []
-    for entry in _list_rollouts(folder, folders, failures):
-        found = _classify_file(entry)
-        if found is not None:
-            yield found
-    if depth < _DEEPEST:
-        for path in folders:
-            yield from _walk(path, failures, depth + 1)
-
-
-def _list_rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[os.DirEntry[str]]:
-    """Return the candidate files in a folder; its folders are added to `folders`."""
-    files: dict[str, os.DirEntry[str]] = {}
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif entry.name.endswith((".jsonl", ".jsonl" + COMPRESSED)):
-                    files[entry.name] = entry
-    except OSError as failure:
-        failures.append(failure)
+def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    if not entry.name.endswith((".jsonl", ".jsonl" + COMPRESSED)) or (entry.is_symlink() and not entry.is_file()):
+        return None
     # While the client packs or unpacks a rollout both are there; it continues the plain one.
-    return [
-        entry
-        for name, entry in files.items()
-        if not (name.endswith(COMPRESSED) and name.removesuffix(COMPRESSED) in files)
-    ]
-
-
-def _classify_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.is_symlink() and not entry.is_file():
+    if entry.name.endswith(COMPRESSED) and os.path.lexists(entry.path.removesuffix(COMPRESSED)):
         return None
     named = _ROLLOUT.fullmatch(entry.name)
     if named is None:

@@ -12,12 +12,11 @@ from everturn.sources.codex.calls import (
     CONTEXT,
     NOTIFICATION,
     PROMPT,
-    CodexSpeaker,
     call_start,
     guess_speaker,
+    prompt_blocks,
     provider_call,
     read_output,
-    text_blocks,
 )
 from everturn.sources.codex.records import (
     CALLS,
@@ -30,13 +29,14 @@ from everturn.sources.codex.records import (
     CodexRecord,
     is_silent,
 )
-from everturn.sources.toolkit.blocks import call_text, unknown_block
+from everturn.sources.toolkit.blocks import MessageSpeaker, call_text, unknown_block
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
-_UNKNOWN = CodexSpeaker("system", "unknown", False, "meta")
-_NOTICE = CodexSpeaker("system", "notice", False, "meta")
-_ANSWER = CodexSpeaker("model", "text", False, "answer")
+_UNKNOWN = MessageSpeaker("system", "unknown", False, "meta")
+_NOTICE = MessageSpeaker("system", "notice", False, "meta")
+_ANSWER = MessageSpeaker("model", "text", False, "answer")
 _TEXTS = frozenset(("input_text", "output_text", "text", "summary_text", "reasoning_text"))
 
 #: Fields of a notice that mean nothing to a reader.
@@ -54,8 +54,8 @@ def build(record: CodexRecord, place: RecordPlace) -> Message | None:
     if record.outer == EVENT:
         return _event(record, place)
     if record.outer == "compacted":
-        blocks = _text(word(record.item.get("message")), "summary")
-        return _message(record, place, "system", CodexSpeaker("system", "compaction", False, "summary"), blocks)
+        blocks = text_blocks(word(record.item.get("message")), "summary")
+        return _message(record, place, "system", MessageSpeaker("system", "compaction", False, "summary"), blocks)
     return _letter(record, place)
 
 
@@ -88,7 +88,7 @@ def _item(record: CodexRecord, place: RecordPlace) -> Message:
     if kind in OUTPUTS:
         text, end = read_output(item)
         result = Block("result", text, "tool_output", result=end, data=item)
-        return _message(record, place, "tool", CodexSpeaker("tool", "result", False, "tool_output"), (result,))
+        return _message(record, place, "tool", MessageSpeaker("tool", "result", False, "tool_output"), (result,))
     return _letter(record, place)
 
 
@@ -119,12 +119,12 @@ def _user(record: CodexRecord, place: RecordPlace) -> Message:
     return _message(record, place, "user", speaker, blocks)
 
 
-def _user_blocks(part: Any, found: CodexSpeaker) -> tuple[Block, ...]:
+def _user_blocks(part: Any, found: MessageSpeaker) -> tuple[Block, ...]:
     text = _text_of(part)
     if text is None:
         return (_wordless_block(part),)
     own = guess_speaker(text)
-    return text_blocks(text, own if found.origin == "human" else found)
+    return prompt_blocks(text, own if found.origin == "human" else found)
 
 
 def _assistant(record: CodexRecord, place: RecordPlace) -> Message:
@@ -146,17 +146,19 @@ _ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
 def _letter(record: CodexRecord, place: RecordPlace) -> Message:
     """Return the message that another agent sent."""
     text = "\n".join(strings(record.item.get("content"), "type"))
-    return _message(record, place, "user", NOTIFICATION, _text(text, "meta"))
+    return _message(record, place, "user", NOTIFICATION, text_blocks(text, "meta"))
 
 
 # --- events ---
 def _event(record: CodexRecord, place: RecordPlace) -> Message | None:
     kind, item = record.kind, record.item
     if kind == "token_count":
-        return _message(record, place, "assistant", CodexSpeaker("model", "notice", False, "meta"), ())
+        return _message(record, place, "assistant", MessageSpeaker("model", "notice", False, "meta"), ())
     if kind == "turn_aborted":
-        interrupt = CodexSpeaker("system", "interrupt", False, "meta")
-        return _message(record, place, "system", interrupt, _text(word(item.get("reason")), "meta"), _duration(item))
+        interrupt = MessageSpeaker("system", "interrupt", False, "meta")
+        return _message(
+            record, place, "system", interrupt, text_blocks(word(item.get("reason")), "meta"), _duration(item)
+        )
     if kind in ENDS:
         lasted = _duration(item)
         return _message(record, place, "system", _NOTICE, (), lasted) if lasted is not None else None
@@ -168,13 +170,15 @@ def _event(record: CodexRecord, place: RecordPlace) -> Message | None:
 def _notice(record: CodexRecord, place: RecordPlace) -> Message:
     if record.kind == "item_completed":
         text = "\n".join(strings(record.item.get("item"), *_SKIPPED_FIELDS))
-        return _message(record, place, "assistant", _ANSWER, _text(text, "answer"))
+        return _message(record, place, "assistant", _ANSWER, text_blocks(text, "answer"))
     text = "\n".join(strings(record.item, *_SKIPPED_FIELDS))
     if record.kind == "thread_rolled_back":
         n = count(record.item.get("num_turns")) or 0
-        message = _message(record, place, "system", _NOTICE, _text(f"{n} turns rolled back", "meta"))
+        message = _message(record, place, "system", _NOTICE, text_blocks(f"{n} turns rolled back", "meta"))
         return replace(message, takes_back=n)
-    return _message(record, place, "assistant" if record.kind == "error" else "system", _NOTICE, _text(text, "meta"))
+    return _message(
+        record, place, "assistant" if record.kind == "error" else "system", _NOTICE, text_blocks(text, "meta")
+    )
 
 
 def _mirror(record: CodexRecord, place: RecordPlace) -> Message:
@@ -182,9 +186,9 @@ def _mirror(record: CodexRecord, place: RecordPlace) -> Message:
     if record.kind == "user_message":
         text = word(record.item.get("message"))
         speaker = guess_speaker(text)
-        return _message(record, place, "user", speaker, text_blocks(text, speaker))
+        return _message(record, place, "user", speaker, prompt_blocks(text, speaker))
     if record.kind == "agent_message":
-        return _message(record, place, "assistant", _ANSWER, _text(word(record.item.get("message")), "answer"))
+        return _message(record, place, "assistant", _ANSWER, text_blocks(word(record.item.get("message")), "answer"))
     thought = Block("thinking", word(record.item.get("text")), "thinking")
     return _message(record, place, "assistant", _ANSWER, (thought,))
 
@@ -225,15 +229,11 @@ def _wordless_block(part: Any) -> Block:
     return unknown_block(part)
 
 
-def _text(text: str, field: str) -> tuple[Block, ...]:
-    return (Block("text", text, field),) if text else ()
-
-
 def _message(
     record: CodexRecord,
     place: RecordPlace,
     role: str,
-    speaker: CodexSpeaker,
+    speaker: MessageSpeaker,
     blocks: tuple[Block, ...],
     lasted: int | None = None,
 ) -> Message:

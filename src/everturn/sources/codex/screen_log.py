@@ -26,7 +26,8 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     records,
 )
-from everturn.sources.toolkit.values import count, milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.message_parts import text_blocks
+from everturn.sources.toolkit.values import count, exit_code, milliseconds, plain, state_of, strings, word
 
 _KEY = re.compile(
     r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"
@@ -160,12 +161,12 @@ def _build_message(record: Rec, place: RecordPlace) -> Message | None:
     payload, payload_type = mapping(record.get("payload")), _payload_type(record)
     if record.get("kind") == "op" and payload_type in _PROMPTS:
         text = "\n".join(strings(payload.get("items"), "type"))
-        return _message(record, place, "user", "human", _text(text, "prompt"))
+        return _message(record, place, "user", "human", text_blocks(text, "prompt"))
     if record.get("kind") != "codex_event" or payload_type not in _MESSAGES:
         return None
     event = mapping(payload.get("msg"))
     if payload_type == "agent_message":
-        return _message(record, place, "assistant", "model", _text(word(event.get("message")), "answer"))
+        return _message(record, place, "assistant", "model", text_blocks(word(event.get("message")), "answer"))
     if payload_type in ("agent_reasoning", "agent_reasoning_raw_content"):
         thought = Block("thinking", word(event.get("text")), "thinking")
         return _message(record, place, "assistant", "model", (thought,))
@@ -174,7 +175,7 @@ def _build_message(record: Rec, place: RecordPlace) -> Message | None:
     if payload_type == "exec_command_end":
         return _message(record, place, "tool", "tool", (_end_block(event),), "result")
     kind = "interrupt" if payload_type == "turn_aborted" else "notice"
-    return _message(record, place, "system", "system", _text("\n".join(strings(event, "type")), "meta"), kind)
+    return _message(record, place, "system", "system", text_blocks("\n".join(strings(event, "type")), "meta"), kind)
 
 
 def _begin_block(event: Rec) -> Block:
@@ -186,8 +187,7 @@ def _begin_block(event: Rec) -> Block:
 
 def _end_block(event: Rec) -> Block:
     text = "\n".join(filter(None, (word(event.get("stdout")), word(event.get("stderr")))))
-    code = event.get("exit_code")
-    status = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
+    status = exit_code(event.get("exit_code"))
     lasted = mapping(event.get("duration"))
     seconds, rest = count(lasted.get("secs")), count(lasted.get("nanos"))
     took = None if seconds is None else seconds * 1000 + (rest or 0) // 1_000_000
@@ -202,7 +202,7 @@ def _unknown(record: Rec, place: RecordPlace) -> Message:
 
 
 def _prompt(keys: Iterable[str], at: str, place: RecordPlace) -> Message:
-    blocks = _text("".join(keys), "prompt")
+    blocks = text_blocks("".join(keys), "prompt")
     return replace(_message({"ts": at}, place, "user", "human", blocks), fidelity="rendered")
 
 
@@ -221,10 +221,6 @@ def _message(
         start=place.start,
         size=place.size,
     )
-
-
-def _text(text: str, field: str) -> tuple[Block, ...]:
-    return (Block("text", text, field),) if text else ()
 
 
 # --- keys ---

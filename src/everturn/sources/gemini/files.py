@@ -12,9 +12,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from everturn.sources.contract import Retention, SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.sources.contract import (
+    Retention,
+    SearchPlaces,
+    SourceCandidate,
+    existing_folders,
+    find_files,
+    read_beginning,
+)
 
 NAME = "gemini"
 
@@ -40,7 +48,10 @@ def find(root: Path) -> Iterator[SourceCandidate]:
     failures: list[OSError] = []
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
     for start in starts:
-        yield from _walk(str(start), root.name == "chats" and start == root, failures, 0)
+        try:
+            yield from find_files(start, partial(_pick_file, start), deepest=_DEEPEST)
+        except OSError as failure:
+            failures.append(failure)
     if failures:
         raise failures[0]
 
@@ -106,19 +117,9 @@ def _header(head: bytes) -> dict[str, str]:
     return {key.decode(): value.decode("utf-8", "replace") for key, value in reversed(_KEY.findall(before))}
 
 
-def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry)
-                elif chats and entry.name.endswith((".json", ".jsonl")) and entry.is_file():
-                    found = sniff(Path(entry.path), read_beginning(entry.path))
-                    if found is not None:
-                        yield found
-    except OSError as failure:
-        failures.append(failure)
-    if depth < _DEEPEST:
-        for entry in folders:
-            yield from _walk(entry.path, chats or entry.name == "chats", failures, depth + 1)
+def _pick_file(start: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
+    path = Path(entry.path)
+    in_chats = start.name == "chats" or "chats" in path.parent.relative_to(start).parts
+    if in_chats and entry.name.endswith((".json", ".jsonl")) and entry.is_file():
+        return sniff(path, read_beginning(path))
+    return None

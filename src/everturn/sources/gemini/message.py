@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.blocks import call_text, match_error
+from everturn.sources.toolkit.blocks import build_call, call_text, match_error
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
@@ -95,18 +95,7 @@ def _start(call: dict[str, Any], number: int) -> CallStart:
     kind = _KIND_OF.get(name) or ("task" if word(call.get("agentId")) else "other")
     if "conversation_recall" in name:
         kind = "recall"
-    arguments = mapping(given)
-    return CallStart(
-        word(call.get("id")) or f"{name}#{number}",
-        name,
-        kind,
-        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
-        word(arguments.get("command")) if kind == "shell" else "",
-        given,
-        next((word(arguments[key]) for key in _PROMPTS if isinstance(arguments.get(key), str)), "")
-        if kind == "task"
-        else "",
-    )
+    return build_call(word(call.get("id")) or f"{name}#{number}", name, kind, given, _PATHS, _PROMPTS)
 
 
 def _end(call: dict[str, Any], start: CallStart, text: str, asked_at: int | None) -> CallEnd:

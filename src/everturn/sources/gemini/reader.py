@@ -52,7 +52,7 @@ _MOST_LINKS = 2000
 
 
 class GeminiSeenMessage(Struct, array_like=True):
-    """What is known of a message that may be written again."""
+    """The known parts of a message that may be written again."""
 
     words: int = 0  # a hash of its text
     calls: dict[str, bool] = {}  # call id → whether it had its result

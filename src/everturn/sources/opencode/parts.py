@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.toolkit.blocks import call_text
+from everturn.sources.toolkit.blocks import build_call, call_text
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.values import count, strings, word
+from everturn.sources.toolkit.values import count, exit_code, strings, word
 
 _KINDS = {
     "read": "read list",
@@ -87,16 +87,7 @@ def kind_of(name: str) -> str:
 
 def call_start(call_id: str, name: str, given: Any) -> CallStart:
     """Return a call as the model wrote it."""
-    arguments, kind = mapping(given), kind_of(name)
-    return CallStart(
-        call_id,
-        name,
-        kind,
-        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
-        word(arguments.get("command")) if kind == "shell" else "",
-        given,
-        word(arguments.get("prompt")) if kind == "task" else "",
-    )
+    return build_call(call_id, name, kind_of(name), given, _PATHS)
 
 
 def _start(part: Rec, state: Rec) -> CallStart:
@@ -132,9 +123,7 @@ def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str
 
 
 def _exit_status(metadata: Rec) -> int | None:
-    status = metadata.get("exit")
-    known = isinstance(status, int) and not isinstance(status, bool) and abs(status) < 1 << 31
-    return status if known else None
+    return exit_code(metadata.get("exit"))
 
 
 def _duration(state: Rec) -> int | None:

@@ -24,6 +24,7 @@ from everturn.sources.opencode.files import UNTITLED, created_at
 from everturn.sources.opencode.parts import call_start, error_class
 from everturn.sources.toolkit.blocks import call_text
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
+from everturn.sources.toolkit.message_parts import message_digest
 from everturn.sources.toolkit.values import decode_value, digest
 
 FENCE = "```"
@@ -203,8 +204,7 @@ def read_text(tally: ReadTally, session_tally: SessionTally, data: bytes, base: 
             continue
         message = view_text(raw)
         at, precision = began if message.starts_turn else (began[0], began[1] and "day")
-        content = digest(message.role, *(block.text for block in message.blocks))
-        mark = fingerprint(f"{session_tally.native_id}/{n}", content)
+        mark = fingerprint(f"{session_tally.native_id}/{n}", message_digest(message))
         session_tally.messages.append(
             replace(message, at=at, precision=precision, start=base + start, size=len(raw), fingerprint=mark)
         )

@@ -1,1 +1,1 @@
-"""What readers of different formats share. A format may import this package and the contract, never another format."""
+"""Parts shared by the readers of different formats. A format may import this package and the contract, never another format."""

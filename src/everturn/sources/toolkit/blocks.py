@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, TokenUsage
 from everturn.sources.toolkit.values import count, decode_value, strings, word
@@ -72,6 +74,15 @@ _EXIT = re.compile(
 )
 
 
+class MessageSpeaker(NamedTuple):
+    """Origin and kind of a message, and the index field of its text."""
+
+    origin: str
+    kind: str
+    starts_turn: bool
+    field: str
+
+
 def tool_kind(name: str, arguments: Any = None) -> str:
     """Return the neutral kind of a tool."""
     flat = _SEPARATORS.sub("", name.rpartition("__")[2]).lower()
@@ -90,15 +101,22 @@ def call_start(call_id: str, name: str, given: Any) -> CallStart:
         arguments = value if isinstance(value, dict) else {}
     arguments = arguments if isinstance(arguments, dict) else {}
     kind = tool_kind(name, arguments)
-    return CallStart(
-        call_id,
-        name,
-        kind,
-        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
-        _command(arguments) if kind == "shell" else "",
-        arguments or given,
-        word(arguments.get("prompt")) if kind == "task" else "",
-    )
+    start = build_call(call_id, name, kind, arguments or given, _PATHS)
+    return replace(start, command=_command(arguments)) if kind == "shell" else start
+
+
+def build_call(
+    call_id: str, name: str, kind: str, given: Any, paths: Iterable[str], prompts: Iterable[str] = ("prompt",)
+) -> CallStart:
+    """Return a call of known kind; `paths` and `prompts` are the arguments that may hold its file or its task."""
+    arguments = given if isinstance(given, dict) else {}
+
+    def first_text(keys: Iterable[str]) -> str:
+        return next((word(arguments[key]) for key in keys if isinstance(arguments.get(key), str)), "")
+
+    command = word(arguments.get("command")) if kind == "shell" else ""
+    prompt = first_text(prompts) if kind == "task" else ""
+    return CallStart(call_id, name, kind, first_text(paths), command, given, prompt)
 
 
 def call_text(start: CallStart) -> str:

@@ -93,6 +93,11 @@ def count(value: Any) -> int | None:
     return int(value) if 0 <= value < _MOST else None
 
 
+def exit_code(value: Any) -> int | None:
+    """Return an exit status of 32 bits; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31 else None
+
+
 def plain(text: Any) -> str:
     """Return a type or version fit to be counted; "?" for anything that could be content."""
     return text if isinstance(text, str) and _PLAIN.fullmatch(text) else "?"
