@@ -1,23 +1,23 @@
 """Copilot CLI: sessions in `~/.copilot/session-state`, one event per line.
 
-Read first: `find` (where files are), `events` (what an event becomes), `reader` (events together).
+Reading order: `message` (one event as a message), `reader` (a whole session, and where sessions are).
 """
 
 from __future__ import annotations
 
 from everturn.sources.contract import Source, lazy_import
-from everturn.sources.copilot_cli.reader import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
-    name=NAME,
+    name="copilot_cli",
     title="Copilot CLI",
     parser=1,
-    roots=roots,
-    find=find,
-    sniff=sniff,
+    roots=lazy_import("everturn.sources.copilot_cli.reader:roots"),
+    find=lazy_import("everturn.sources.copilot_cli.reader:find"),
+    sniff=lazy_import("everturn.sources.copilot_cli.reader:sniff"),
     reader=lazy_import("everturn.sources.copilot_cli.reader:CopilotReader"),
     view=lazy_import("everturn.sources.copilot_cli.message:view"),
-    workspace=workspace,
+    workspace=lazy_import("everturn.sources.copilot_cli.reader:workspace"),
     option="copilot-dir",
-    resume_command=resume_command,
+    # A subagent cannot be resumed by itself: its parent session is.
+    resume_command=lambda native_id: ["copilot", f"--resume={native_id.partition('/')[0]}"],
 )

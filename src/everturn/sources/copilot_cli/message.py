@@ -1,4 +1,4 @@
-"""One event → one message, without knowing the events around it: used by the reader and by `view` alike."""
+"""Convert one event into a message, independently of the events around it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit import blocks as tools
+from everturn.sources.toolkit.blocks import call_start, call_text, error_class
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping, single_record
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 from everturn.text.diffs import patched_files
 
-#: Events about the session, not of it, and those that repeat others.
+#: Events that hold no messages, or repeat others.
 SILENT = frozenset(
     "session.start session.resume session.idle session.title_changed session.model_change session.mode_changed "
     "session.mode_notice_delivered session.plan_changed session.todos_changed session.workspace_file_changed "
@@ -45,100 +46,73 @@ _TOOLS = {
     "rg": "search",
 }
 _EXITED = re.compile(r"<exited with exit code (-?\d{1,9})>\s*\Z")
-_HOOK_WORDS = ("additionalContext", "systemMessage", "reason", "stopReason", "permissionDecisionReason")
-_NOT_WORDS = (
-    "type",
-    "infoType",
-    "warningType",
-    "errorType",
-    "requestId",
-    "toolCallId",
-    "providerCallId",
-    "url",
-    "stack",
-)
+_HOOK_TEXTS = ("additionalContext", "systemMessage", "reason", "stopReason", "permissionDecisionReason")
+_NOT_TEXT = "type infoType warningType errorType requestId toolCallId providerCallId url stack".split()
 
 
 def build(record: Rec, place: RecordPlace) -> Message | None:
-    """The message of an event; None when it is known to hold none."""
+    """Return the message of an event; None when it is known to hold none."""
     kind = word(record.get("type"))
     if kind in SILENT:
         return None
     if kind in _NOTICES:
         return _notice(record, place)
-    return _BUILDERS.get(kind, unknown)(record, place)
+    return _BUILDERS.get(kind, _unknown)(record, place)
 
 
 def view(raw: bytes) -> Message | None:
-    """The message of an event's bytes, judged by itself."""
+    """Return the message of an event's bytes; None when they hold none."""
     record = single_record(raw)
     return build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
 def is_known(kind: str) -> bool:
-    """Whether this version knows a type of event."""
+    """Return whether a type of event is known."""
     return kind in SILENT or kind in _NOTICES or kind in _BUILDERS
 
 
-def unknown(record: Rec, place: RecordPlace) -> Message:
-    """A message of a kind this version does not know: its words are kept, shown and indexed."""
+def _unknown(record: Rec, place: RecordPlace) -> Message:
     text = "\n".join(strings(record, "type", "id", "parentId", "timestamp"))
-    return _message(record, place, "system", "system", _text(text, "meta", "unknown"), "unknown")
+    return _message(record, place, "system", "system", text_blocks(text, "meta", "unknown"), "unknown")
 
 
-def started_call(data: Rec) -> CallStart:
-    """The call in a request of the model, or in the event that says it began."""
-    name, given = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
-    start = tools.call_start(word(data.get("toolCallId")), name, given)
-    kind = _TOOLS.get(name)
-    if kind is not None:
-        return replace(start, kind=kind, command=word(mapping(given).get("input")) if kind == "shell" else "")
-    patch = patched_files(given) if isinstance(given, str) else []
-    return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start
-
-
-# what is said -------------------------------------------------------------------------------------------------------
+# --- prompts and answers ---
 def _user(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     content, sent = word(data.get("content")), word(data.get("transformedContent"))
-    source = word(data.get("source"))
-    human = source in ("", "user") and data.get("isAutopilotContinuation") is not True
-    blocks = _text(content, "prompt" if human else "meta")
+    is_human = word(data.get("source")) in ("", "user") and data.get("isAutopilotContinuation") is not True
+    blocks = text_blocks(content, "prompt" if is_human else "meta")
     if content and content in sent and len(sent) > len(content):
-        blocks += _text(sent.replace(content, "", 1).strip(), "meta")  # what the client puts around a prompt
-    blocks += tuple(map(_attachment, listing(data.get("attachments"))))
-    if not human:
+        blocks += text_blocks(sent.replace(content, "", 1).strip(), "meta")  # context added by the client
+    blocks += tuple(map(_attachment_block, listing(data.get("attachments"))))
+    if not is_human:
         return _message(record, place, "user", "injected", blocks, "context")
-    steering = data.get("delivery") == "steering"
-    message = _message(record, place, "user", "human", blocks, "queued" if steering else "text")
-    return message if steering else replace(message, starts_turn=True)
+    is_steering = data.get("delivery") == "steering"
+    message = _message(record, place, "user", "human", blocks, "queued" if is_steering else "text")
+    return message if is_steering else replace(message, starts_turn=True)
 
 
-def _attachment(found: Any) -> Block:
-    data = mapping(found)
+def _attachment_block(attachment: Any) -> Block:
+    data = mapping(attachment)
     if word(data.get("mimeType")).startswith("image/"):
-        return Block("image", data=found)
+        return Block("image", data=attachment)
     texts = [word(data.get(key)) for key in ("displayName", "path", "filePath", "title", "text", "url")]
-    return Block("document", "\n".join(dict.fromkeys(filter(None, texts))), "meta", data=found)
+    return Block("document", "\n".join(dict.fromkeys(filter(None, texts))), "meta", data=attachment)
 
 
 def _assistant(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
-    thought = word(data.get("reasoningText"))
-    blocks = _text(thought, "thinking", "thinking") + _text(word(data.get("content")), "answer")
+    blocks = text_blocks(word(data.get("reasoningText")), "thinking", "thinking")
+    blocks += text_blocks(word(data.get("content")), "answer")
     for request in listing(data.get("toolRequests")):
-        if isinstance(request, dict):
-            start = started_call(request)
-            blocks += (Block("call", tools.call_text(start), "tool_input", call=start, data=request),)
-        else:
-            blocks += (Block("unknown", "\n".join(strings(request)), "meta", data=request),)
-    said = count(data.get("outputTokens"))
-    message = _message(record, place, "assistant", "model", blocks)
+        unknown = Block("unknown", "\n".join(strings(request)), "meta", data=request)
+        blocks += (_call_block(request) if isinstance(request, dict) else unknown,)
+    output = count(data.get("outputTokens"))
     return replace(
-        message,
+        _message(record, place, "assistant", "model", blocks),
         provider_id=word(data.get("messageId")),
         model=word(data.get("model")),
-        usage=TokenUsage(output=said) if said else None,
+        usage=TokenUsage(output=output) if output else None,
     )
 
 
@@ -149,70 +123,76 @@ def _reasoning(record: Rec, place: RecordPlace) -> Message:
 
 def _usage(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
-    counted = [count(data.get(f"{name}Tokens")) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
-    given, said, cached, written = counted
-    usage = TokenUsage(max(given - cached - written, 0), said, cached, written)
+    tokens = [count(data.get(f"{name}Tokens")) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
+    given, output, cached, written = tokens
+    usage = TokenUsage(max(given - cached - written, 0), output, cached, written)
     message = _message(record, place, "assistant", "model", (), "notice")
     return replace(message, usage=usage, model=word(data.get("model")))
 
 
 def _system(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("content"))
-    return _message(record, place, "system", "injected", _text(text, "meta"), "context")
+    return _message(record, place, "system", "injected", text_blocks(text, "meta"), "context")
 
 
 def _notification(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("content"))
-    return _message(record, place, "user", "agent", _text(text, "meta"), "notification")
+    return _message(record, place, "user", "agent", text_blocks(text, "meta"), "notification")
 
 
-# tools --------------------------------------------------------------------------------------------------------------
+# --- tools ---
+def _call_start(data: Rec) -> CallStart:
+    """Return the call in a request of the model, or in the event of its start."""
+    name, arguments = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
+    start = call_start(word(data.get("toolCallId")), name, arguments)
+    kind = _TOOLS.get(name)
+    if kind is not None:
+        return replace(start, kind=kind, command=word(mapping(arguments).get("input")) if kind == "shell" else "")
+    patch = patched_files(arguments) if isinstance(arguments, str) else []
+    return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start
+
+
+def _call_block(data: Rec) -> Block:
+    start = _call_start(data)
+    return Block("call", call_text(start), "tool_input", call=start, data=data)
+
+
 def _call_message(record: Rec, place: RecordPlace) -> Message:
-    """A call whose request was not written: of a subagent, or of the human."""
-    data = mapping(record.get("data"))
-    start = started_call(data)
-    block = Block("call", tools.call_text(start), "tool_input", call=start, data=data)
-    return _message(record, place, "assistant", "model", (block,))
+    """Return a call whose request was not recorded: one of a subagent, or of the human."""
+    return _message(record, place, "assistant", "model", (_call_block(mapping(record.get("data"))),))
 
 
 def _shell_prompt(record: Rec, place: RecordPlace) -> Message:
-    data = mapping(record.get("data"))
-    start = started_call(data)
-    message = _message(
-        record, place, "user", "human", _text(start.command or tools.call_text(start), "prompt"), "shell"
-    )
-    return replace(message, starts_turn=True)
+    start = _call_start(mapping(record.get("data")))
+    blocks = text_blocks(start.command or call_text(start), "prompt")
+    return replace(_message(record, place, "user", "human", blocks, "shell"), starts_turn=True)
 
 
 def _result_message(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     result, error = data.get("result"), mapping(data.get("error"))
-    noted = mapping(result)
-    text = result if isinstance(result, str) else word(noted.get("content")) or word(noted.get("detailedContent"))
+    value = mapping(result)
+    output = result if isinstance(result, str) else word(value.get("content")) or word(value.get("detailedContent"))
     failed = data.get("success") is False
-    said = "\n".join(filter(None, (text, word(error.get("message")))))
-    exited = _EXITED.search(text)
+    text = "\n".join(filter(None, (output, word(error.get("message")))))
+    exited = _EXITED.search(output)
     status = int(exited[1]) if exited else None
-    end = CallEnd(
-        word(data.get("toolCallId")),
-        failed or bool(status),
-        _error_class(word(error.get("code")), said) if failed else "exit_status" if status else "",
-        status,
-    )
-    block = Block("result", said, "tool_output", result=end, data=data)
+    reason = _error_class(word(error.get("code")), text) if failed else "exit_status" if status else ""
+    end = CallEnd(word(data.get("toolCallId")), failed or bool(status), reason, status)
+    block = Block("result", text, "tool_output", result=end, data=data)
     return _message(record, place, "tool", "tool", (block,), "result")
 
 
 def _error_class(code: str, text: str) -> str:
     if code in ("rejected", "denied", "timeout"):
         return "timeout" if code == "timeout" else "rejected"
-    return tools.error_class(text)
+    return error_class(text)
 
 
-# marks --------------------------------------------------------------------------------------------------------------
+# --- notices ---
 def _notice(record: Rec, place: RecordPlace) -> Message:
-    text = "\n".join(strings(mapping(record.get("data")), *_NOT_WORDS))
-    return _message(record, place, "system", "system", _text(text, "meta"), "notice")
+    text = "\n".join(strings(mapping(record.get("data")), *_NOT_TEXT))
+    return _message(record, place, "system", "system", text_blocks(text, "meta"), "notice")
 
 
 def _error(record: Rec, place: RecordPlace) -> Message:
@@ -223,29 +203,29 @@ def _compaction(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     if data.get("success") is False:
         return _notice(record, place)
-    blocks = _text(word(data.get("summaryContent")), "summary")
+    blocks = text_blocks(word(data.get("summaryContent")), "summary")
     return _message(record, place, "system", "system", blocks, "compaction")
 
 
 def _interrupt(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("reason"))
-    return _message(record, place, "system", "system", _text(text, "meta"), "interrupt")
+    return _message(record, place, "system", "system", text_blocks(text, "meta"), "interrupt")
 
 
 def _hook(record: Rec, place: RecordPlace) -> Message | None:
-    """Only what a hook said is kept: most say nothing."""
+    """Return the output of a hook; None for the many hooks without any."""
     data = mapping(record.get("data"))
     output = mapping(data.get("output"))
-    said = [output.get(key) for key in _HOOK_WORDS] + [mapping(data.get("error")).get("message")]
-    text = "\n".join(strings(said))
-    return _message(record, place, "user", "injected", _text(text, "meta"), "context") if text else None
+    values = [output.get(key) for key in _HOOK_TEXTS] + [mapping(data.get("error")).get("message")]
+    text = "\n".join(strings(values))
+    return _message(record, place, "user", "injected", text_blocks(text, "meta"), "context") if text else None
 
 
 def _skill(record: Rec, place: RecordPlace) -> Message:
-    """Its words come as a message of their own."""
+    """Return the name of an invoked skill. Its text follows as a message of its own."""
     data = mapping(record.get("data"))
     text = "\n".join(filter(None, (word(data.get(key)) for key in ("name", "description", "path"))))
-    return _message(record, place, "system", "injected", _text(text, "meta"), "context")
+    return _message(record, place, "system", "injected", text_blocks(text, "meta"), "context")
 
 
 _BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
@@ -266,24 +246,12 @@ _BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
 }
 
 
-def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
-    return (Block(kind, text, field),) if text else ()
-
-
 def _message(
     record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
     at, precision = milliseconds(record.get("timestamp"))
     name = word(record.get("id"))
     return Message(
-        role,
-        origin,
-        kind,
-        at,
-        precision,
-        name,
-        blocks=blocks,
-        start=place.start,
-        size=place.size,
+        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
         fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
-    )
+    )  # fmt: skip

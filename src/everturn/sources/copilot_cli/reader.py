@@ -1,12 +1,10 @@
-"""Reads a session piece by piece: which agent each event is of, and what the events say together.
-
-Finds sessions on disk, and knows them by their content wherever else they lie.
+"""Find sessions and read them: which agent each event belongs to, and which events repeat others.
 
     <home>/session-state/<session>/events.jsonl
     <home>/session-state/<session>.jsonl          of older clients
 
-`<home>` is COPILOT_HOME, `~/.copilot`, or where older clients had it. Folders behind symbolic links are not entered, and
-nothing below the folder of a session is looked at: the agent keeps its own files there.
+`<home>` is COPILOT_HOME, `~/.copilot`, or the folder of older clients. Folders behind symbolic links are not entered, nor are
+those in the folder of a session, where the agent keeps its own files. Sessions elsewhere are recognised by their content.
 """
 
 from __future__ import annotations
@@ -20,10 +18,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
 from everturn.sources.copilot_cli.message import build, is_known
-from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, add, mapping
-from everturn.sources.toolkit.values import plain, state_of, word
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    LineReader,
+    Rec,
+    RecordPlace,
+    SessionTally,
+    add,
+    mapping,
+    records,
+)
+from everturn.sources.toolkit.values import decode_value, plain, state_of, word
 
 _MOST_CALLS = 2000
 _MOST_AGENTS = 500
@@ -31,25 +38,25 @@ _MODEL_TITLE = 2
 
 
 class CopilotReaderState(Struct, array_like=True):
-    """Everything a later reader needs."""
+    """The state a later reader continues from."""
 
     open_line: bool = False
     client: str = ""
     model: str = ""
     placed: bool = False
-    response: dict[str, str] = {}  # agent → the latest response
-    thought: int = 0  # the latest words in a message that a reasoning event may repeat
-    calls: dict[str, str] = {}  # calls that were requested or have begun → their agent
+    response: dict[str, str] = {}  # agent → its latest response
+    thought: int = 0  # the latest thinking in a message, which a reasoning event may repeat
+    calls: dict[str, str] = {}  # calls that were requested or started → their agent
     own: dict[str, str] = {}  # calls that the human made
-    agents: dict[str, str] = {}  # subagents that were linked
+    agents: dict[str, str] = {}  # subagents that are linked
 
 
 class CopilotReader(LineReader[CopilotReaderState]):
-    """One session with the subagents in it."""
+    """Reads one session with its subagents."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, CopilotReaderState))
-        self._name = found.native_id or found.path.stem
+        self._name = candidate.native_id or candidate.path.stem
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind, data = word(record.get("type")), mapping(record.get("data"))
@@ -65,19 +72,18 @@ class CopilotReader(LineReader[CopilotReaderState]):
         if message is not None:
             if kind == "tool.execution_complete" and word(data.get("toolCallId")) in self._state.own:
                 message = _output_message(message)
-            add(self._gathering, self._talk(agent), self._placed(message, agent))
-        known = is_known(kind)
-        return plain(kind), ("message" if message is not None else "known") if known else "unknown", self._state.client
+            add(self._gathering, self._session(agent), self._add_context(message, agent))
+        disposition = "unknown" if not is_known(kind) else "known" if message is None else "message"
+        return plain(kind), disposition, self._state.client
 
-    # sessions ---------------------------------------------------------------------------------------------------------
-    def _talk(self, agent: str) -> SessionTally:
+    def _session(self, agent: str) -> SessionTally:
         if not agent:
             return self._gathering.session(self._name)
         self._link(agent, "", {})
         return self._gathering.session(f"{self._name}/{agent}", "subagent", self._name)
 
     def _link(self, agent: str, call_id: str, data: Rec) -> None:
-        """State once that an agent was started, with the call that did it where that is known."""
+        """Link a subagent once, with the call that started it where that is known."""
         state = self._state
         if not agent or agent in state.agents:
             return
@@ -89,7 +95,7 @@ class CopilotReader(LineReader[CopilotReaderState]):
 
     def _learn(self, kind: str, data: Rec) -> None:
         state = self._state
-        talk = self._gathering.session(self._name)
+        session = self._gathering.session(self._name)
         if kind in ("session.start", "session.resume", "session.context_changed"):
             context = mapping(data.get("context")) or data
             version = word(data.get("copilotVersion"))
@@ -98,16 +104,15 @@ class CopilotReader(LineReader[CopilotReaderState]):
             folder = word(context.get("cwd"))
             if folder and not state.placed:
                 state.placed = True
-                talk.learn(workspace=folder)
-            talk.learn(client=version, branch=word(context.get("branch")))
+                session.learn(workspace=folder)
+            session.learn(client=version, branch=word(context.get("branch")))
         elif kind == "session.model_change":
             state.model = word(data.get("newModel")) or state.model
         elif kind == "session.title_changed" and word(data.get("title")):
-            talk.learn(title=word(data.get("title")), title_rank=_MODEL_TITLE)
+            session.learn(title=word(data.get("title")), title_rank=_MODEL_TITLE)
 
-    # messages ---------------------------------------------------------------------------------------------------------
     def _is_repeated(self, kind: str, data: Rec, message: Message, agent: str) -> bool:
-        """A call begins that was requested in a message; a thought comes again that was part of one."""
+        """Return whether an event repeats an earlier message: the start of a requested call, or its thinking."""
         state, call_id = self._state, word(data.get("toolCallId"))
         if kind == "assistant.message":
             for block in message.blocks:
@@ -116,17 +121,18 @@ class CopilotReader(LineReader[CopilotReaderState]):
             thought = word(data.get("reasoningText"))
             state.thought = fingerprint("thought", thought) if thought else state.thought
         elif kind in ("tool.user_requested", "tool.execution_start"):
-            begun = call_id in state.calls
+            is_requested = call_id in state.calls
             if kind == "tool.user_requested":
                 _put(state.own, call_id, agent, _MOST_CALLS)
             _put(state.calls, call_id, agent, _MOST_CALLS)
-            return begun and kind == "tool.execution_start"
+            return is_requested and kind == "tool.execution_start"
         elif kind == "assistant.reasoning":
             text = message.blocks[0].text
             return not text or fingerprint("thought", text) == state.thought
         return False
 
-    def _placed(self, message: Message, agent: str) -> Message:
+    def _add_context(self, message: Message, agent: str) -> Message:
+        """Return the message with its response and model; in a subagent, prompts come from an agent."""
         state = self._state
         if message.origin == "human" and agent:
             return replace(message, origin="agent")
@@ -139,54 +145,47 @@ class CopilotReader(LineReader[CopilotReaderState]):
 
 
 def _output_message(message: Message) -> Message:
-    """The result of what the human ran is output, not the answer to a call of the model."""
+    """Return the result of a command of the human as output: it answers no call of the model."""
     blocks = tuple(replace(block, kind="text", result=None) for block in message.blocks)
     return replace(message, kind="output", blocks=blocks)
 
 
-def _put(found: dict[str, str], key: str, value: str, most: int) -> None:
-    found[key] = value
-    if len(found) > most:
-        del found[next(iter(found))]
+def _put(values: dict[str, str], key: str, value: str, most: int) -> None:
+    """Set a value; beyond `most`, forget the oldest."""
+    values[key] = value
+    if len(values) > most:
+        del values[next(iter(values))]
 
 
+# --- files ---
 NAME = "copilot_cli"
-HEAD = 64 << 10
 
 _SESSIONS, _EVENTS = "session-state", "events.jsonl"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _BEGINNING = re.compile(rb'\s*\{"type":"session\.start","data":\{"sessionId":"([^"\\]{1,200})"')
 _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "system.")
-_DEEPEST = 8
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
-    wanted = [*places.extra.get(NAME, ())]
+    """Return the existing folders named by the user and by the environment, and the default ones; each once."""
     named, older = places.env.get("COPILOT_HOME", "").strip(), places.env.get("XDG_STATE_HOME", "").strip()
-    if named:
-        wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    wanted.append(places.home / ".copilot")
-    if older:
-        wanted.append(Path(older) / ".copilot")
-    return existing_folders(wanted)
+    folders = [places.expand(named)] if named else []
+    folders += [places.home / ".copilot", *([Path(older) / ".copilot"] if older else [])]
+    return existing_folders([*places.extra.get(NAME, ()), *folders])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """All sessions below a root: the client's folder, its `session-state`, or any folder with sessions."""
+    """Yield the sessions below a root: the client's folder, its `session-state`, or any folder with sessions."""
     sessions = root / _SESSIONS
-    failures: list[OSError] = []
-    yield from _walk(str(sessions if sessions.is_dir() else root), failures, 0)
-    if failures:
-        raise failures[0]
+    return find_files(sessions if sessions.is_dir() else root, _pick_session, closed_by=_EVENTS)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Return the candidate for a file that begins like this; None when it is no session."""
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
-    session = _session(head)
+    session = _find_session(head)
     if session is None:
         return None
     named = _UUID.search(path.parent.name if path.name == _EVENTS else path.stem)
@@ -194,28 +193,17 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """The working folder that a file names first; "" when its beginning names none."""
-    from everturn.sources.toolkit.values import decode_value, word
-
-    found = _FOLDER.search(head)
-    return word(decode_value(found[1])) if found is not None else ""
+    """Return the first working folder that the beginning of a file names; "" when it names none."""
+    match = _FOLDER.search(head)
+    return word(decode_value(match[1])) if match is not None else ""
 
 
-def resume_command(native_id: str) -> list[str]:
-    """The command that goes on with a session. A subagent's cannot be; it leads to the session it hangs on."""
-    return ["copilot", f"--resume={native_id.partition('/')[0]}"]
-
-
-def _session(head: bytes) -> str | None:
-    """The id of the session in a file that begins like this, "" when it does not say; None when it is no session."""
-    from everturn.sources.toolkit.line_reader import mapping, records
-    from everturn.sources.toolkit.values import word
-
-    found = records(head)
-    if not found:
-        begun = _BEGINNING.match(head)
-        return begun[1].decode("utf-8", "replace") if begun else None
-    first = found[0]
+def _find_session(head: bytes) -> str | None:
+    """Return the session id in a file that begins like this; "" when it names none, None when it is no session."""
+    first = next(iter(records(head)), None)
+    if first is None:
+        beginning = _BEGINNING.match(head)
+        return beginning[1].decode("utf-8", "replace") if beginning else None
     kind, data = word(first.get("type")), mapping(first.get("data"))
     if kind == "session.start" and word(data.get("sessionId")):
         return word(data["sessionId"])
@@ -223,26 +211,10 @@ def _session(head: bytes) -> str | None:
     return "" if is_event and isinstance(first["data"], dict) else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders, is_session = [], False
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif entry.name.endswith(".jsonl") and (found := _file(entry, os.path.basename(folder))) is not None:
-                    is_session = is_session or entry.name == _EVENTS
-                    yield found
-    except OSError as failure:
-        failures.append(failure)
-    if depth < _DEEPEST and not is_session:
-        for path in folders:
-            yield from _walk(path, failures, depth + 1)
-
-
-def _file(entry: os.DirEntry[str], folder: str) -> SourceCandidate | None:
-    if entry.is_symlink() and not entry.is_file():
+def _pick_session(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    if not entry.name.endswith(".jsonl") or (entry.is_symlink() and not entry.is_file()):
         return None
-    if entry.name == _EVENTS and _UUID.fullmatch(folder):
-        return SourceCandidate(Path(entry.path), "main", folder.lower())
-    return sniff(Path(entry.path), read_beginning(entry.path))
+    path = Path(entry.path)
+    if entry.name == _EVENTS and _UUID.fullmatch(path.parent.name):
+        return SourceCandidate(path, "main", path.parent.name.lower())
+    return sniff(path, read_beginning(path))

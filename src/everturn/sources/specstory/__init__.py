@@ -1,21 +1,19 @@
 """SpecStory: sessions of many agents saved as Markdown in `.specstory/history` of a project.
 
-Read first: `find` (where files are), `sections` (where a message begins), `message` (a section by itself), `tooluse`,
-`reader` (sections together).
+Reading order: `message` (the layout, tool calls, and one section as a message), `reader` (a whole file, and where files are).
 """
 
 from __future__ import annotations
 
 from everturn.sources.contract import Source, lazy_import, no_workspace
-from everturn.sources.specstory.reader import NAME, find, roots, sniff
 
 SOURCE = Source(
-    name=NAME,
+    name="specstory",
     title="SpecStory",
     parser=1,
-    roots=roots,
-    find=find,
-    sniff=sniff,
+    roots=lazy_import("everturn.sources.specstory.reader:roots"),
+    find=lazy_import("everturn.sources.specstory.reader:find"),
+    sniff=lazy_import("everturn.sources.specstory.reader:sniff"),
     reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
