@@ -40,7 +40,7 @@ _ANSWER = 1024
 
 def summarise(conversation: Conversation, screen: ChatScreen) -> ChatSummary:
     """Return the summary of a live session, by the model or mechanical. Warns if the model failed."""
-    setup, session, previous = conversation.setup, conversation.row, str(conversation.restored.get("summary", ""))
+    setup, session, previous = conversation.setup, conversation.row, str(conversation.restoration.get("summary", ""))
     with conversation.journal.alone:
         kept = read_kept_summary(setup, session)
     if kept is not None:
@@ -111,7 +111,7 @@ def leave_conversation(conversation: Conversation, screen: ChatScreen) -> None:
         return
     made = summarise(conversation, screen)
     path = save_conversation(conversation, screen, made)
-    spent, row = conversation.spent(), conversation.row
+    spent, row = conversation.count_tokens(), conversation.row
     with conversation.journal.alone:
         short = short_ids([row], conversation.setup.store)[row.id]
     conversation.close()
@@ -119,7 +119,7 @@ def leave_conversation(conversation: Conversation, screen: ChatScreen) -> None:
     screen.say("✓ Conversation saved successfully!")
     screen.say(f"  Session ID: {row.native_id}")
     screen.say(f"  Queries: {row.n_prompts}")
-    screen.say(f"  Tokens: {spent.combined:,}")
+    screen.say(f"  Tokens: {spent.total:,}")
     if path:
         screen.say(f"  File: {path}")
     screen.say(f"  Go on with: everturn chat --resume {short}")

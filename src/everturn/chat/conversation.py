@@ -128,14 +128,14 @@ class Conversation:
         return next((text for one in answers if (text := _message_text(one))), "")
 
     @property
-    def restored(self) -> dict[str, Any]:
-        """What this session was restored from and at what cost; empty if it began by itself."""
+    def restoration(self) -> dict[str, Any]:
+        """The sessions that this one was restored from, and the cost; empty if it began by itself."""
         found = self.past.states.get("restored")
         return found if isinstance(found, dict) else {}
 
-    def spent(self) -> SessionTokens:
+    def count_tokens(self) -> SessionTokens:
         """Return the tokens, for restoration and conversation apart."""
-        used = self.restored.get("usage") or {}
+        used = self.restoration.get("usage") or {}
         inwards, outwards = int(used.get("in", 0)), int(used.get("out", 0))
         receipts = self.setup.summariser.receipts if self.setup.summariser else []
         return SessionTokens(
@@ -189,7 +189,7 @@ class Conversation:
                 )
             history = model_request.drop_sealed_thoughts(history)
         view = fit(history, system=self.past.system)
-        summary = str(self.restored.get("summary", ""))
+        summary = str(self.restoration.get("summary", ""))
         return fit(history, system=self.past.system, recalled=summary) if view.left_out and summary else view
 
     def _bound_system(self) -> str:

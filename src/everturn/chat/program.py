@@ -332,7 +332,7 @@ class ChatProgram:
 
     def _on_tokens(self, rest: str) -> None:
         conversation = self._require_conversation()
-        self.screen.show(report(conversation.spent(), conversation.queries))
+        self.screen.show(report(conversation.count_tokens(), conversation.queries))
 
     def _on_context(self, rest: str) -> None:
         conversation = self._require_conversation()

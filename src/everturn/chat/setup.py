@@ -43,7 +43,7 @@ class SessionTokens(Struct, frozen=True):
     is_estimate: bool = False
 
     @property
-    def combined(self) -> int:
+    def total(self) -> int:
         """Restoration and session together."""
         return self.restoration + self.session
 
@@ -135,7 +135,7 @@ def report(spent: SessionTokens, queries: int) -> str:
         )
     lines.append(f"Session Tokens: {about}{spent.session:,} tokens")
     if spent.restoration:
-        lines.append(f"Combined Total: {about}{spent.combined:,} tokens")
+        lines.append(f"Combined Total: {about}{spent.total:,} tokens")
     if spent.summaries:
         lines.append(f"Summaries: {spent.summaries:,} tokens (out of band)")
     return "\n".join(lines)

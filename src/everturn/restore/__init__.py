@@ -1,4 +1,4 @@
-"""What happened in a session, with evidence for every statement. `job` is the one path of all surfaces."""
+"""Restore a session: a document of what happened, with evidence for every statement. `job` is the path of all surfaces."""
 
 from everturn.restore.document import Document, Statement
 

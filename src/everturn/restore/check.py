@@ -151,7 +151,7 @@ class _StatementTrial:
     def _best_row(self, turn: int) -> MessageRow:
         """Return the message of a turn that touched the file the sentence names, else the most similar one."""
         touches = [
-            seq for path in find_named_things(self.parsed.text).files for _, seq in self.ground.touched(turn, path)
+            seq for path in find_named_things(self.parsed.text).files for _, seq in self.ground.touches(turn, path)
         ]
         if touches and (row := self.ground.row(touches[-1])) is not None:
             return row
@@ -162,7 +162,7 @@ class _StatementTrial:
 # --- named things ---
 def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     for path in things.files:
-        if any(ground.touched(turn, path) for turn in turns) or any(_has_path(path, text) for text in texts):
+        if any(ground.touches(turn, path) for turn in turns) or any(_has_path(path, text) for text in texts):
             continue
         elsewhere = [turn + 1 for turn in ground.turns_of(path) if ground.has_turn(turn)][:3]
         known = f"; it was touched in turn {', '.join(map(str, elsewhere))}" if elsewhere else ""
@@ -202,12 +202,12 @@ def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str
     elsewhere = _changing_turns(ground, ground.turns_of(path), path)
     if elsewhere:
         yield f"{quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
-    elif any(ground.touched(turn, path) for turn in turns):
+    elif any(ground.touches(turn, path) for turn in turns):
         yield f"{quote_short(path)} was only read there"
 
 
 def _changing_turns(ground: Ground, turns: list[int], path: str) -> list[int]:
-    return [turn for turn in turns if any(action != "read" for action, _ in ground.touched(turn, path))]
+    return [turn for turn in turns if any(action != "read" for action, _ in ground.touches(turn, path))]
 
 
 def _is_similar_code(code: str, what: str) -> bool:

@@ -124,7 +124,7 @@ class Ground:
             "[REDACTED" in quote and has_quote(quote, normalise_quotes(self._clean(text)))
         )
 
-    def touched(self, turn: int, path: str) -> list[tuple[str, int]]:
+    def touches(self, turn: int, path: str) -> list[tuple[str, int]]:
         """Return what was done to a file in a turn: (action, message), in order."""
         found = [(one.action, one.seq) for one in self._artifacts.get(turn, ()) if same_file(path, one.path)]
         by_subagents = (one for one in self.state.files.values() if one.by and one.turn == turn)
@@ -132,7 +132,7 @@ class Ground:
 
     def turns_of(self, path: str) -> list[int]:
         """Return the turns in which a file was touched."""
-        return sorted(turn for turn in self._bounds if self.touched(turn, path))
+        return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
 
 def same_file(name: str, path: str) -> bool:

@@ -68,8 +68,8 @@ def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
     """Return the citation that follows a statement."""
-    places = dict.fromkeys(f"t{one.turn + 1} #{one.message + 1}" for one in evidence)
-    return f"[{', '.join(places)}]" if places else ""
+    messages = dict.fromkeys(f"t{one.turn + 1} #{one.message + 1}" for one in evidence)
+    return f"[{', '.join(messages)}]" if messages else ""
 
 
 def _fit_budget(

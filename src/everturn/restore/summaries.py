@@ -108,7 +108,7 @@ def summarise_turns(
     for view in read_turns(store, session, 0, options.last):
         work.turn(view, total)
         progress(view.turn.idx + 1, total)
-    return work.done()
+    return work.result()
 
 
 def accumulate_summaries(state: SummaryTotals, summary: TurnSummary) -> SummaryTotals:
@@ -206,7 +206,7 @@ class _SummaryPass:
             self.turns.append(summary)
             self.state = accumulate_summaries(self.state, summary)
 
-    def done(self) -> TurnSummaries:
+    def result(self) -> TurnSummaries:
         """Return the summaries."""
         return TurnSummaries(
             tuple(self.turns), self.skipped, self.state, self.kept, tuple(self.receipts), self.digest.hexdigest()

@@ -107,8 +107,8 @@ def _field_lines(label: str, words: list[str]) -> list[str]:
 
 
 def _entry_text(entry: TurnEntry, turn: int, clean: Clean) -> str:
-    place = f" [t{turn + 1} #{entry.seq + 1}]" if entry.seq >= 0 else ""
-    return f"{_safe_text(entry.text, clean)}{place}"
+    citation = f" [t{turn + 1} #{entry.seq + 1}]" if entry.seq >= 0 else ""
+    return f"{_safe_text(entry.text, clean)}{citation}"
 
 
 def _safe_text(text: str, clean: Clean) -> str:
