@@ -3,17 +3,14 @@
     {"version": "1", "created_at": …, "parent_id": …, "children_ids": […], "tags": {…}, "policies": {…},
      "slices": [{"slice_type": "module:Class", "item_type": "module:Class", "items": […]}]}
 
-Restoring is strict: an unknown version, a missing field, one too many, one of the wrong type, a time without a zone are
-each told by name in one `SnapshotRestoreError`. Nothing is unpickled and nothing is imported because a snapshot says so:
-only types that the program itself has registered are ever made.
+Restoring is strict: an unknown version, a missing field, an unknown field, a wrong type and a naive time are each reported
+by path, without quoting content, in one `SnapshotRestoreError`. Nothing is unpickled or imported because of a snapshot:
+only types that the program registered are ever created.
 
-Frozen dataclasses to JSON and strictly back.
-
-`build_shape(cls)` looks at the annotations once and refuses, there and then, what could not come back the same. Reading never
-guesses and never imports: every field must be there, none more, each of its own type, times with their zone; every
-mistake is told by its path, without a word of what is in it. Understood are text, numbers, truth values, None, `Literal`,
-enums, UUID, aware datetime, tuples and lists, dicts and mappings with text keys, unions of these, other frozen
-dataclasses, and `Any` for whatever JSON can say.
+`build_shape(cls)` inspects the annotations once and refuses types that could not be restored equal. Supported are text,
+numbers, booleans, None, `Literal`, enums, UUID, aware datetime, tuples and lists, dicts and mappings with text keys, unions
+of these, other frozen dataclasses, and `Any` for any JSON value. msgspec reads what it accepts as strictly as we do; the
+walk over shapes reads the rest (floats, enums, unions, classes that hold themselves) and names every mistake.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -32,20 +29,35 @@ import msgspec
 from everturn.errors import EverturnError, SnapshotRestoreError, UsageError
 from everturn.loop.conversation import ConversationState, aware_now
 
-#: Takes a JSON value, where it stands, and a list for what is wrong with it.
+#: Reads a JSON value at a path and adds mistakes to a list.
 Shape = Callable[[Any, str, list[str]], Any]
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+#: As `datetime.isoformat` writes aware times; others are left to the walk.
+_AWARE_TIME = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?[+-]\d\d:\d\d\Z"
 _JSON_NAMES = {**_NAMES, list: "a list", dict: "an object"}
 
 
 def build_shape(cls: type) -> Shape:
-    """How to read objects of a frozen dataclass. Raises Usage for what cannot be written and read back."""
-    return _dataclass(cls, {})
+    """Return the reader of a frozen dataclass. Raise UsageError for types that cannot be written and read back."""
+    walk = _dataclass_shape(cls, {})
+    try:
+        strict = _strict_type(cls, {})
+    except TypeError:
+        return walk
+
+    def read(value: Any, path: str, wrong: list[str]) -> Any:
+        try:
+            msgspec.convert(value, strict)
+            return msgspec.convert(value, cls)
+        except Exception:  # of msgspec, or of the class itself: the walk names every mistake
+            return walk(value, path, wrong)
+
+    return read
 
 
 def to_json(value: Any) -> str:
-    """Dataclasses and JSON values as text. Raises Usage for what JSON cannot say: naive times, nan, infinity, bytes."""
+    """Encode dataclasses and JSON values. Raise UsageError for naive times, nan, infinity and bytes."""
     try:
         plain = msgspec.to_builtins(
             value, builtin_types=(datetime, bytes, bytearray, memoryview), enc_hook=_mapping_json
@@ -56,16 +68,16 @@ def to_json(value: Any) -> str:
 
 
 def type_name(cls: type) -> str:
-    """`module:Class`."""
+    """Return `module:Class`."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def name_json_type(value: Any) -> str:
-    """What a JSON value is, in a word."""
+    """Name the type of a JSON value."""
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-# writing --------------------------------------------------------------------------------------------------------------
+# --- writing ---
 def _mapping_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
@@ -80,11 +92,11 @@ def _time_text(value: Any) -> str:
     return value.isoformat()
 
 
-# reading --------------------------------------------------------------------------------------------------------------
+# --- reading ---
 def _shape(hint: Any, known: dict[type, list[Shape]]) -> Shape:
-    """The shape for an annotation."""
+    """Return the shape of an annotation."""
     if hint is Any or hint is object:
-        return _any_shape
+        return _read_any
     if hint in _NAMES or hint is None:
         return _plain_shape(type(None) if hint is None else hint)
     origin, given = get_origin(hint), get_args(hint)
@@ -97,20 +109,20 @@ def _shape(hint: Any, known: dict[type, list[Shape]]) -> Shape:
 
 def _class_shape(hint: type, known: dict[type, list[Shape]]) -> Shape:
     if hint is datetime:
-        return _datetime
+        return _read_datetime
     if hint is UUID:
-        return _uuid
+        return _read_uuid
     if issubclass(hint, Enum):
-        return _enum(hint)
+        return _enum_shape(hint)
     if is_dataclass(hint):
-        return _dataclass(hint, known)
+        return _dataclass_shape(hint, known)
     raise UsageError(f"{hint.__qualname__} cannot be put into a snapshot; only frozen dataclasses and JSON values can")
 
 
-def _dataclass(cls: type, known: dict[type, list[Shape]]) -> Shape:
+def _dataclass_shape(cls: type, known: dict[type, list[Shape]]) -> Shape:
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise UsageError(f"{cls.__qualname__} cannot be put into a snapshot; make it a frozen dataclass")
-    if cls in known:  # it holds itself: by then it will be there
+    if cls in known:  # it holds itself
 
         def later(value: Any, path: str, wrong: list[str]) -> Any:
             return known[cls][0](value, path, wrong)
@@ -121,11 +133,47 @@ def _dataclass(cls: type, known: dict[type, list[Shape]]) -> Shape:
         hints = get_type_hints(cls)
     except NameError as failure:
         raise UsageError(f"the annotations of {cls.__qualname__} cannot be understood: {failure}") from failure
-    known[cls].append(_Record(cls, {one.name: _shape(hints[one.name], known) for one in fields(cls) if one.init}))
+    known[cls].append(_RecordShape(cls, {one.name: _shape(hints[one.name], known) for one in fields(cls) if one.init}))
     return known[cls][0]
 
 
-class _Record:
+def _strict_type(hint: Any, known: dict[type, Any]) -> Any:
+    """Return a type by which msgspec accepts only values that the walk reads the same. Raise TypeError if there is none."""
+    origin, given = get_origin(hint), get_args(hint)
+    if hint in (Any, str, int, bool, UUID, None, type(None)):
+        return hint
+    if hint is datetime:
+        return Annotated[str, msgspec.Meta(pattern=_AWARE_TIME)]
+    if origin in (tuple, list, dict, Sequence, Mapping):
+        return origin[tuple(one if one is Ellipsis else _strict_type(one, known) for one in given)]
+    if origin in (Union, types.UnionType) and len(given) == 2 and type(None) in given:
+        return Union[tuple(_strict_type(one, known) for one in given)]  # noqa: UP007 -- made at run time
+    if origin is Literal and all(type(one) is str for one in given):
+        return hint
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _strict_struct(hint, known)
+    raise TypeError(hint)
+
+
+def _strict_struct(cls: type, known: dict[type, Any]) -> Any:
+    """Return a struct with the fields of a dataclass, all required and no others.
+
+    Not for a class that holds itself or has an `__init__` of its own, which msgspec would not call.
+    """
+    if cls not in known:
+        known[cls] = None
+        names = {one.name for one in fields(cls) if one.init}
+        if names != cls.__dataclass_fields__.keys() or cls.__init__.__code__.co_filename != "<string>":  # type: ignore[attr-defined,misc]
+            raise TypeError(cls)
+        hints = get_type_hints(cls)
+        members = [(name, _strict_type(hints[name], known)) for name in names]
+        known[cls] = msgspec.defstruct(cls.__name__, members, forbid_unknown_fields=True)
+    if known[cls] is None:
+        raise TypeError(cls)
+    return known[cls]
+
+
+class _RecordShape:
     """Reads one dataclass."""
 
     def __init__(self, cls: type, shapes: dict[str, Shape]) -> None:
@@ -159,11 +207,11 @@ def _plain_shape(kind: type) -> Shape:
     return read
 
 
-def _any_shape(value: Any, path: str, wrong: list[str]) -> Any:
+def _read_any(value: Any, path: str, wrong: list[str]) -> Any:
     return value
 
 
-def _datetime(value: Any, path: str, wrong: list[str]) -> Any:
+def _read_datetime(value: Any, path: str, wrong: list[str]) -> Any:
     try:
         when = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -175,14 +223,14 @@ def _datetime(value: Any, path: str, wrong: list[str]) -> Any:
     return when
 
 
-def _uuid(value: Any, path: str, wrong: list[str]) -> Any:
+def _read_uuid(value: Any, path: str, wrong: list[str]) -> Any:
     try:
         return UUID(value) if isinstance(value, str) else _report_mismatch(wrong, path, "a UUID", value)
     except ValueError:
         return _report_mismatch(wrong, path, "a UUID", value)
 
 
-def _enum(kind: type[Enum]) -> Shape:
+def _enum_shape(kind: type[Enum]) -> Shape:
     values = {member.value: member for member in kind}
     if not all(isinstance(value, str | int) for value in values):
         raise UsageError(
@@ -196,7 +244,7 @@ def _enum(kind: type[Enum]) -> Shape:
     return read
 
 
-def _literal(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
+def _literal_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         fits = any(type(value) is type(one) and value == one for one in given)
         return value if fits else _report_mismatch(wrong, path, "one of " + ", ".join(map(str, given)), value)
@@ -204,17 +252,17 @@ def _literal(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     return read
 
 
-def _tuple(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
+def _tuple_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     if len(given) != 2 or given[1] is not Ellipsis:
         raise UsageError("only tuples of any length, tuple[X, ...], can be put into a snapshot")
-    return _sequence(given[:1], known, tuple)
+    return _sequence_shape(given[:1], known, tuple)
 
 
-def _list(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
-    return _sequence(given, known, list)
+def _list_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
+    return _sequence_shape(given, known, list)
 
 
-def _sequence(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Callable[[Any], Any]) -> Shape:
+def _sequence_shape(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Callable[[Any], Any]) -> Shape:
     shape = _shape(given[0] if given else Any, known)
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
@@ -225,7 +273,7 @@ def _sequence(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Call
     return read
 
 
-def _dict(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
+def _dict_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     if given and given[0] is not str:
         raise UsageError("only mappings with text as keys can be put into a snapshot")
     shape = _shape(given[1] if given else Any, known)
@@ -233,14 +281,14 @@ def _dict(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         if not isinstance(value, dict):
             return _report_mismatch(wrong, path, "an object", value)
-        if shape is _any_shape:
+        if shape is _read_any:
             return value
         return {name: shape(one, f"{path}.{_safe_key(name)}", wrong) for name, one in value.items()}
 
     return read
 
 
-def _union(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
+def _union_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     shapes = [_shape(one, known) for one in given]
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
@@ -250,7 +298,7 @@ def _union(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
             result = shape(value, path, tried)
             if not tried:
                 return result
-            if len(tried) > 1 or not tried[0].startswith(f"{path}: "):  # it is this one, with a mistake inside
+            if len(tried) > 1 or not tried[0].startswith(f"{path}: "):  # this member, with a mistake inside
                 mistakes = tried
         wrong += mistakes or [f"{path}: {name_json_type(value)} does not fit"]
         return None
@@ -259,14 +307,14 @@ def _union(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
 
 
 _GENERIC: dict[Any, Callable[[tuple[Any, ...], dict[type, list[Shape]]], Shape]] = {
-    Union: _union,
-    types.UnionType: _union,
-    Literal: _literal,
-    tuple: _tuple,
-    list: _list,
-    Sequence: _list,
-    dict: _dict,
-    Mapping: _dict,
+    Union: _union_shape,
+    types.UnionType: _union_shape,
+    Literal: _literal_shape,
+    tuple: _tuple_shape,
+    list: _list_shape,
+    Sequence: _list_shape,
+    dict: _dict_shape,
+    Mapping: _dict_shape,
 }
 
 
@@ -275,13 +323,15 @@ def _report_mismatch(wrong: list[str], path: str, expected: str, value: Any) -> 
 
 
 def _safe_key(name: str) -> str:
-    """A name from the snapshot, as far as it may be repeated."""
+    """Return a name from the snapshot if it is safe to repeat."""
     return name if name.isidentifier() and len(name) <= 60 else "?"
 
 
+# --- the snapshot ---
+
 VERSION: Literal["1"] = "1"
 
-#: What becomes of a slice when its session is rolled back: `state` is set back, a `log` goes on.
+#: The effect of a rollback on a slice: `state` is restored, a `log` stays.
 Policy = Literal["state", "log"]
 
 
@@ -296,7 +346,7 @@ class SliceData:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything a session held. Made by `Session.snapshot`, given back to one by `rollback`."""
+    """The items of a session. Made by `EvaluationSession.snapshot`, restored by `rollback`."""
 
     slices: tuple[SliceData, ...] = ()
     created_at: datetime = field(default_factory=aware_now)
@@ -307,14 +357,14 @@ class Snapshot:
     version: Literal["1"] = VERSION
 
     def to_json(self) -> str:
-        """As text. Raises Usage for what JSON cannot say."""
+        """Encode as text. Raise UsageError for values JSON cannot hold."""
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes, types: Iterable[type] = (ConversationState,)) -> Snapshot:
-        """Read a snapshot. Items of `types` are checked and made at once, others when a session that knows them takes them.
+        """Read a snapshot. Items of `types` are validated and created at once, others when a session restores them.
 
-        Raises SnapshotRestoreError.
+        Raise SnapshotRestoreError.
         """
         snapshot: Snapshot = _read_snapshot(_parse_snapshot(text))
         shapes = {type_name(kind): build_shape(kind) for kind in types}
@@ -327,7 +377,7 @@ class Snapshot:
         return replace(snapshot, slices=slices)
 
     def restored(self, shapes: Mapping[str, Shape]) -> dict[str, tuple[Any, ...]]:
-        """The objects of each slice. Raises SnapshotRestoreError with everything that is wrong, also for unknown types."""
+        """Return the objects of each slice. Raise SnapshotRestoreError with every mistake, unknown types included."""
         wrong: list[str] = []
         items: dict[str, tuple[Any, ...]] = {}
         for number, one in enumerate(self.slices):
@@ -342,14 +392,21 @@ class Snapshot:
 
 def _parse_snapshot(text: str | bytes) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = _decode_json(text)
     except (ValueError, RecursionError) as failure:
         raise SnapshotRestoreError([f"it is no JSON ({type(failure).__name__})"]) from failure
     if not isinstance(value, dict):
         raise SnapshotRestoreError([f"expected an object, found {name_json_type(value)}"])
-    if "version" in value and value["version"] != VERSION:  # what else differs then is no mistake
+    if "version" in value and value["version"] != VERSION:  # other differences are expected then
         raise SnapshotRestoreError([f"version: this everturn knows {VERSION!r} only"])
     return value
+
+
+def _decode_json(text: str | bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):  # lone surrogates, which messages may hold, or no JSON at all
+        return json.loads(text)
 
 
 def _read_snapshot(value: dict[str, Any]) -> Any:
