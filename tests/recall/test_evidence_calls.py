@@ -1,7 +1,8 @@
-"""Evidence tools asked for in brackets, and as functions: the same answers either way."""
+"""Evidence tools requested in brackets, and as functions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,10 @@ import pytest
 from everturn.recall.evidence import EvidenceSearchTools, LogFile
 from everturn.recall.evidence_calls import (
     FORMS,
-    MAX_REQUESTS,
     EvidenceRequest,
     call_evidence_tool,
     evidence_tools,
     parse_requests,
-    run_requests,
 )
 
 
@@ -67,57 +66,35 @@ def test_quotes_are_escaped_and_backslashes_are_the_patterns_own(written: str, p
         '[READ_FILE: "x" (a-b)]', '[READ_FILE: "x" 10-20]', '[LIST_ARTIFACTS: "x"]', "[SEARCH_LOG: 'x']",
     ],
 )  # fmt: skip
-def test_what_is_almost_a_request_is_answered_with_the_right_form(tools: EvidenceSearchTools, written: str) -> None:
+def test_what_is_almost_a_request_has_no_arguments(written: str) -> None:
     (request,) = parse_requests(written)
     assert request.arguments is None
-    outcome = run_requests(tools, written)
-    assert FORMS[request.name] in outcome.text and not outcome.is_complete
+    assert request.name in FORMS and written.startswith(request.written[:12])
 
 
 def test_other_brackets_are_text() -> None:
     assert parse_requests('[x] [SEARCH: x] [search_log: "x"] a[LIST_ARTIFACTSX] [Turn 1] user:') == []
 
 
-def test_requests_run_in_the_order_written(tools: EvidenceSearchTools) -> None:
-    outcome = run_requests(tools, '[LIST_ARTIFACTS] [READ_FILE: "src/main.py" (3-4)] [SEARCH_LOG: "three"]')
-    places = [outcome.text.index(words) for words in ("src/main.py  read in turn 1", "3: row 3\n4: row 4", "3: three")]
-    assert places == sorted(places) and outcome.requests == 3 and not outcome.is_complete
-    assert outcome.text.startswith("[LIST_ARTIFACTS]\nlist_artifacts: 1 file.")
+def test_requests_come_in_the_order_written() -> None:
+    written = '[LIST_ARTIFACTS] [READ_FILE: "src/main.py" (3-4)] [SEARCH_LOG: "three"] [COMPLETE_EVIDENCE_SEARCH]'
+    assert arguments(written) == [
+        ("LIST_ARTIFACTS", ()),
+        ("READ_FILE", ("src/main.py", "3", "4")),
+        ("SEARCH_LOG", ("three",)),
+        ("COMPLETE_EVIDENCE_SEARCH", ()),
+    ]
 
 
-def test_a_failing_request_does_not_stop_the_next(tools: EvidenceSearchTools) -> None:
-    text = run_requests(tools, '[READ_FILE: "../x"] [SEARCH_LOG: "("] [SEARCH_LOG: "two"]').text
-    assert "may not lead upwards" in text and '2: two "quoted"' in text
-
-
-def test_the_search_ends_where_the_model_says_so(tools: EvidenceSearchTools) -> None:
+def test_the_search_ends_after_eight_rounds_or_when_it_is_complete(tools: EvidenceSearchTools) -> None:
+    assert tools.max_searches == 8 and tools.should_continue_search()
+    tools.rounds = 7
     assert tools.should_continue_search()
-    outcome = run_requests(tools, '[SEARCH_LOG: "one"] [COMPLETE_EVIDENCE_SEARCH] [SEARCH_LOG: "three"]')
-    assert outcome.is_complete and "1: one" in outcome.text and "three" not in outcome.text.split("one", 1)[0]
-    assert '[SEARCH_LOG: "three"]' not in outcome.text
+    tools.rounds = 8
     assert not tools.should_continue_search()
-
-
-def test_the_search_ends_after_eight_rounds(tools: EvidenceSearchTools) -> None:
-    rounds = 0
-    while tools.should_continue_search():
-        run_requests(tools, "[LIST_ARTIFACTS]")
-        rounds += 1
-    assert rounds == 8
     limited = EvidenceSearchTools("x", max_searches=2)
-    run_requests(limited, "nothing asked for")
-    assert limited.should_continue_search() and run_requests(limited, "") == run_requests(EvidenceSearchTools(""), "")
+    call_evidence_tool(limited, "complete_evidence_search", {})
     assert not limited.should_continue_search()
-
-
-def test_one_round_has_an_end(tools: EvidenceSearchTools) -> None:
-    outcome = run_requests(tools, "[LIST_ARTIFACTS]" * (MAX_REQUESTS + 5))
-    assert outcome.text.count("list_artifacts: ") == MAX_REQUESTS and "5 more requests were not run" in outcome.text
-
-
-def test_a_request_is_repeated_on_one_line(tools: EvidenceSearchTools) -> None:
-    text = run_requests(tools, '[SEARCH_LOG: "\x1b[31m' + "x" * 1000 + '"]').text
-    assert "\x1b" not in text and len(text.split("\n")[0]) <= 301
 
 
 def test_parsing_takes_time_in_line_with_the_text() -> None:
@@ -135,19 +112,19 @@ def test_the_functions_are_those_of_the_brackets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "written"),
+    ("name", "given", "expected"),
     [
-        ("search_log", {"pattern": "two"}, '[SEARCH_LOG: "two"]'),
-        ("search_file", {"file_path": "src/main.py", "pattern": "row 7"}, '[SEARCH_FILE: "src/main.py" "row 7"]'),
-        ("read_file", {"file_path": "src/main.py"}, '[READ_FILE: "src/main.py"]'),
-        ("read_file", '{"file_path":"src/main.py","start_line":3,"end_line":4}', '[READ_FILE: "src/main.py" (3-4)]'),
-        ("list_artifacts", {}, "[LIST_ARTIFACTS]"),
+        ("search_log", {"pattern": "two"}, lambda tools: tools.search_log("two")),
+        ("search_file", {"file_path": "src/main.py", "pattern": "row 7"}, lambda tools: tools.search_file("src/main.py", "row 7")),
+        ("read_file", {"file_path": "src/main.py"}, lambda tools: tools.read_file("src/main.py")),
+        ("read_file", '{"file_path":"src/main.py","start_line":3,"end_line":4}', lambda tools: tools.read_file("src/main.py", (3, 4))),
+        ("list_artifacts", {}, lambda tools: tools.list_artifacts()),
     ],
-)
-def test_a_function_answers_as_its_bracket_does(
-    tools: EvidenceSearchTools, name: str, given: Any, written: str
+)  # fmt: skip
+def test_a_function_answers_as_its_method_does(
+    tools: EvidenceSearchTools, name: str, given: Any, expected: Callable[[EvidenceSearchTools], str]
 ) -> None:
-    assert run_requests(tools, written).text == f"{written}\n{call_evidence_tool(tools, name, given)}"
+    assert call_evidence_tool(tools, name, given) == expected(tools)
 
 
 def test_a_function_can_start_anywhere_and_go_to_the_end(tools: EvidenceSearchTools) -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from everturn.text.tokens import (
     MARGIN,
-    TokenCount,
     count_exactly,
-    count_tokens,
     cut_to_tokens,
     estimate_tokens,
     fits_tokens,
@@ -81,18 +79,6 @@ def test_nothing_has_no_tokens_and_a_sign_has_one() -> None:
 def test_an_odd_text_is_counted_too() -> None:
     assert estimate_tokens("\ud800 \x00 \x1b[31m \U0010ffff") > 0
     assert estimate_tokens("a" * 1_000_000) > 10_000
-
-
-def test_every_count_says_where_it_comes_from() -> None:
-    assert count_tokens("some words", recorded=7) == TokenCount(7, "api")
-    assert count_tokens("some words") == TokenCount(estimate_tokens("some words"), "estimate")
-    assert count_tokens("some words", precise=True).source == (
-        "estimate" if count_exactly("x") is None else "tokenizer"
-    )
-
-
-def test_a_reported_zero_is_a_report() -> None:
-    assert count_tokens("some words", recorded=0) == TokenCount(0, "api")
 
 
 @pytest.mark.parametrize(

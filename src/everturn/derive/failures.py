@@ -83,13 +83,8 @@ def strip_attempt(command: str, workspace: str = "") -> ShellAttempt:
     text = command[:_MAX_CHARS].strip()
     commands = _split_shell(text)
     chain, folder = _last_chain(commands)
-    parts = tuple(part for command_text, _ in chain if (part := _bare_command(command_text)))
-    if (
-        "<<" in text
-        or len(command) > _MAX_CHARS
-        or not parts
-        or any(_KEYWORD.match(command_text) for command_text, _ in commands)
-    ):
+    parts = tuple(part for simple, _ in chain if (part := _bare_command(simple)))
+    if "<<" in text or len(command) > _MAX_CHARS or not parts or any(_KEYWORD.match(simple) for simple, _ in commands):
         return _whole_script(text)
     masked = any(operator in ("|", "||") for _, operator in chain)
     return ShellAttempt(_relative_folder(folder, workspace), parts, () if masked else parts)
@@ -159,36 +154,34 @@ def _split_shell(text: str) -> list[tuple[str, str]]:
             commands.append((text[start : found.start()].strip(), found[1]))
             start = at
     commands.append((text[start:].strip(), ""))
-    return [(command_text, operator) for command_text, operator in commands if command_text]
+    return [(simple, operator) for simple, operator in commands if simple]
 
 
 def _last_chain(commands: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], str]:
     """Return the commands that decide the exit status, without the filters after them; and the folder they ran in."""
     folder = ""
     chain: list[tuple[str, str]] = []
-    for number, (command_text, operator) in enumerate(commands):
-        entered = _FOLDER.match(command_text)
+    for number, (simple, operator) in enumerate(commands):
+        entered = _FOLDER.match(simple)
         if entered and not chain:
             folder = entered[1].strip("\"'")
             continue
         before = commands[number - 1][1] if number else ""
-        if before in ("|", "|&") and _FILTERS.match(command_text) and chain:
+        if before in ("|", "|&") and _FILTERS.match(simple) and chain:
             continue  # its operator stays with the command before: that exit status is lost
         if before == "||" and chain:
             continue
         if before in (";", "\n", "&"):
-            if _SHOWS.match(command_text) and chain:
+            if _SHOWS.match(simple) and chain:
                 chain = [(one, "|") for one, _ in chain]
                 continue
             chain = []
-        chain.append((command_text, operator if operator in ("|", "|&", "||") else "&&"))
-    return [(command_text, "|" if operator == "|&" else operator) for command_text, operator in chain], folder
+        chain.append((simple, operator if operator in ("|", "|&", "||") else "&&"))
+    return [(simple, "|" if operator == "|&" else operator) for simple, operator in chain], folder
 
 
-def _bare_command(command_text: str) -> str:
-    words = _REDIRECT.sub(
-        "", _PREFIX.sub("", command_text, count=1) if _PREFIX.match(command_text) else command_text
-    ).strip()
+def _bare_command(simple: str) -> str:
+    words = _REDIRECT.sub("", _PREFIX.sub("", simple, count=1) if _PREFIX.match(simple) else simple).strip()
     if _IDLE.match(words):
         return ""
     # A commit is retried with another message, a run with another verbosity.
@@ -212,7 +205,7 @@ def _is_probe(command: str) -> bool:
     wrapped = _WRAPPED.match(text)
     text = wrapped[2].strip() if wrapped else text
     chain, _ = _last_chain(_split_shell(text))
-    bare = [words for command_text, _ in chain if (words := _bare_command(command_text))]
+    bare = [words for simple, _ in chain if (words := _bare_command(simple))]
     if text.count('"') % 2:  # the shell did not parse it either
         bare = bare[:1]
     return bool(bare) and all(_LOOKS.match(words) for words in bare)

@@ -44,7 +44,9 @@ def find_closing_questions(text: str) -> list[str]:
     paragraphs = [one for one in re.split(r"\n[ \t]*\n", text[-_END:].strip()) if one.strip()]
     while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
         paragraphs.pop()  # the options of the question
-    return _question_sentences(paragraphs[-1])[-_QUESTIONS:] if paragraphs else []
+    sentences = split_sentences(paragraphs[-1]) if paragraphs else ()
+    questions = [one_line(one.text, _LONGEST) for one in sentences if one.text.rstrip("*_\"')").endswith("?")]
+    return questions[-_QUESTIONS:]
 
 
 def find_call_questions(start: CallStart) -> list[str]:
@@ -73,10 +75,6 @@ def find_next_steps(text: str) -> list[str]:
         one_line(one.text, _LONGEST) for one in split_sentences(text[-2_000:]) if _NEXT.match(one.text.lstrip("*_ "))
     ]
     return [words for words in found if not words.endswith("?") and len(words.split()) >= _WORDS][-_QUESTIONS:]
-
-
-def _question_sentences(text: str) -> list[str]:
-    return [one_line(one.text, _LONGEST) for one in split_sentences(text) if one.text.rstrip("*_\"')").endswith("?")]
 
 
 def _question_text(item: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.session_state import DecisionState, FailureState, SessionState
+from everturn.derive.session_state import FailureState, SessionState
 from everturn.text.printable import one_line, printable
 from everturn.text.tokens import fits_tokens
 
@@ -53,7 +53,7 @@ def prune_state(state: SessionState) -> StateView:
             "total_tokens": state.total_tokens,
         },
         files_touched=[{"path": one.path, "action": one.action, "turn": one.turn + 1} for one in written],
-        key_decisions=[_decision_line(one) for one in (*pinned, *latest)],
+        key_decisions=[f"{one.text} (turn {one.turn + 1})" for one in (*pinned, *latest)],
         current_focus=state.current_focus,
         errors_resolved=[_error_line(one) for one in resolved[-ERRORS:]],
         pins=len(pinned),
@@ -102,10 +102,6 @@ def _thin_view(view: StateView, budget: int) -> StateView:
 
 
 # --- lines ---
-
-
-def _decision_line(one: DecisionState) -> str:
-    return f"{one.text} (turn {one.turn + 1})"
 
 
 def _error_line(one: FailureState) -> str:

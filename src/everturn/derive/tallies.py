@@ -255,10 +255,4 @@ class TallyBuilder:
 
 
 #: Positions in a key that are numbers of tools.
-_NAMED = {
-    "tool_total": (0,),
-    "tool_position": (0,),
-    "tool_duration": (0,),
-    "tool_failure": (0,),
-    "tool_pair": (1, 2),
-}
+_NAMED = {"tool_total": (0,), "tool_position": (0,), "tool_duration": (0,), "tool_failure": (0,), "tool_pair": (1, 2)}

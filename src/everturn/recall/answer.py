@@ -31,7 +31,7 @@ from everturn.model.conversation import CallStart
 from everturn.sessions.messages import Sources, TurnView
 from everturn.sessions.transcript import Passage, is_quiet, passages
 from everturn.store.contract import Store
-from everturn.text.printable import Clean, one_line, printable, safe_line, safe_text
+from everturn.text.printable import Clean, one_line, plural, printable, safe_line, safe_text
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Cle
     if not text.strip() and passage.kind not in ("call", "result"):
         return None
     is_output = passage.kind in ("call", "result", "thinking", "output", "unknown")
-    return AnswerEntry(session.id, turn, seq, head, text, _count_lines(text), is_output)
+    return AnswerEntry(session.id, turn, seq, head, text, text.count("\n") + 1 if text else 0, is_output)
 
 
 def show_entry(entry: AnswerEntry) -> str:
@@ -119,7 +119,7 @@ def indent_text(text: str) -> str:
 
 def cut_notice(lines: int) -> str:
     """Return the line in place of text that was cut."""
-    return TRUNCATED.format(f"{lines:,} line" + ("" if lines == 1 else "s"))
+    return TRUNCATED.format(plural(lines, "line"))
 
 
 def session_line(session: Session, text: SessionText, short: str, clean: Clean) -> str:
@@ -172,10 +172,6 @@ class AnswerDraft(Struct, frozen=True):
     hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = None
 
 
-def _count_lines(text: str) -> int:
-    return text.count("\n") + 1 if text else 0
-
-
 def _head_of_call(passage: Passage, clean: Clean) -> str:
     name = passage.start.name if passage.start else passage.call.name if passage.call else ""
     return f"tool:{safe_line(name, clean, 80) or 'unknown'}({', '.join(_arguments(passage.start, clean))})"
@@ -205,12 +201,12 @@ def _clean_as_named(name: str, clean: Clean) -> Clean:
     """Return a cleaner that sees the name of a value: some secrets are recognised only by it."""
     head = f'{name}="'
 
-    def cleaned(text: str) -> str:
+    def clean_value(text: str) -> str:
         whole = clean(f'{head}{text}"')
         is_apart = whole.startswith(head) and whole.endswith('"') and len(whole) > len(head)
         return clean(whole[len(head) : -1]) if is_apart else whole
 
-    return cleaned
+    return clean_value
 
 
 def _value_text(value: Any) -> str:
@@ -310,11 +306,7 @@ def pointers(query: str, parts: bool) -> NextPointers:
 def as_call(arguments: dict[str, Any]) -> str:
     """Format a request as a call of the tool."""
     shown = (
-        f"{name}={value}" if isinstance(value, int) else f"{name}={_json_string(value)}"
+        f"{name}={value if isinstance(value, int) else json.dumps(printable(value), ensure_ascii=False)}"
         for name, value in arguments.items()
     )
     return f"conversation_recall({', '.join(shown)})"
-
-
-def _json_string(value: str) -> str:
-    return json.dumps(printable(value), ensure_ascii=False)

@@ -3,9 +3,8 @@
     [SEARCH_LOG: "pattern"]                  [READ_FILE: "path"]                   [LIST_ARTIFACTS]
     [SEARCH_FILE: "path" "pattern"]          [READ_FILE: "src/main.py" (10-20)]    [COMPLETE_EVIDENCE_SEARCH]
 
-`run_requests` finds the requests in a text of a model, runs them in order and returns all results as one text. A quote
-within quotes is written `\\"`; every other backslash belongs to the pattern. A malformed request is answered with the right
-form. Requests after COMPLETE_EVIDENCE_SEARCH are not run.
+`parse_requests` finds the requests in a text of a model. A quote within quotes is written `\\"`; every other backslash
+belongs to the pattern. A malformed request has no arguments, to be answered with the right form (`FORMS`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from msgspec import Struct
 
 from everturn.recall.evidence import SEARCH_CONTEXT_LINES, SEARCH_PATTERN_MAX_LENGTH, EvidenceSearchTools
 from everturn.recall.schema import Function, given_arguments
-from everturn.text.printable import safe_line
 
 FORMS = {
     "SEARCH_LOG": '[SEARCH_LOG: "pattern"]',
@@ -50,14 +48,6 @@ class EvidenceRequest(Struct, frozen=True):
     arguments: tuple[str | None, ...] | None
 
 
-class EvidenceOutcome(Struct, frozen=True):
-    """The results of the requests in a text."""
-
-    text: str  # the results, in order; "" without requests
-    requests: int
-    is_complete: bool
-
-
 def parse_requests(text: str) -> list[EvidenceRequest]:
     """Return the requests of a text, in order."""
     found = []
@@ -69,35 +59,6 @@ def parse_requests(text: str) -> list[EvidenceRequest]:
         groups = tuple(_unescape_quotes(one) for one in arguments.groups()) if arguments else None
         found.append(EvidenceRequest(match[1], text[match.start() : end], groups))
     return found
-
-
-def run_requests(tools: EvidenceSearchTools, text: str) -> EvidenceOutcome:
-    """Run the requests of a text as one round."""
-    tools.rounds += 1
-    results = []
-    requests = parse_requests(text)
-    for number, request in enumerate(requests):
-        if number == MAX_REQUESTS:
-            results.append(f"{len(requests) - number} more requests were not run: at most {MAX_REQUESTS} at once.")
-            break
-        if request.name == "COMPLETE_EVIDENCE_SEARCH" and request.arguments is not None:
-            tools.is_complete = True
-            break
-        results.append(f"{safe_line(request.written, str, 300)}\n{_run_request(tools, request)}")
-    return EvidenceOutcome("\n\n".join(results), len(requests), tools.is_complete)
-
-
-def _run_request(tools: EvidenceSearchTools, request: EvidenceRequest) -> str:
-    if request.arguments is None:
-        return f"This is not a request that can be run; write {FORMS[request.name]}"
-    values = [value or "" for value in request.arguments]
-    if request.name == "SEARCH_LOG":
-        return tools.search_log(values[0])
-    if request.name == "SEARCH_FILE":
-        return tools.search_file(values[0], values[1])
-    if request.name == "READ_FILE":
-        return tools.read_file(values[0], (int(values[1]), int(values[2])) if values[1] else None)
-    return tools.list_artifacts()
 
 
 def _request_end(text: str, at: int) -> int:

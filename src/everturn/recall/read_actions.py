@@ -35,7 +35,7 @@ from everturn.sessions.lineage import lineage
 from everturn.sessions.messages import Records, Sources, has_words, read_turns
 from everturn.sessions.state import session_state
 from everturn.sessions.transcript import Passage
-from everturn.text.printable import Clean, safe_line, safe_text
+from everturn.text.printable import Clean, plural, safe_line, safe_text
 from everturn.text.times import iso
 
 _NAMED = 3  # cut outputs with a hint of their own
@@ -93,7 +93,8 @@ def answer_tool_calls(request: RecallRequest, session: Session, tool_name: str, 
         return AnswerDraft(f"{lead}; {_tools_text(request, calls)}.", status="nothing" if name else "mistake")
     matching.sort(key=lambda call: (call.seq, call.idx), reverse=True)
     if not has_words(session):
-        return AnswerDraft(f"{without_words(request, session)} {_call_turns_text(matching[:limit])}", status="nothing")
+        turns = ", ".join(f"turn {call.turn + 1} {call.status}" for call in matching[:limit])
+        return AnswerDraft(f"{without_words(request, session)} Calls: {turns}", status="nothing")
     entries = [entry for call in matching[:limit] if (entry := _entry_of_call(request, session, call))]
 
     def hints(cut: list[AnswerEntry], left_out: list[AnswerEntry]) -> list[str]:
@@ -104,7 +105,7 @@ def answer_tool_calls(request: RecallRequest, session: Session, tool_name: str, 
         return [*_left_out_hint(request, left_out), *_cut_hints(request, cut, TurnPart()), *(older if more > 0 else [])]
 
     shown_of = (
-        f"{len(entries):,} of {len(matching):,} calls" if len(matching) > limit else _count_noun(len(matching), "call")
+        f"{len(entries):,} of {len(matching):,} calls" if len(matching) > limit else plural(len(matching), "call")
     )
     lead = f"{shown_of} of {handle(matching[0].name)} in {_session_name(request)}, newest first:"
     return AnswerDraft(lead, entries, leave_first=list(reversed(range(len(entries)))), hints=hints)
@@ -157,7 +158,7 @@ def _earlier_hints(
         numbers = [entry.seq + 1 for entry in left_out if entry.turn == last]
         part = f"message:{numbers[0]}-{numbers[-1]}"
         call = request.again("range", part, start_turn=last + 1, end_turn=last + 1)
-        yield f"{_count_noun(len(set(numbers)), 'earlier message')} of turn {last + 1} left out: {call}"
+        yield f"{plural(len(set(numbers)), 'earlier message')} of turn {last + 1} left out: {call}"
 
 
 def _turns_hint(request: RecallRequest, first: int, last: int) -> str:
@@ -173,7 +174,7 @@ def _cut_hints(request: RecallRequest, cut: list[AnswerEntry], part: TurnPart) -
         if part.is_paged:
             target += f" line:{part.first_line + _lines_shown(entry)}-"
         call = request.again("range", target, start_turn=entry.turn + 1, end_turn=entry.turn + 1)
-        yield f"cut in turn {entry.turn + 1}, message {number} ({_count_noun(entry.lines, 'line')}): {call}"
+        yield f"cut in turn {entry.turn + 1}, message {number} ({plural(entry.lines, 'line')}): {call}"
     if len(cut) > _NAMED:
         yield f"{len(cut) - _NAMED:,} more outputs cut: ask for fewer turns"
 
@@ -186,7 +187,7 @@ def _lines_shown(entry: AnswerEntry) -> int:
 def _left_out_hint(request: RecallRequest, left_out: list[AnswerEntry]) -> Iterable[str]:
     if left_out:
         turn = max(entry.turn for entry in left_out) + 1
-        yield f"{_count_noun(len(left_out), 'older call')} left out: {request.again('range', start_turn=turn, end_turn=turn)}"
+        yield f"{plural(len(left_out), 'older call')} left out: {request.again('range', start_turn=turn, end_turn=turn)}"
 
 
 def _tools_text(request: RecallRequest, calls: list[Call]) -> str:
@@ -195,16 +196,12 @@ def _tools_text(request: RecallRequest, calls: list[Call]) -> str:
     return f"{_session_name(request)} called {names}" if names else f"{_session_name(request)} called no tools"
 
 
-def _call_turns_text(calls: list[Call]) -> str:
-    return "Calls: " + ", ".join(f"turn {call.turn + 1} {call.status}" for call in calls)
-
-
 def _session_name(request: RecallRequest) -> str:
     return "this session" if request.is_own else f"session {request.short}"
 
 
 def _extent_text(request: RecallRequest, session: Session) -> str:
-    return f"{_session_name(request)} has {_count_noun(session.n_turns, 'turn')}"
+    return f"{_session_name(request)} has {plural(session.n_turns, 'turn')}"
 
 
 def _part_text(part: TurnPart) -> str:
@@ -219,10 +216,6 @@ def _span_text(what: str, first: int, last: int | None) -> str:
     if first == last:
         return f"{what} {first}"
     return f"{what}s {first} to {last}" if last else f"from {what} {first}"
-
-
-def _count_noun(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 # --- the summary ---
@@ -253,13 +246,13 @@ def _without_secrets(sources: Sources, agent: str, clean: Clean) -> Sources:
         return sources
     view = source.view
 
-    def cleaned(record: bytes) -> Message | None:
+    def clean_view(record: bytes) -> Message | None:
         message = view(record)
         if message is None:
             return None
         return structs.replace(message, blocks=tuple(_clean_block(block, clean) for block in message.blocks))
 
-    return {agent: dataclasses.replace(source, view=cleaned)}
+    return {agent: dataclasses.replace(source, view=clean_view)}
 
 
 def _clean_block(block: Block, clean: Clean) -> Block:

@@ -276,10 +276,11 @@ def _draft_answer(
         number: handle(short)
         for number, short in short_ids((matched.session for matched in turns_found), request.store).items()
     }
+    own = request.session.id if request.is_own and request.session else None
     heads = {
         session: session_line(group[0].session, group[0].text, shorts[session], request.clean)
         for session, group in by_session.items()
-        if not _is_own_session(request, group[0].session) or len(by_session) > 1
+        if session != own or len(by_session) > 1
     }
     shown = [
         pair
@@ -296,10 +297,6 @@ def _draft_answer(
         lead, entries, heads=heads, leave_first=_leave_out_order(shown), hints=lambda cut, left_out: hints,
         body="" if entries else "\n".join(heads.values()),
     )  # fmt: skip
-
-
-def _is_own_session(request: RecallRequest, session: Session) -> bool:
-    return request.is_own and request.session is not None and request.session.id == session.id
 
 
 def _leave_out_order(shown: list[tuple[AnswerEntry, int]]) -> list[int]:

@@ -47,7 +47,8 @@ def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileTe
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
         raise FileRefused("files of a workspace cannot be read safely on this system")
     try:
-        opened = _open_inside(workspace, parts)
+        with _open_folder(workspace, parts[:-1]) as folder:
+            opened = os.open(parts[-1], _FILE, dir_fd=folder)
     except (OSError, ValueError) as error:
         raise FileRefused(_refusal_reason(path, error)) from None
     try:
@@ -82,12 +83,6 @@ def _split_path(workspace: str, path: str) -> list[str]:
     if not parts:
         raise FileRefused(f"{path}: that is a folder, not a file")
     return parts
-
-
-def _open_inside(workspace: str, parts: list[str]) -> int:
-    """Open the file. The workspace itself may be a link: a person chose it, not a model."""
-    with _open_folder(workspace, parts[:-1]) as folder:
-        return os.open(parts[-1], _FILE, dir_fd=folder)
 
 
 def _read_text(opened: int, path: str, most: int) -> FileText:

@@ -294,7 +294,8 @@ class _TextScan:
             yield filters.session
             return
         if filters.within:
-            yield from sorted((self._store.session(one)[0] for one in filters.within), key=_newest_first_key)
+            sessions = (self._store.session(one)[0] for one in filters.within)
+            yield from sorted(sessions, key=lambda one: (-(one.ended or 0), -one.id))
             return
         listed = SessionFilter(
             agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
@@ -347,10 +348,6 @@ class _TextScan:
                 return False
         found = hit_texts(records.view(row, record), self._filters.fields)
         return any(self._fits(text) for _, text in found)
-
-
-def _newest_first_key(session: Session) -> tuple[int, int]:
-    return -(session.ended or 0), -session.id
 
 
 def _is_between(at: int | None, since: int | None, until: int | None) -> bool:

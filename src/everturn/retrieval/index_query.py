@@ -144,9 +144,9 @@ _OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
 
 
-def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
+def build_index_query(query: SearchQuery, now: int | None = None) -> IndexQuery:
     """Return the query for the index, empty for an empty one. `now` resolves times such as `yesterday`."""
-    plain, groups = _sort_phrases(asked)
+    plain, groups = _sort_phrases(query)
     weighed: dict[Phrase, float] = {}
     for phrase, weight in _optional_phrases(plain):
         weighed[phrase] = max(weight, weighed.get(phrase, 0.0))
@@ -158,17 +158,17 @@ def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
     kept = sorted(weighed, key=lambda phrase: -weighed[phrase])[:MOST]
     return IndexQuery(
         groups=groups,
-        without=asked.without,
+        without=query.without,
         optional=tuple(kept),
         weights=tuple(weighed[phrase] for phrase in kept),
         about=times_spoken_of(" ".join(piece.text for piece in plain), now),
     )
 
 
-def _sort_phrases(asked: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
+def _sort_phrases(query: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
     """Split into plain words, which are optional, and required groups: quoted, prefixes, or joined by OR."""
     by_group: dict[int, list[QueryPhrase]] = {}
-    for piece in asked.wanted:
+    for piece in query.wanted:
         by_group.setdefault(piece.group, []).append(piece)
     plain: list[QueryPhrase] = []
     groups: list[tuple[Phrase, ...]] = []

@@ -50,7 +50,7 @@ def nearest_words(store: Store, word: str) -> list[str]:
     stems = ((stem_word(made), made) for made in sorted(words_one_slip_away(word), key=lambda made: (-len(made), made)))
     # Of words with the same stem one is enough: the shortest.
     by_stem = {near: made for near, made in stems if _is_regular(made, near, word, root)}
-    known = store.known(list(by_stem.values()))
+    known = store.count_words(list(by_stem.values()))
     if known or len(word) < LONG:
         return sorted(known, key=lambda other: (-known[other], other))[:MOST_SPELLINGS]
     terms = store.vocabulary(word[:_SAME_START], _LISTED)

@@ -440,19 +440,11 @@ def _is_secret(kind: str, value: bytes, quoted: bool) -> bool:
     return bool(has_digit and _LETTER.search(value) and not in_code and not _WORDY.match(value))
 
 
-def _is_user(data: bytes, match: re.Match[bytes]) -> bool:
-    return _is_argument(match[1])
-
-
 def _is_argument(value: bytes) -> bool:
     """Whether it is more than `--token X` of a help text, the numbers of `-u 1000:1000` or a path with a drive."""
     if value[:1] in b"/\\" or not _LETTER.search(value):
         return False
     return _is_secret("password", value, quoted=False)
-
-
-def _is_bearer(data: bytes, match: re.Match[bytes]) -> bool:
-    return _is_credential(data, *match.span(1))
 
 
 def _is_credential(data: bytes, start: int, end: int) -> bool:
@@ -489,7 +481,7 @@ _Check = Callable[[bytes, re.Match[bytes]], bool]
 _RULES: tuple[tuple[str, bytes, re.Pattern[bytes], _Check], ...] = (
     ("url_password", b"://", _URL, _is_password),
     ("url_password", b"%", _ENCODED_URL, _is_password),
-    ("authorization", b"bearer", _BEARER, _is_bearer),
-    ("password", b" -u ", _USER, _is_user),
+    ("authorization", b"bearer", _BEARER, lambda data, match: _is_credential(data, *match.span(1))),
+    ("password", b" -u ", _USER, lambda data, match: _is_argument(match[1])),
     ("cookie", b"cookie", _COOKIE, _is_session),
 )

@@ -80,7 +80,7 @@ def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[i
 
 def _neighbour_ids(store: Store | None, session: Session) -> tuple[str, ...]:
     """Return the nearest ids in the archive: a prefix that they do not share is unique."""
-    return store.beside(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
+    return store.neighbours(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
 
 
 def _find_by_age(store: Store, number: int, name: str) -> Session:

@@ -21,12 +21,7 @@ from everturn.sessions.messages import Records, Sources, TurnView, records_end
 from everturn.store.contract import Store
 
 #: Kinds of a passage: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
-_BY_KIND = {
-    "command": "prompt",
-    "shell": "prompt",
-    "queued": "prompt",
-    "result": "context",
-}
+_BY_KIND = {"command": "prompt", "shell": "prompt", "queued": "prompt", "result": "context"}
 _BY_ORIGIN = {"human": "prompt", "agent": "prompt", "model": "answer", "injected": "context", "system": "notice"}
 
 

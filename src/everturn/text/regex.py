@@ -161,9 +161,9 @@ class LinearPattern:
         RE2 knows word edges between ASCII characters only. So each character is framed by two that say whether it
         belongs to a word: between frames RE2 sees the edges that Python sees.
         """
-        framed = "".join([f"_{char}_" if _is_word(char) else f" {char} " for char in line])
+        framed = "".join([f"_{char}_" if char == "_" or char.isalnum() else f" {char} " for char in line])
         at = 0
-        while at <= len(framed) and (match := self._framed.match(framed, at)):
+        while at <= len(framed) and (match := self._framed_pattern.match(framed, at)):
             start, end = match.span(1)
             yield start // 3, end // 3
             at = max(end, start + 3)
@@ -174,7 +174,7 @@ class LinearPattern:
         return _compile_re2(self._translation.loose_pattern)
 
     @cached_property
-    def _framed(self) -> Any:
+    def _framed_pattern(self) -> Any:
         return _compile_re2(f"(?s:...)*?({self._translation.framed_pattern})")
 
 
@@ -347,7 +347,9 @@ class _Translation:
         if token[0] == ".":
             self._add_item(".", "")
         elif len(char) > 1:
-            self._add_item(_translate_kind(char[1]), "", _WORD_SIZE if char[1] in "wW" else 1)
+            kind = char[1].lower()
+            text = f"[^{_KINDS[kind]}]" if char[1].isupper() else f"[{_KINDS[kind]}]"
+            self._add_item(text, "", _WORD_SIZE if kind == "w" else 1)
         else:
             self._add_char(char)
 
@@ -364,7 +366,7 @@ class _Translation:
                 parts.append(self._translate_range(low, self._unescape(members[at + 2], in_set=True)))
                 at += 3
             else:
-                parts.append(_quote(low) if len(low) == 1 else _translate_member(low[1]))
+                parts.append(_quote(low) if len(low) == 1 else _KINDS.get(low[1]) or _complement_ranges(low[1]))
                 at += 1
         is_single = not is_negated and len(members) == 1 and len(low) == 1
         size = _WORD_SIZE if "\\w" in members or "\\W" in members else 1
@@ -427,21 +429,9 @@ def _quote(char: str) -> str:
     return char if char.isascii() and char.isalnum() else f"\\x{{{ord(char):x}}}"
 
 
-def _translate_kind(kind: str) -> str:
-    return f"[^{_KINDS[kind.lower()]}]" if kind.isupper() else f"[{_KINDS[kind]}]"
-
-
-def _translate_member(kind: str) -> str:
-    return _KINDS.get(kind) or _complement_ranges(kind)
-
-
 @cache
 def _complement_ranges(kind: str) -> str:
     """Return the characters of `\\W` or `\\S` as ranges: inside a set, RE2 has no other way to write them."""
     everything = "".join(map(chr, range(0x110000)))
     found = re.finditer(rf"\{kind}+", everything)
     return "".join(rf"\x{{{match.start():x}}}-\x{{{match.end() - 1:x}}}" for match in found)
-
-
-def _is_word(char: str) -> bool:
-    return char == "_" or char.isalnum()

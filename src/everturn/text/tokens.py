@@ -19,31 +19,11 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from msgspec import Struct
-
-#: Sources of a count, best first: reported by the provider, counted with a vocabulary, estimated.
-TOKEN_SOURCES = ("api", "tokenizer", "estimate")
-
 #: Factor applied to an estimate before it is compared with a budget.
 MARGIN = 1.15
 
 _ENCODING = "o200k_base"
 _AT_ONCE = 100_000  # characters; the tokenizer refuses texts of more than 200,000 tokens
-
-
-class TokenCount(Struct, frozen=True):
-    """A number of tokens and where it comes from."""
-
-    tokens: int
-    source: str  # of TOKEN_SOURCES
-
-
-def count_tokens(text: str, recorded: int | None = None, precise: bool = False) -> TokenCount:
-    """Return the recorded count if there is one; else an exact one, if `precise` and possible; else the estimate."""
-    if recorded is not None:
-        return TokenCount(recorded, "api")
-    number = count_exactly(text) if precise else None
-    return TokenCount(estimate_tokens(text), "estimate") if number is None else TokenCount(number, "tokenizer")
 
 
 def count_exactly(text: str) -> int | None:
