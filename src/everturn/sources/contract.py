@@ -186,7 +186,7 @@ class Install:
 
 
 class SourceReader(Protocol):
-    """Reads one version of one file, piece by piece."""
+    """Reads one version of one file, as its bytes arrive."""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """Read `data`, which starts at stored offset `base`, and return what was read.

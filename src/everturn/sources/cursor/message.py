@@ -25,7 +25,7 @@ from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fin
 from everturn.sources.toolkit.blocks import call_block, error_class, exit_status, unknown_block
 from everturn.sources.toolkit.json_document import entries, record
 from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import count, decode_value, digest, milliseconds, strings, word
+from everturn.sources.toolkit.values import count, decode_value, digest, exit_code, milliseconds, strings, word
 
 _HUMAN, _MODEL = (1, "user"), (2, "ai")
 _ATTACHED = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsReferences")
@@ -116,8 +116,7 @@ def _call_blocks(data: dict[str, Any]) -> list[Block]:
 
 def _call_end(identity: str, data: dict[str, Any], result: dict[str, Any], text: str) -> CallEnd:
     status, is_denied = word(data.get("status")), word(data.get("userDecision")) == "rejected"
-    code = result.get("exitCode", result.get("exitCodeV2"))
-    code = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
+    code = exit_code(result.get("exitCode", result.get("exitCodeV2")))
     failed = status in ("error", "cancelled") or is_denied
     reason = "rejected" if is_denied else "interrupted" if status == "cancelled" else error_class(text)
     return CallEnd(

@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, sniff_files
-from everturn.sources.toolkit.blocks import blocks_of, has_results, texts_in, usage_of
+from everturn.sources.toolkit.blocks import MessageSpeaker, blocks_of, has_results, texts_in, usage_of
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -48,26 +48,17 @@ _SPOKEN = ("user", "assistant")
 _ENVELOPE = ("type", "subtype", "uuid", "session_id", "parent_tool_use_id", "tools", "apiKeySource")
 
 
-class StreamSpeaker(NamedTuple):
-    """The true writer of a user record, and the kind of its message."""
-
-    origin: str
-    kind: str
-    starts_turn: bool
-    field: str
-
-
-_PROMPT = StreamSpeaker("human", "text", True, "prompt")
-_CONTEXT = StreamSpeaker("injected", "context", False, "meta")
+_PROMPT = MessageSpeaker("human", "text", True, "prompt")
+_CONTEXT = MessageSpeaker("injected", "context", False, "meta")
 _BEGINNINGS = (
-    ("<command-name>", StreamSpeaker("human", "command", True, "prompt")),
-    ("<command-message>", StreamSpeaker("human", "command", True, "prompt")),
-    ("<local-command-stdout>", StreamSpeaker("system", "output", False, "tool_output")),
+    ("<command-name>", MessageSpeaker("human", "command", True, "prompt")),
+    ("<command-message>", MessageSpeaker("human", "command", True, "prompt")),
+    ("<local-command-stdout>", MessageSpeaker("system", "output", False, "tool_output")),
     ("<local-command-caveat>", _CONTEXT),
     ("<system-reminder>", _CONTEXT),
-    ("[Request interrupted by user", StreamSpeaker("system", "interrupt", False, "meta")),
-    ("<task-notification>", StreamSpeaker("agent", "notification", False, "meta")),
-    ("This session is being continued from a previous", StreamSpeaker("injected", "summary", False, "summary")),
+    ("[Request interrupted by user", MessageSpeaker("system", "interrupt", False, "meta")),
+    ("<task-notification>", MessageSpeaker("agent", "notification", False, "meta")),
+    ("This session is being continued from a previous", MessageSpeaker("injected", "summary", False, "summary")),
 )
 
 
