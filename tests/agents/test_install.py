@@ -213,7 +213,7 @@ def test_a_session_is_captured_as_it_ends_and_recalled_from_inside_and_the_setti
     record_property("seconds", took)
     print(f"{name}: in the archive {', '.join(f'{one:.2f}' for one in took)} s after the end")
     with installed.store() as store:
-        heard_of = store.hooked(session)
+        heard_of = store.hook_events(session)
         assert {"Stop", "AfterAgent"} & {row.event for row in heard_of}, heard_of
         assert any(row.own is not None for row in heard_of if row.call_id) or name == "gemini"
     installed.everturn("uninstall", name, "--yes")
@@ -248,7 +248,7 @@ def test_in_a_project_it_captures_what_is_said_there_and_the_home_stays_as_it_wa
     installed.says(PROMPTS[0])
     _captured(installed, 1)
     with installed.store() as store:
-        assert store.hooked(_session(installed)), "it was its hooks that told"
+        assert store.hook_events(_session(installed)), "it was its hooks that told"
     installed.everturn("uninstall", run.client.name, "--project", "--yes")
     assert _settings(run.home) == before
     assert [path for path in sorted(run.work.rglob("*")) if "everturn" in path.name] == []

@@ -48,7 +48,7 @@ class Desk:
     def hook(self, name: str, sid: str = SID, *words: str, **more: Any) -> None:
         data = json.dumps(self.event(name, sid)).encode()
         done = subprocess.run(
-            [*HOOK, *words], input=data, env=self.env, capture_output=True, check=False, timeout=60, **more
+            [*HOOK, *words], input=data, env=self.env, capture_output=True, check=False, timeout=600, **more
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -126,7 +126,7 @@ def test_eight_sessions_that_end_at_once_are_all_archived(desk: Desk) -> None:
         assert agent.stdin is not None
         agent.stdin.write(given)
         agents.append(agent)
-    said = [agent.communicate(timeout=60) for agent in agents]
+    said = [agent.communicate(timeout=600) for agent in agents]
     assert said == [(b"", b"")] * 8 and [agent.returncode for agent in agents] == [0] * 8
     desk.wait_for(wanted)
     desk.wait_for_the_end()
@@ -182,7 +182,7 @@ def test_a_line_that_came_while_the_lock_was_given_back_is_not_left(desk: Desk) 
 
     append(str(desk.spool), event_line(json.dumps(desk.event("Stop")).encode(), True, 1, 1))
     drain_once(desk.job(store), sleep, settled)
-    assert not (desk.spool / SPOOL).exists() and len(store.hooked(SID)) == 2
+    assert not (desk.spool / SPOOL).exists() and len(store.hook_events(SID)) == 2
     assert rounds[0] == {SID: "/home/ann/shop"}
     assert store.version(store.sessions(SessionFilter())[0][0][0].version).size == size
 

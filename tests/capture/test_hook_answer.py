@@ -46,7 +46,7 @@ class Home:
         """What the hook prints; it always succeeds."""
         around = {"EVERTURN_HOME": str(self.folder), "PYTHONPATH": str(ROOT / "src"), **env}
         done = subprocess.run(
-            [*HOOK, *words], input=json.dumps(event).encode(), env=around, capture_output=True, check=False, timeout=60
+            [*HOOK, *words], input=json.dumps(event).encode(), env=around, capture_output=True, check=False, timeout=600
         )
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()

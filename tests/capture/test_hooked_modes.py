@@ -73,7 +73,7 @@ def test_hooks_bring_no_word_and_no_folder_into_a_workspace_that_wants_none(
     machine.everturn("export", "--analytics", "--as", "csv", "--out", str(machine.home / "numbers"))
     assert machine.canaries() == []
     store = open_store(str(machine.home / "archive.db"))
-    heard = [(row.event, row.own is not None) for row in store.hooked() if row.call_id]
+    heard = [(row.event, row.own is not None) for row in store.hook_events() if row.call_id]
     assert heard == [("PostToolUse", True)] * calls
     assert sum(row[0] for row in store.totals("tool_total").values()) == calls
     store.close()

@@ -68,7 +68,7 @@ def alone(store: Store) -> list[tuple[Any, ...]]:
 def batches(store: Store, session: str) -> list[list[str]]:
     """Return the parallel calls of a session as its agent reported them: call ids in order, batches by time."""
     calls: dict[str, list[str]] = {}
-    for row in store.hooked(session):
+    for row in store.hook_events(session):
         if row.phase == "batch":
             calls.setdefault(row.batch, []).append(row.call_id)
     return list(calls.values())
@@ -96,7 +96,7 @@ def test_what_a_hook_says_of_a_call_agrees_with_the_transcript(history: History,
     spool.drain_spool(store, folder)
     history.write((HERE / "recorded" / "session.jsonl").read_bytes(), RECORDED)
     run(store, history)
-    ended = {row.call_id: row for row in store.hooked(RECORDED) if row.phase in ("ended", "failed")}
+    ended = {row.call_id: row for row in store.hook_events(RECORDED) if row.phase in ("ended", "failed")}
     calls = store.calls(current(store, RECORDED).id)
     assert [(call.name, call.status == "error") for call in calls] == [
         (ended[call.call_id].tool, ended[call.call_id].phase == "failed") for call in calls
@@ -111,7 +111,7 @@ def test_events_of_every_recorded_agent_become_rows(store: Store, folder: Path) 
         drained = spool.drain_spool(store, folder)
         assert (drained.rows, drained.problems) == (len(lines), [])
         assert name == "codex-notify" or drained.paths
-    assert {row.phase for row in store.hooked()} == {"begun", "ended", "failed", "session"}
+    assert {row.phase for row in store.hook_events()} == {"begun", "ended", "failed", "session"}
 
 
 def test_the_batches_of_a_generated_history_are_the_same_from_hooks_and_from_its_files(
@@ -151,7 +151,7 @@ def test_a_call_counts_by_its_hook_until_the_transcript_has_it(
     run(store, history)
     assert spool.enrich_calls(store) == spool.EnrichReport(found=1, left=1)
     assert alone(store) == [(SID, "never-written", None, 1)]
-    assert {row.own for row in store.hooked() if row.call_id == call} == {current(store).id}
+    assert {row.own for row in store.hook_events() if row.call_id == call} == {current(store).id}
 
 
 def test_a_call_of_a_subagent_is_found_though_the_hook_names_the_main_session(
@@ -163,7 +163,7 @@ def test_a_call_of_a_subagent_is_found_though_the_hook_names_the_main_session(
     spool.drain_spool(store, folder)
     run(store, history)
     assert spool.enrich_calls(store).found == 1
-    (row,) = store.hooked()
+    (row,) = store.hook_events()
     assert row.own is not None and store.session(row.own)[0].native_id == child.native_id
 
 
@@ -185,7 +185,7 @@ def test_a_call_without_an_id_counts_only_where_there_is_no_transcript(
 def test_what_was_heard_long_ago_is_not_looked_for_again(store: Store, folder: Path) -> None:
     note(folder, after("t1"))
     spool.drain_spool(store, folder)
-    (row,) = store.hooked()
+    (row,) = store.hook_events()
     assert spool.enrich_calls(store, row.at + 1) == spool.EnrichReport()
     assert spool.enrich_calls(store, row.at).left == 1
 
@@ -197,11 +197,11 @@ def test_a_rebuild_leaves_what_was_heard_alone(history: History, store: Store, f
     note(folder, after(store.calls(current(store).id)[0].call_id))
     spool.drain_spool(store, folder)
     spool.enrich_calls(store)
-    before = store.hooked()
+    before = store.hook_events()
     with store.write():
         store.drop_derived(current(store).version)
     run(store, history)
-    assert store.hooked() == before and alone(store) == []
+    assert store.hook_events() == before and alone(store) == []
 
 
 # once, and all of it --------------------------------------------------------------------------------------------------
@@ -209,10 +209,10 @@ def test_the_same_event_again_changes_nothing(any_store: Store, folder: Path) ->
     note(folder, *EVENTS)
     lines = (folder / hook.SPOOL).read_bytes()
     assert spool.drain_spool(any_store, folder).rows == 22
-    before = any_store.hooked()
+    before = any_store.hook_events()
     (folder / hook.SPOOL).write_bytes(lines * 2)
     assert spool.drain_spool(any_store, folder).rows == 0
-    assert any_store.hooked() == before
+    assert any_store.hook_events() == before
 
 
 def test_a_drain_takes_what_an_earlier_one_has_left(store: Store, folder: Path) -> None:
@@ -261,7 +261,7 @@ def test_nothing_is_lost_or_doubled_when_drains_are_killed_while_agents_write(tm
     assert [agent.wait() for agent in agents] == [0] * 8
     store = open_store(db)
     assert spool.drain_spool(store, folder).problems == []
-    assert sorted(row.ref for row in store.hooked()) == sorted(f"{n}-{m}" for n in range(8) for m in range(400))
+    assert sorted(row.ref for row in store.hook_events()) == sorted(f"{n}-{m}" for n in range(8) for m in range(400))
     assert left(folder) == []
     store.close()
 
@@ -281,7 +281,7 @@ def test_a_line_that_cannot_be_used_is_told_and_kept(store: Store, folder: Path)
         "the event names no session",
         *["not a line of the hook"] * 4,
     ]
-    assert {row.call_id for row in store.hooked(SID)} == {"t1", "t2"}
+    assert {row.call_id for row in store.hook_events(SID)} == {"t1", "t2"}
     (kept,) = left(folder)
     assert kept.startswith("broken-") and len((folder / kept).read_bytes().splitlines()) == 7
 
@@ -292,7 +292,7 @@ def test_a_line_longer_than_any_of_ours_does_not_stop_the_others(store: Store, f
         file.write(b"x" * 3_000_000)
     note(folder, after("t2"))
     assert spool.drain_spool(store, folder).problems
-    assert [row.call_id for row in store.hooked()] == ["t1", "t2"]
+    assert [row.call_id for row in store.hook_events()] == ["t1", "t2"]
 
 
 def test_what_is_turned_off_leaves_no_row_and_names_no_file(store: Store, folder: Path) -> None:
@@ -303,7 +303,7 @@ def test_what_is_turned_off_leaves_no_row_and_names_no_file(store: Store, folder
     note(folder, after("t1", **off), after("t2", **moved), after("t3", **kept), after("t4", **kept))
     drained = spool.drain_spool(store, folder, policy)
     assert (drained.off, drained.paths) == (2, ["/x/c.jsonl"])
-    assert {row.call_id for row in store.hooked()} == {"t3", "t4"}
+    assert {row.call_id for row in store.hook_events()} == {"t3", "t4"}
 
 
 def test_what_was_forgotten_does_not_come_back(store: Store, folder: Path) -> None:
@@ -311,10 +311,10 @@ def test_what_was_forgotten_does_not_come_back(store: Store, folder: Path) -> No
         store.bury([Tombstone("session", "any", SID, 1)])
     note(folder, after("t1"), after("t2", "other"))
     assert spool.drain_spool(store, folder).forgotten == 1
-    assert [row.session for row in store.hooked()] == ["other"]
+    assert [row.session for row in store.hook_events()] == ["other"]
     with store.write():
-        store.drop_hooked(["other"])
-    assert store.hooked() == []
+        store.drop_hook_events(["other"])
+    assert store.hook_events() == []
 
 
 def test_no_word_and_no_path_of_an_event_gets_into_the_archive(tmp_path: Path, folder: Path) -> None:
@@ -336,7 +336,7 @@ def test_rows_use_the_closed_words_and_hold_numbers_a_database_can(any_store: St
     note(folder, *EVENTS, after("t1", error="x", is_interrupt=True), after("t\x002", duration_ms=1e300))
     note(folder, after("t3", duration_ms=-5), after("t4", duration_ms=2.6))
     assert spool.drain_spool(any_store, folder).problems == []
-    rows = any_store.hooked()
+    rows = any_store.hook_events()
     assert {row.phase for row in rows} == set(PHASES)
     assert {row.error_class for row in rows} <= set(ERROR_CLASSES) and "interrupted" in {
         row.error_class for row in rows
@@ -352,7 +352,7 @@ def test_forget_takes_what_was_heard_with_it(history: History, store: Store, fol
     note(folder, after("t1"), after("t2", "other"))
     spool.drain_spool(store, folder)
     forget_session(writer_for(wanted), SOURCES, current(store))
-    assert [row.session for row in store.hooked()] == ["other"]
+    assert [row.session for row in store.hook_events()] == ["other"]
 
 
 def test_a_merge_brings_what_was_heard_and_looks_for_its_calls_anew(
@@ -368,9 +368,11 @@ def test_a_merge_brings_what_was_heard_and_looks_for_its_calls_anew(
         other.bury([Tombstone("session", "any", "gone", 1)])
     for _ in range(2):
         merge_archive(ArchiveWriter(other, "box", "ann", 9), store, SOURCES, lambda *progress: None)
-    assert {row.own for row in other.hooked()} == {None} and {row.session for row in other.hooked()} == {RECORDED}
+    assert {row.own for row in other.hook_events()} == {None} and {row.session for row in other.hook_events()} == {
+        RECORDED
+    }
     assert spool.enrich_calls(other) == spool.EnrichReport(found=6, left=0)
-    assert len(other.hooked()) == len(store.hooked(RECORDED))
+    assert len(other.hook_events()) == len(store.hook_events(RECORDED))
     other.close()
 
 
@@ -395,6 +397,6 @@ def test_a_sync_takes_in_what_was_heard_and_transcripts_that_lie_elsewhere(
     one.spool = folder
     report = sync_all(one)
     assert (report.new, len(report.skipped)) == (2, 1)
-    assert [row.call_id for row in any_store.hooked(SID) if row.own] == [call]
+    assert [row.call_id for row in any_store.hook_events(SID) if row.own] == [call]
     assert len(sessions(any_store, OTHER)) == 1
     assert sync_all(one).new == 0

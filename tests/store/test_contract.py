@@ -399,17 +399,17 @@ def test_a_hook_event_is_added_once_and_comes_back_in_order_of_time(store: Store
     ]
     other = HookEvent("s2", "@1-1", "Start", "session", at=6)
     with store.write():
-        assert store.add_hooked([*rows, other]) == 3
-        assert store.add_hooked([replace(rows[0], at=99), HookEvent("s1", "c2", "Pre", "begun", "c2", at=4)]) == 1
-    assert [(row.ref, row.event, row.at) for row in store.hooked("s1")] == [
+        assert store.add_hook_events([*rows, other]) == 3
+        assert store.add_hook_events([replace(rows[0], at=99), HookEvent("s1", "c2", "Pre", "begun", "c2", at=4)]) == 1
+    assert [(row.ref, row.event, row.at) for row in store.hook_events("s1")] == [
         ("c2", "Pre", 4),
         ("c1", "Post", 5),
         ("c2", "Post", 7),
     ]
-    assert len(store.hooked()) == 4
+    assert len(store.hook_events()) == 4
     with store.write():
-        store.drop_hooked(["s1", "nobody"])
-    assert store.hooked() == [other]
+        store.drop_hook_events(["s1", "nobody"])
+    assert store.hook_events() == [other]
 
 
 def test_hook_events_alone_are_the_calls_that_the_archive_does_not_have(store: Store) -> None:
@@ -422,13 +422,13 @@ def test_hook_events_alone_are_the_calls_that_the_archive_does_not_have(store: S
         HookEvent("s2", "@1-1", "Start", "session", at=7),
     ]
     with store.write():
-        store.add_hooked(events)
-    assert store.hooked_alone() == {"s1": 2, "s2": 1}
-    assert store.hooked_alone(since=6) == {"s1": 1, "s2": 1}
+        store.add_hook_events(events)
+    assert store.unmatched_hook_calls() == {"s1": 2, "s2": 1}
+    assert store.unmatched_hook_calls(since=6) == {"s1": 1, "s2": 1}
     with store.write():
-        store.find_hooked(["s1", "s2"])
-    assert store.hooked_alone() == {"s1": 1, "s2": 1}
-    assert [row.own for row in store.hooked("s1")] == [session, None]
+        store.match_hook_events(["s1", "s2"])
+    assert store.unmatched_hook_calls() == {"s1": 1, "s2": 1}
+    assert [row.own for row in store.hook_events("s1")] == [session, None]
 
 
 def test_a_rebuild_does_not_touch_what_is_kept(store: Store) -> None:

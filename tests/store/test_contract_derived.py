@@ -268,10 +268,10 @@ def test_the_sessions_beside_one_are_the_next_in_order_of_the_same_agent(store: 
         new_session(store, native_id, kind="subagent" if "/" in native_id else "main")
     new_session(store, "bb", agent="other")
     agent = store.sessions_like("c")[0].agent
-    assert store.beside(agent, "b") == ("a", "c")
-    assert store.beside(agent, "B") == ("", "a")
-    assert store.beside(agent, "not there") == ("c", "ä")
-    assert store.beside("nobody", "b") == ("", "")
+    assert store.neighbours(agent, "b") == ("a", "c")
+    assert store.neighbours(agent, "B") == ("", "a")
+    assert store.neighbours(agent, "not there") == ("c", "ä")
+    assert store.neighbours("nobody", "b") == ("", "")
 
 
 # dropping and deleting --------------------------------------------------------------------------------------------

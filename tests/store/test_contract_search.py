@@ -211,7 +211,7 @@ def test_words_that_the_archive_knows_come_with_their_counts(store: Store) -> No
     session = new_session(store)
     for text in ("walrus fish", "walrus", "parsing"):
         enter(store, session, prompt=text)
-    assert store.known(["walrus", "fish", "unicorn"]) == {"walrus": 2, "fish": 1}
+    assert store.count_words(["walrus", "fish", "unicorn"]) == {"walrus": 2, "fish": 1}
     assert set(store.vocabulary("wal", 5)) <= {"walru", "walrus"}
     assert store.vocabulary("zzz", 5) == []
 

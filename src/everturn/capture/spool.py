@@ -69,12 +69,12 @@ def drain_spool(store: Store, folder: Path, policy: Policy | None = None) -> Dra
 
 def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
     """Match calls that hooks reported since then with calls of transcripts, which have turns."""
-    before = store.hooked_alone(since)
+    before = store.unmatched_hook_calls(since)
     if not before:
         return EnrichReport()
     with store.write():
-        store.find_hooked(before)
-    left = sum(store.hooked_alone(since).values())
+        store.match_hook_events(before)
+    left = sum(store.unmatched_hook_calls(since).values())
     return EnrichReport(sum(before.values()) - left, left)
 
 
@@ -103,7 +103,7 @@ class _SpoolDrain:
                 while group := list(islice(lines, GROUP)):
                     rows = [row for number, line in group for row in self._rows(f"{path}:{number}", line)]
                     with self.store.write():
-                        self.report.rows += self.store.add_hooked(rows)
+                        self.report.rows += self.store.add_hook_events(rows)
             if self.broken:
                 path.with_name(path.name.replace(_TAKEN, _BROKEN, 1)).write_bytes(b"\n".join(self.broken) + b"\n")
             path.unlink(missing_ok=True)

@@ -100,7 +100,7 @@ def _erase_vectors(vectors: VectorFile | None, sessions: set[int]) -> None:
 
 def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> None:
     """Delete kept rows about forgotten sessions, and summaries of forks that held the same messages."""
-    store.drop_hooked([row.native_id for row in doomed])
+    store.drop_hook_events([row.native_id for row in doomed])
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
     for fork in forks:

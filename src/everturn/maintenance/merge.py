@@ -136,4 +136,6 @@ def _merge_kept(store: Store, other: Store, report: MergeReport) -> None:
             report.kept += 1
         store.bury(other.tombstones())
         buried = {row.key for row in store.tombstones() if row.kind == "session"}
-        store.add_hooked(msgspec.structs.replace(row, own=None) for row in other.hooked() if row.session not in buried)
+        store.add_hook_events(
+            msgspec.structs.replace(row, own=None) for row in other.hook_events() if row.session not in buried
+        )

@@ -8,7 +8,6 @@ All writes happen inside `with store.write():`, one transaction that is applied 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
@@ -206,7 +205,7 @@ class Store(Protocol):
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         """Return sessions whose native id, or its part after the last `/`, starts with this, in any state."""
 
-    def beside(self, agent: str, native_id: str) -> tuple[str, str]:
+    def neighbours(self, agent: str, native_id: str) -> tuple[str, str]:
         """Return the native ids of the agent's main sessions before and after this one in id order; "" for none."""
 
     def sessions_of(self, agent: str, native_id: str) -> list[Session]: ...
@@ -236,7 +235,7 @@ class Store(Protocol):
         `limit` and `offset` of the query are ignored.
         """
 
-    def known(self, words: Sequence[str]) -> dict[str, int]:
+    def count_words(self, words: Sequence[str]) -> dict[str, int]:
         """Return the words that occur in the archive with the number of entries, counted up to a small bound."""
 
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
@@ -292,19 +291,19 @@ class Store(Protocol):
 
     def bury(self, rows: list[Tombstone]) -> None: ...
     def tombstones(self) -> list[Tombstone]: ...
-    def add_hooked(self, rows: Iterable[HookEvent]) -> int:
+    def add_hook_events(self, rows: Iterable[HookEvent]) -> int:
         """Add hook events that are new; return how many."""
 
-    def hooked(self, session: str = "") -> list[HookEvent]:
+    def hook_events(self, session: str = "") -> list[HookEvent]:
         """Return hook events by time, of one session by its native id, or all."""
 
-    def hooked_alone(self, since: int = 0) -> dict[str, int]:
+    def unmatched_hook_calls(self, since: int = 0) -> dict[str, int]:
         """Return native id → number of calls since then that only a hook has seen."""
 
-    def find_hooked(self, sessions: Iterable[str]) -> None:
+    def match_hook_events(self, sessions: Iterable[str]) -> None:
         """Match the hook events of these sessions that have no call yet with calls of the archive."""
 
-    def drop_hooked(self, sessions: Sequence[str]) -> None:
+    def drop_hook_events(self, sessions: Sequence[str]) -> None:
         """Delete the hook events of sessions."""
 
     # --- erasing ---
@@ -328,12 +327,3 @@ def open_store(url: str, create: bool = True, clock: Any = None, upgrade: bool =
     from everturn.store import sqlite
 
     return sqlite.open_sqlite(url, create, clock or now, durable, upgrade)
-
-
-def archive_identity(url: str) -> tuple[int, int] | None:
-    """Return device and inode of an archive file, or None without one. Another file may replace an archive left open."""
-    try:
-        info = os.stat(url)
-    except (OSError, ValueError):
-        return None
-    return info.st_dev, info.st_ino

@@ -112,10 +112,10 @@ class Index(Protocol):
     def look(self, looking: IndexLook) -> IndexMatches:
         """Return the matches, within the bounds."""
 
-    def opened(self, beginning: str) -> list[str]:
+    def expand_prefix(self, beginning: str) -> list[str]:
         """Return the words, some ending in `*`, that together match exactly the terms with this beginning."""
 
-    def known(self, words: Sequence[str], most: int) -> dict[str, int]:
+    def count_words(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Return the words that occur with their number of entries, counted up to `most`."""
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:

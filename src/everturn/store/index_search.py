@@ -430,9 +430,9 @@ class IndexSearch:
             found = gather_candidates(self.driver, self.index, analysed, scope, most)
             return replace(found, entries=report_entries(self.driver, analysed, scope, found.entries))
 
-    def known(self, words: Sequence[str]) -> dict[str, int]:
+    def count_words(self, words: Sequence[str]) -> dict[str, int]:
         """Return the words that occur in the archive with their number of entries."""
-        return self.index.known(words, _KNOWN)
+        return self.index.count_words(words, _KNOWN)
 
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """Return when sessions started and ended."""
@@ -486,5 +486,5 @@ def _complete_phrases(phrases: Iterable[Phrase], index: Index) -> Iterator[Phras
             yield phrase
             continue
         beginning = last.removesuffix("*")
-        for word in dict.fromkeys((*index.opened(beginning), *completions(beginning))):
+        for word in dict.fromkeys((*index.expand_prefix(beginning), *completions(beginning))):
             yield (*before, word)

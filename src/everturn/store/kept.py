@@ -98,11 +98,11 @@ class HookEventStore:
 
     driver: Driver
 
-    def add_hooked(self, rows: Iterable[HookEvent]) -> int:
+    def add_hook_events(self, rows: Iterable[HookEvent]) -> int:
         """Add events that are new; return how many."""
         return sum(self.driver.run(_ADD, astuple(row)) for row in rows)
 
-    def hooked(self, session: str = "") -> list[HookEvent]:
+    def hook_events(self, session: str = "") -> list[HookEvent]:
         """Return events by time, of one session by its native id, or all."""
         conditions = Conditions()
         if session:
@@ -110,17 +110,17 @@ class HookEventStore:
         sql = f'{_HOOKED.select}{conditions.where()} ORDER BY "at","session","batch_index","ref","event"'
         return _HOOKED.read(self.driver.all(sql, conditions.params))
 
-    def hooked_alone(self, since: int = 0) -> dict[str, int]:
+    def unmatched_hook_calls(self, since: int = 0) -> dict[str, int]:
         """Return native id → number of calls since then that only a hook has seen."""
         return {str(session): int(calls) for session, calls in self.driver.all(_ALONE, (since,))}
 
-    def find_hooked(self, sessions: Iterable[str]) -> None:
+    def match_hook_events(self, sessions: Iterable[str]) -> None:
         """Match the events of these sessions that have no call yet with calls of the archive."""
         for name in sessions:
             self.driver.run(_FIND, (name, f"{name}/", f"{name}0", name))
             self.driver.run(_FIND_NAMELESS, (name,))
 
-    def drop_hooked(self, sessions: Sequence[str]) -> None:
+    def drop_hook_events(self, sessions: Sequence[str]) -> None:
         """Delete the events of sessions."""
         self.driver.many('DELETE FROM "hooked" WHERE "session"=?', [(name,) for name in sessions])
 

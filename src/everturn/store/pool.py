@@ -7,13 +7,14 @@ repeated once on a new connection, and a replaced file is noticed before the nex
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from typing import TypeVar
 
 from everturn.errors import EverturnError, NothingFound, UsageError
-from everturn.store.contract import Store, archive_identity, open_store
+from everturn.store.contract import Store, open_store
 
 T = TypeVar("T")
 
@@ -81,3 +82,12 @@ class ArchivePool:
 def _run(job: Callable[[Store], T], store: Store, one_view: bool) -> T:
     with store.reading() if one_view else nullcontext():
         return job(store)
+
+
+def archive_identity(url: str) -> tuple[int, int] | None:
+    """Return device and inode of an archive file, or None without one. Another file may replace an archive left open."""
+    try:
+        info = os.stat(url)
+    except (OSError, ValueError):
+        return None
+    return info.st_dev, info.st_ino

@@ -169,11 +169,11 @@ class PostgresIndex:
         complete = not 0 <= looking.most <= len(entries)
         return IndexMatches(entries, complete, complete)
 
-    def opened(self, beginning: str) -> list[str]:
+    def expand_prefix(self, beginning: str) -> list[str]:
         """Return the prefix, and the word itself, whose stem may be shorter."""
         return [f"{beginning}*", beginning]
 
-    def known(self, words: Sequence[str], most: int) -> dict[str, int]:
+    def count_words(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Count in a bounded number of rows that hold any of the words."""
         if not words:
             return {}

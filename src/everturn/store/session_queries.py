@@ -102,7 +102,7 @@ class SessionQueries:
                 found.append(session)
         return found
 
-    def beside(self, agent: str, native_id: str) -> tuple[str, str]:
+    def neighbours(self, agent: str, native_id: str) -> tuple[str, str]:
         """Return the native ids of the agent's main sessions before and after this one in id order; "" for none."""
         sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
         before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))

@@ -115,7 +115,7 @@ _PER_TERM = ENOUGH * LENGTH_MATTERS * _BEYOND / USUAL_LENGTH
 
 
 class PhraseReport(Struct, frozen=True):
-    """What to report of an entry: phrases by number, with their number in the expression, and pairs of words."""
+    """A request to report phrases of an entry: by number, with their number in the expression, and pairs of words."""
 
     phrases: list[tuple[int, int]]
     pairs: list[tuple[int, int, int]]  # two adjacent words: number of the phrase, and of both words
@@ -315,13 +315,13 @@ class SqliteIndex:
             scored, complete = nlargest(looking.most, scored, key=itemgetter(0)), False
         return IndexMatches([entry for _, entry in scored], walked, walked and complete)
 
-    def opened(self, beginning: str) -> list[str]:
+    def expand_prefix(self, beginning: str) -> list[str]:
         """Return the prefix if it is its own stem. Otherwise FTS5 would search for the stem, so list the terms."""
         if stem_word(beginning) == beginning:
             return [f"{beginning}*"]
         return [beginning, *filter(None, map(word_with_stem, self.vocabulary(beginning, _OPENED)))]
 
-    def known(self, words: Sequence[str], most: int) -> dict[str, int]:
+    def count_words(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Count each word; one that does not occur costs one index lookup."""
         counts = dict.fromkeys(words, 0)
         for table in (TABLE, *self._old_tables()):

@@ -31,7 +31,7 @@ def test_a_call_that_the_transcript_has_is_found_and_named(heard: Desk) -> None:
     code, out, err = heard.run("enrich", "--transcript", str(heard.archive.history.file()))
     assert (code, err) == (0, "")
     assert out == "calls found in transcripts: 1; only heard of by the hook: 1\n"
-    rows = heard.archive.store.hooked(SID)
+    rows = heard.archive.store.hook_events(SID)
     assert {row.call_id: row.own is not None for row in rows} == {"c1": True, "gone": False}
 
 
