@@ -191,7 +191,7 @@ def _events(line: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _reported(event: dict[str, Any]) -> dict[str, Any]:
-    """What a subagent did is reported in the file of its parent too: all there is when its own file is gone."""
+    """The work of a subagent is in the file of its parent too: all that is left if its own file is gone."""
     data = event.get("data") if event.get("type") == "progress" else None
     inner = data.get("message") if isinstance(data, dict) else None
     return inner if isinstance(inner, dict) else event

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from everturn.analytics import counts as plane
 from everturn.analytics.counts import AnalyticsScope
-from everturn.derive.trails import pack, unpack
+from everturn.derive.trails import pack, turns_of, unpack
 from everturn.model.analytics import ARROW, EDGE, Trail, bucket_of, bucket_start
 from everturn.model.archive import Call, Session, Step, Turn
 from everturn.model.conversation import Message, TokenUsage
@@ -90,7 +90,7 @@ def test_a_failed_call_is_retried_by_the_next_batch_that_uses_its_tool(store: St
     told(store, session, "Edit! Edit", "Read", "Edit Edit", "Edit")
     plane.catch_up(store)
     ((_, trail),) = plane.trails(store, AnalyticsScope())
-    ((_, uses),) = plane.turns_of(trail)
+    ((_, uses),) = turns_of(trail)
     assert [(use.tool, use.batch, use.number, use.retry_of) for use in uses] == [
         ("Edit", 0, 0, -1), ("Edit", 0, 1, -1), ("Read", 1, 0, -1), ("Edit", 2, 0, 0), ("Edit", 2, 1, -1), ("Edit", 3, 0, -1),
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_what_a_fork_repeats_is_counted_once_and_what_it_adds_in_its_place(store
     assert found["tool_path"][3, ARROW.join(("Read", "Edit", "Bash"))][0] == 1
     assert found["tool_position"]["Bash", 2] == [1, 0]
     ((_, _), (_, trail)) = plane.trails(store, AnalyticsScope())
-    ((_, uses),) = plane.turns_of(trail)
+    ((_, uses),) = turns_of(trail)
     assert [use.own for use in uses] == [False, False, True, True]
 
 

@@ -51,7 +51,7 @@ def archive(truth: Truth) -> Store:
 
 
 def own_calls(truth: Truth, one: SessionTruth) -> list[CallTruth]:
-    """What a session did itself: a fork begins with the calls of another."""
+    """Return the calls of a session itself: a fork begins with those of another."""
     copied = {call.call_id for call in truth.sessions[one.forked_from].calls} if one.forked_from else set()
     return [call for call in one.calls if call.call_id not in copied]
 

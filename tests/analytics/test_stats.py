@@ -1,4 +1,4 @@
-"""What was done and what it cost, over time."""
+"""Work and cost over time."""
 
 from __future__ import annotations
 

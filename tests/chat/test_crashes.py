@@ -18,7 +18,7 @@ from tests.model_wires import Call, Says
 
 
 def told(process: subprocess.Popen[bytes], until: bytes, seconds: float = 60) -> bytes:
-    """What a process says, up to these words."""
+    """Return the output of a process up to these words."""
     assert process.stdout is not None
     seen, end = b"", time.monotonic() + seconds
     while until not in seen:

@@ -1,4 +1,4 @@
-"""What a typed line is."""
+"""Which lines are commands and which are messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown while an answer streams, and how a call is shown that is to be decided about."""
+"""The screen while an answer streams, and the description of a call that needs approval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everturn.sources.terminal.screen import TerminalScreen as Emulator
 
 
 def shown(text: str, columns: int = 20, rows: int = 8, piece: int = 3) -> list[str]:
-    """What a terminal of that size shows of an answer that came in pieces."""
+    """Return what a terminal of that size shows of a streamed answer."""
     out = io.StringIO()
     screen = ChatScreen(out, out, lambda label: "", True, True, lambda: (columns, rows))
     screen.begin_answer("A")

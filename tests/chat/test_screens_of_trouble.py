@@ -1,4 +1,4 @@
-"""What goes wrong, on a screen of tmux: models that fail, processes that are killed, agents and summaries that do not fit.
+"""Failures on a screen of tmux: models that fail, processes that are killed, agents and summaries that do not fit.
 
 Whatever happens, a person is told in a sentence, nothing that was said is lost, and the conversation goes on.
 """

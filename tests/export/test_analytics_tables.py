@@ -71,7 +71,7 @@ def test_without_duckdb_it_says_what_to_install(store: Store, monkeypatch: pytes
 
 
 def test_any_program_that_knows_sqlite_reads_the_views(tmp_path: Path) -> None:
-    """What is promised to other programs: plain tables and views, no function of ours in them."""
+    """The promise to other programs: plain tables and views without functions of ours."""
     path = tmp_path / "archive.db"
     archive = open_store(str(path))
     told(archive, new_session(archive), "Read", "Edit!", "Edit")

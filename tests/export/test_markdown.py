@@ -42,7 +42,7 @@ def page(archive: Archive, session: Session, **wanted: Any) -> str:
 
 
 def headings(text: str) -> list[str]:
-    """What a reader of Markdown takes for headings of the page itself, not of something on it."""
+    """Return the headings that a Markdown reader sees on the page itself, not within its content."""
     tokens = MarkdownIt("commonmark").parse(text)
     return [tokens[n + 1].content for n, one in enumerate(tokens) if one.type == "heading_open" and one.level == 0]
 

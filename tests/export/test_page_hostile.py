@@ -1,4 +1,4 @@
-"""Whatever a transcript holds stays words on the page: looked at by a parser, and by a cleaner of HTML."""
+"""Text of a transcript stays text on the page: checked by a parser and by an HTML sanitiser."""
 
 from __future__ import annotations
 

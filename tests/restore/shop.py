@@ -49,7 +49,7 @@ def shop(store: Store, folder: Path) -> Session:
 
 
 def asker(server: ModelServer, wire: str = "messages", budget: AskBudget | None = None, **patience: Any) -> Asker:
-    """Somebody who asks the scripted model."""
+    """An asker of the scripted model."""
     base = server.root if wire == "messages" else server.base
     waits = Patience(**{"connect": 5, "read": 5, "total": 30, "tries": 3, "pause": 0.0, **patience})
     backend = HttpBackend("scripted", "model-1", WIRES[wire], Endpoint(base, waits))
@@ -62,13 +62,13 @@ def options(**more: Any) -> ModelRestoreOptions:
 
 
 def prompt_of(asked: Asked) -> str:
-    """The words of the last user message of a request."""
+    """Return the text of the last user message of a request."""
     content = next(one for one in reversed(asked.body["messages"]) if one["role"] == "user")["content"]
     return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
 
 
 def purpose_of(asked: Asked) -> str:
-    """Which of the prompts it was: turn, evidence or synthesis."""
+    """Return which of the prompts it was: turn, evidence or synthesis."""
     text = asked.text
     if "TURN SUMMARY" in text and "Now write the summary of turn" in text:
         return "turn"
@@ -76,7 +76,7 @@ def purpose_of(asked: Asked) -> str:
 
 
 def turn_number(asked: Asked) -> int:
-    """The turn that is to be summarised."""
+    """Return the turn to summarise."""
     return int(prompt_of(asked).rpartition("Now write the summary of turn ")[2].split()[0])
 
 
@@ -137,7 +137,7 @@ DONE = Says("[COMPLETE_EVIDENCE_SEARCH]")
 
 
 def good(asked: Asked, evidence: Says = DONE, summary: str = SUMMARY) -> Says:
-    """A model that does what it is asked."""
+    """A model that answers as requested."""
     purpose = purpose_of(asked)
     if purpose == "turn":
         return Says(TURNS[turn_number(asked)])

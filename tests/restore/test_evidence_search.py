@@ -54,7 +54,7 @@ def run(script: Any, native: bool, wire: str = "messages", **more: Any) -> tuple
 
 
 def results(asked: Asked) -> list[str]:
-    """What tool results a request holds, in order."""
+    """Return the tool results of a request, in order."""
     found = []
     for message in asked.body["messages"]:
         for block in message["content"] if isinstance(message["content"], list) else []:

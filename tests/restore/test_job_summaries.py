@@ -1,4 +1,4 @@
-"""Summaries of models are kept with what one must know about them, and go with their session."""
+"""Summaries of models are kept with model, prompts and cost, and are erased with their session."""
 
 from __future__ import annotations
 

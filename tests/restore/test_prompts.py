@@ -1,4 +1,4 @@
-"""What models answer is read whatever way they write it; what is no answer is told apart and asked for once more."""
+"""Answers of models are read in any layout; unusable ones are recognised and requested once more."""
 
 from __future__ import annotations
 

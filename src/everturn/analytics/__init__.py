@@ -10,7 +10,7 @@ The functions that questions use:
     counts.catch_up(store) -> int                                                       sessions counted again
     counts.read_counts(store, scope, ("tool_total", "tool_path"), least=3)              totals, or the sum over a scope
     counts.trails(store, scope) -> Iterator[(session id, Trail)]                        tool use, session by session
-    counts.turns_of(trail) -> Iterator[(turn idx, list[Use])]                           and turn by turn
+    derive.trails.turns_of(trail) -> Iterator[(turn idx, list[Use])]                    and turn by turn
     counts.usage(store, scope), counts.activity(store, scope)                           by quarter of an hour
     counts.percentile(counted.times(tool), 0.95) -> ms                                  of a histogram
     cost.load_prices(path | None) -> Prices; cost.token_cost(rows, prices) -> Cost      integer micro-dollars

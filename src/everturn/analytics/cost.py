@@ -41,9 +41,6 @@ from msgspec import Struct
 from everturn.errors import BadConfig
 from everturn.model.analytics import PROMPT_SIZES, SLOT_MS, UsageRow
 
-__all__ = ["Cost", "Prices", "cost_by", "dollars", "load_prices", "models_of", "token_cost"]
-
-
 _BUNDLED_PRICES = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 _EPOCH = date(1970, 1, 1)

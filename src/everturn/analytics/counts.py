@@ -17,7 +17,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.tallies import ALL, TallyBuilder
-from everturn.derive.trails import turns_of
 from everturn.errors import UnknownSession
 from everturn.model.analytics import (
     ARROW,
@@ -34,20 +33,6 @@ from everturn.model.analytics import (
 from everturn.model.archive import Session
 from everturn.model.vocabulary import ERROR_CLASSES
 from everturn.store.contract import SessionFilter, Store
-
-__all__ = [
-    "AnalyticsCounts",
-    "AnalyticsScope",
-    "activity",
-    "catch_up",
-    "count_trails",
-    "percentile",
-    "read_counts",
-    "trails",
-    "turns_of",
-    "usage",
-]
-
 
 #: Calls counted in one transaction, and the most sessions.
 _CALLS, _SESSIONS = 20_000, 500
@@ -74,7 +59,7 @@ class AnalyticsScope(Struct, frozen=True):
 
 
 class AnalyticsCounts(Struct, frozen=True):
-    """What was counted, of the tables asked for: table → key (without `subagent`) → counters."""
+    """Counters of the requested tables: table → key (without `subagent`) → counters."""
 
     tables: dict[str, Rows]
 

@@ -72,10 +72,10 @@ class Inspection(Struct, frozen=True):
     failures: list[FailureGroup]
 
 
-def inspect_tools(store: Store, scope: AnalyticsScope, name: str) -> Inspection | None:
+def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspection | None:
     """Inspect the tools that a name means; None if there are none."""
     counts.catch_up(store)
-    tools = known_tools(store, scope, name)
+    tools = known_tools(store, scope, wanted)
     if not tools:
         return None
     if scope.everything:

@@ -38,7 +38,7 @@ _ROUNDS = 8
 
 
 class ToolHabits(Struct, frozen=True):
-    """What the tools of one session, or of all together, say about chance."""
+    """The frequencies of tools in one session or in all together, from which chance is estimated."""
 
     shares: dict[str, float]  # by tool: its share of all steps
     weights: dict[str, float]  # by tool, sum 1: the probability that it comes next if it may follow itself
@@ -80,7 +80,7 @@ class Crowd:
                 self._tool_column(self._middle, tool)[number] = weight * goes_on
                 self._tool_column(self._last, tool)[number] = weight
 
-    def expected(self, path: Sequence[str]) -> float:
+    def expect_count(self, path: Sequence[str]) -> float:
         """Return how often the path would occur by chance in all sessions together."""
         if not all(tool in self._last for tool in path):
             return 0.0
@@ -128,7 +128,7 @@ Steps = tuple[str, ...]
 
 
 class PathCounts(Struct, frozen=True):
-    """What was seen in a scope."""
+    """The counts of a scope."""
 
     n: dict[Steps, int]  # paths of two steps or more that are not too rare
     steps: dict[str, int]  # by tool

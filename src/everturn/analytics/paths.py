@@ -80,11 +80,11 @@ class PathChances:
 
     def estimate(self, path: Steps) -> float:
         """Estimate with the habits of each session."""
-        return self._scale * self._crowd.expected(path)
+        return self._scale * self._crowd.expect_count(path)
 
     def estimate_pooled(self, path: Steps) -> float:
         """Estimate as if all sessions were one."""
-        return self._together.expected(path)
+        return self._together.expect_count(path)
 
 
 def find_paths(store: Store, scope: AnalyticsScope, top: int = 20, by_chance_too: bool = False) -> Paths:

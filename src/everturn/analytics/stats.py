@@ -78,7 +78,7 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
     counted = counts.read_counts(store, scope, ("tool_total", "tool_failure"))
     return Stats(
-        [_make_period(*place, sums[place], prices) for place in sorted(sums)],
+        [_make_period(*key, sums[key], prices) for key in sorted(sums)],
         _make_period(UNDATED, "", _add_sums(sums.values()), prices),
         token_cost(_subagent_usage(store, scope, own), prices),
         sum(_tokens(row) for row in usage if row.inherited),
@@ -114,18 +114,18 @@ def _sum_periods(
     sums: dict[tuple[str, str], _PeriodSum] = defaultdict(_PeriodSum)
     names: dict[int, str] = {}  # the period of each day, computed once
 
-    def at(slot: int, session: int, model: str) -> _PeriodSum:
+    def sum_at(slot: int, session: int, model: str) -> _PeriodSum:
         day = slot // _SLOTS_A_DAY
         if day not in names:
             names[day] = name(slot)
         return sums[names[day], key(session, model)]
 
     for row in activity:
-        at(row.slot, row.session, "").add(row)
+        sum_at(row.slot, row.session, "").add(row)
     for spent in usage:
-        place = at(spent.slot, spent.session, spent.model)
-        place.usage.append(spent)
-        place.sessions.add(spent.session)
+        total = sum_at(spent.slot, spent.session, spent.model)
+        total.usage.append(spent)
+        total.sessions.add(spent.session)
     return sums
 
 

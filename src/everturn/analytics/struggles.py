@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from everturn.analytics import counts
 from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.derive.trails import turns_of
 from everturn.model.analytics import INHERITED, OPEN, Trail, Use
 from everturn.store.contract import Store
 
@@ -61,7 +62,7 @@ def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> I
     counts.catch_up(store)
     for session, trail in counts.trails(store, scope):
         if _has_enough_failures(trail, least):
-            yield from find_in_session(session, counts.turns_of(trail), least)
+            yield from find_in_session(session, turns_of(trail), least)
 
 
 def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:

@@ -22,6 +22,7 @@ from everturn.analytics import counts
 from everturn.analytics.counts import AnalyticsScope, TrailHandle, find_examples, handles
 from everturn.analytics.path_counts import PathCounts, count_paths
 from everturn.analytics.paths import ToolPathFinding, judge_paths
+from everturn.derive.trails import turns_of
 from everturn.model.analytics import Trail
 from everturn.store.contract import Store
 
@@ -75,10 +76,10 @@ def _suggest_paths(store: Store, seen: PathCounts, found: Iterable[ToolPathFindi
     for one in found:
         share = max(one.n / seen.steps.get(tool, one.n) for tool in (one.tools[0], one.tools[-1]))
         is_pair = len(one.tools) == 2 and share >= _ALWAYS
-        places = find_examples(seen.sample, partial(_has_steps, one.tools), one.tools)
+        examples = find_examples(seen.sample, partial(_has_steps, one.tools), one.tools)
         yield Suggestion(
             "pair" if is_pair else "sequence", one.tools, one.n, one.sessions, "", round(share, 3) if is_pair else 1.0,
-            one.lift, one.n * (len(one.tools) - 1), 0, handles(store, places),
+            one.lift, one.n * (len(one.tools) - 1), 0, handles(store, examples),
         )  # fmt: skip
 
 
@@ -121,10 +122,10 @@ def _suggest_failing_first(store: Store, seen: PathCounts) -> Iterator[Suggestio
 
 def _count_first_calls(session: int, trail: Trail, firsts: dict[str, _FirstCalls]) -> None:
     met: set[str] = set()
-    for turn, uses in counts.turns_of(trail):
+    for turn, uses in turns_of(trail):
         if len(met) == len(trail.names):
             return
-        for place, use in enumerate(uses):
+        for index, use in enumerate(uses):
             if use.tool in met or not use.own or use.status == "open" or use.error_class in _HUMAN:
                 continue
             met.add(use.tool)
@@ -133,7 +134,7 @@ def _count_first_calls(session: int, trail: Trail, firsts: dict[str, _FirstCalls
             if use.status == "error":
                 first.failed.append((session, turn))
                 first.lost_ms += use.duration_ms or 0
-                later = (one.tool for one in uses[place + 1 :] if one.batch > use.batch and one.status == "ok")
+                later = (one.tool for one in uses[index + 1 :] if one.batch > use.batch and one.status == "ok")
                 first.then.update([name] if (name := next(later, "")) else [])
 
 
@@ -141,9 +142,9 @@ def _count_first_calls(session: int, trail: Trail, firsts: dict[str, _FirstCalls
 def _suggest_unknown(store: Store, scope: AnalyticsScope, seen: PathCounts, top: int) -> Iterator[Suggestion]:
     missing = {tool: found for tool, found in seen.missing.items() if tool not in seen.working}
     for tool, (n, sessions) in sorted(missing.items(), key=lambda item: (-item[1][0], item[0]))[:top]:
-        places = _find_uses(store, scope, tool, seen.sample)
+        examples = _find_uses(store, scope, tool, seen.sample)
         meant = nearest_tool(tool, seen.working)
-        yield Suggestion("unknown tool", (tool,), n, sessions, meant, 1.0, 0.0, n, 0, handles(store, places))
+        yield Suggestion("unknown tool", (tool,), n, sessions, meant, 1.0, 0.0, n, 0, handles(store, examples))
 
 
 def _find_uses(store: Store, scope: AnalyticsScope, tool: str, sample: Trails) -> list[tuple[int, int]]:

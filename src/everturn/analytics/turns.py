@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from everturn.analytics import counts
 from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.derive.trails import turns_of
 from everturn.errors import UsageError
 from everturn.model.analytics import ARROW, SUBAGENT_KINDS, Use
 from everturn.model.archive import Call, Session, Turn
@@ -44,7 +45,7 @@ Shape = tuple[str, ...]
 
 
 class ShapePart(Struct, frozen=True):
-    """What one place of a pattern asks for."""
+    """One token of a pattern."""
 
     tool: str  # with wildcards; "" for a gap of any length
     repeats: str = ""  # REPEATED | _ANY_COUNT | ""
@@ -162,22 +163,22 @@ class ShapeRow(Struct, frozen=True):
     evidence: tuple[TrailHandle, ...]
 
 
-def list_turn_rows(store: Store, scope: AnalyticsScope, filters: TurnFilter, limit: int = 20) -> list[TurnRow]:
+def list_turn_rows(store: Store, scope: AnalyticsScope, wanted: TurnFilter, limit: int = 20) -> list[TurnRow]:
     """Return the newest turns that fit."""
-    return list(islice(_iterate_turns(store, scope, filters), limit))
+    return list(islice(_iterate_turns(store, scope, wanted), limit))
 
 
 def list_shape_rows(
-    store: Store, scope: AnalyticsScope, filters: TurnFilter, top: int = 20
+    store: Store, scope: AnalyticsScope, wanted: TurnFilter, top: int = 20
 ) -> tuple[list[ShapeRow], int, int]:
     """Return shapes of turns, most frequent first, the number of different ones, and the number of turns."""
     counts.catch_up(store)
     groups: dict[tuple[str, ...], _ShapeGroup] = {}
     for session, trail in counts.trails(store, scope):
-        for turn, uses in counts.turns_of(trail):
+        for turn, uses in turns_of(trail):
             own = [use for use in uses if use.own]
             tokens = shape(use.tool for use in own)
-            if _passes_filter(filters, tokens, len(own), any(use.status == "error" for use in own)):
+            if _passes_filter(wanted, tokens, len(own), any(use.status == "error" for use in own)):
                 groups.setdefault(tokens, _ShapeGroup()).add(session, turn, own)
     total = sum(group.n for group in groups.values())
     first = sorted(groups.items(), key=lambda item: (-item[1].n, item[0]))[:top]

@@ -15,10 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from everturn.errors import EverturnError
-from everturn.model.analytics import PLANE, PlaneTable
+from everturn.model.analytics import PlaneTable
 from everturn.store.contract import Store
-
-__all__ = ["PLANE", "as_csv", "as_parquet"]
 
 _ROWS_PER_CHUNK = 2000
 _NULL = "\\N"

@@ -31,8 +31,7 @@ from everturn.sessions.lookup import SessionListing
 from everturn.sessions.messages import Records, Sources, TurnView, has_words, read_turns
 from everturn.sessions.transcript import Passage, input_text
 from everturn.store.contract import Store
-from everturn.text.times import iso
-from everturn.text.times import turn_ms as turn_ms  # noqa: PLC0414  # callers take it from here with the other facts
+from everturn.text.times import iso, turn_ms
 
 
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""How the archive is: what can be told at once, and what is found out by work of its own (`doctor`, `verify_archive`).
+"""The jobs of the web pages: examine and verify the archive, and restore a session.
 
-Restoring a session as a job: without a model, or with one that is configured and was confirmed.
+A session is restored without a model, or with a configured one that the user confirmed. The health of the archive that
+needs no job (`health_now`) is here too.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from everturn.web.site import Site, Step, WebJob
 EXAMINE, VERIFY = "examine", "verify"
 
 
-def health_now(asked: WebRequest) -> HealthReport:
-    """What can be told without writing; looked up once in a while, for it looks at every file of the agents."""
-    site = asked.site
-    return site.for_a_while("health", lambda: look_at_roots(asked.store, safe_roots(asked), asked.now))
+def health_now(request: WebRequest) -> HealthReport:
+    """Return the health that can be found without writing. Cached for a while, because it reads every file of the agents."""
+    site = request.site
+    return site.for_a_while("health", lambda: look_at_roots(request.store, safe_roots(request), request.now))
 
 
-def safe_roots(asked: WebRequest) -> list[SourceRoot]:
-    """The agents' folders and how much of each is in the archive."""
-    site = asked.site
-    return site.for_a_while("roots", lambda: roots(asked.store, site.sources, site.places, site.machine, asked.now))
+def safe_roots(request: WebRequest) -> list[SourceRoot]:
+    """Return the agents' folders and how much of each is in the archive."""
+    site = request.site
+    return site.for_a_while("roots", lambda: roots(request.store, site.sources, site.places, site.machine, request.now))
 
 
 def start_examining(site: Site) -> WebJob:
-    """Begin to prove health by writing, reading and searching."""
+    """Start a job that proves health by writing, reading and searching."""
 
     def work(step: Step) -> Any:
         step(0, 1)
@@ -48,7 +49,7 @@ def start_examining(site: Site) -> WebJob:
 
 
 def start_verifying(site: Site) -> WebJob:
-    """Begin to hash everything again."""
+    """Start a job that hashes everything again."""
 
     def work(step: Step) -> Any:
         def check(store: Store) -> Any:
@@ -62,34 +63,32 @@ def start_verifying(site: Site) -> WebJob:
 RESTORE = "restore"
 
 
-def start_restore_job(asked: WebRequest, session: Session, wanted: RestoreOptionsJson) -> WebJob:
-    """Begin; the same session is not restored twice at the same time. Raises Usage."""
-    site = asked.site
-    if wanted.model and (wanted.model not in site.models or site.open_model is None):
-        raise UsageError(f"no model {wanted.model[:60]!r} is configured; see `everturn config --help`")
-    if wanted.model and not wanted.confirmed:
+def start_restore_job(request: WebRequest, session: Session, options: RestoreOptionsJson) -> WebJob:
+    """Start to restore a session, unless it is being restored already. Raises UsageError."""
+    site = request.site
+    if options.model and (options.model not in site.models or site.open_model is None):
+        raise UsageError(f"no model {options.model[:60]!r} is configured; see `everturn config --help`")
+    if options.model and not options.confirmed:
         raise UsageError("a model sees the words of this session, and may cost money: that must be confirmed")
-    if wanted.max_turns is not None and wanted.max_turns < 1:
+    if options.max_turns is not None and options.max_turns < 1:
         raise UsageError("max_turns is at least 1")
 
     def work(step: Step) -> Any:
-        return site.archive.run_separately(lambda store: _make_document(site, store, session, wanted, step))
+        return site.archive.run_separately(lambda store: _make_document(site, store, session, options, step))
 
     return site.jobs.start(RESTORE, str(session.id), work)
 
 
 def last_restore_job(site: Site, session: int) -> WebJob | None:
-    """The newest restoring of a session in this run."""
+    """Return the newest restore job of a session in this run."""
     return site.jobs.last(RESTORE, str(session))
 
 
-def _make_document(
-    site: Site, store: Store, session: Session, wanted: RestoreOptionsJson, step: Step
-) -> dict[str, Any]:
+def _make_document(site: Site, store: Store, session: Session, given: RestoreOptionsJson, step: Step) -> dict[str, Any]:
     from everturn.restore.job import RestoreOptions, RestoreTarget, restore_session
     from everturn.restore.markdown import document_json
 
-    asker = site.open_model(store, session, wanted.model) if wanted.model and site.open_model is not None else None
-    options = RestoreOptions(max_turns=wanted.max_turns)
+    asker = site.open_model(store, session, given.model) if given.model and site.open_model is not None else None
+    options = RestoreOptions(max_turns=given.max_turns)
     document = restore_session(RestoreTarget(store, session), site.sources, options, asker, step, site.clock)
     return document_json(document, archive_cleaner(store), 0)

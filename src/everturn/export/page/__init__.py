@@ -9,39 +9,3 @@ Text of a transcript stays text: no script, style, address or element of it reac
 reorder text are made visible. Links lead to the web or to mail, and nothing is loaded from anywhere. There are no `style`
 attributes and no inline handlers, so that a page can forbid both.
 """
-
-from everturn.export.page.calls import diff_html
-from everturn.export.page.content import markdown_html, pictures_of
-from everturn.export.page.head import MinimapEntry, draw_minimap, head_html, list_turns
-from everturn.export.page.markup import (
-    SCRIPT,
-    STYLE,
-    Html,
-    PageLook,
-    children_of,
-    element,
-    make_visible,
-    show_line,
-    show_text,
-)
-from everturn.export.page.turn import turn_html
-
-__all__ = [
-    "SCRIPT",
-    "STYLE",
-    "Html",
-    "MinimapEntry",
-    "PageLook",
-    "children_of",
-    "diff_html",
-    "draw_minimap",
-    "element",
-    "head_html",
-    "list_turns",
-    "make_visible",
-    "markdown_html",
-    "pictures_of",
-    "show_line",
-    "show_text",
-    "turn_html",
-]

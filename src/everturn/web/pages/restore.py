@@ -1,4 +1,4 @@
-"""Restore: what happened in a session as a document, each statement with its proof, made while one watches."""
+"""The restore page: the document of a session, each statement with its evidence, and the progress of the job."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import title_of
 
 
-class Proof(Struct, frozen=True):
-    """A place a statement rests on."""
+class EvidenceLink(Struct, frozen=True):
+    """A link to the evidence of a statement."""
 
     label: str
     href: str
@@ -23,12 +23,12 @@ class Proof(Struct, frozen=True):
 
 
 class StatementLine(Struct, frozen=True):
-    """A statement, whether code has confirmed it, and its proofs."""
+    """A statement, whether code confirmed it, and its evidence."""
 
     text: str
     verified: bool | None
     label: str
-    proofs: list[Proof]
+    proofs: list[EvidenceLink]
     reason: str = ""
 
 
@@ -40,15 +40,15 @@ class SectionPart(Struct, frozen=True):
     cut: int = 0
 
 
-def draw(asked: WebRequest) -> PageReply:
-    """The document where there is one, else how to make it."""
-    session, text = asked.session()
-    job = last_restore_job(asked.site, session.id)
+def draw(request: WebRequest) -> PageReply:
+    """Draw the document, or how to make one."""
+    session, text = request.session()
+    job = last_restore_job(request.site, session.id)
     values: dict[str, Any] = {
         "session": session,
-        "title": title_of(asked, session, text),
+        "title": title_of(request, session, text),
         "job": job,
-        "models": asked.site.models if asked.site.open_model is not None else (),
+        "models": request.site.models if request.site.open_model is not None else (),
         "parts": [],
         "facts": [],
         "unverified": [],
@@ -60,40 +60,44 @@ def draw(asked: WebRequest) -> PageReply:
     return PageReply("restore", values, f"Restore {values['title']}")
 
 
-def _document_parts(session: Session, made: dict[str, Any]) -> dict[str, Any]:
-    parts = [_make_part(session, made, key, heading, made[key]) for key, heading in SECTIONS.items()]
-    facts = [_make_part(session, made, key, heading, made["facts"].get(key, [])) for key, heading in FACTS.items()]
-    doubtful = [_make_statement(session, one["text"], one, one.get("reason", "")) for one in made["unverified"]]
+def _document_parts(session: Session, document: dict[str, Any]) -> dict[str, Any]:
+    parts = [_section_part(session, document, key, heading, document[key]) for key, heading in SECTIONS.items()]
+    facts = [
+        _section_part(session, document, key, heading, document["facts"].get(key, [])) for key, heading in FACTS.items()
+    ]
+    unverified = [_statement_line(session, one["text"], one, one.get("reason", "")) for one in document["unverified"]]
     shown = [one for part in (*parts, *facts) for one in part.statements]
     return {
         "parts": parts,
         "facts": [part for part in facts if part.statements or part.cut],
-        "unverified": doubtful,
-        "notes": made["notes"],
-        "model": made["model"],
-        "counts": (sum(one.verified is True for one in shown), len(shown) + len(doubtful)),
+        "unverified": unverified,
+        "notes": document["notes"],
+        "model": document["model"],
+        "counts": (sum(one.verified is True for one in shown), len(shown) + len(unverified)),
     }
 
 
-def _make_part(session: Session, made: dict[str, Any], key: str, heading: str, texts: str | list[str]) -> SectionPart:
-    proofs = made["evidence"].get(key, [])
-    cut = made["not_shown"].get(key, 0)
-    if isinstance(texts, str):  # one thing; its statements were put together
+def _section_part(
+    session: Session, document: dict[str, Any], key: str, heading: str, texts: str | list[str]
+) -> SectionPart:
+    proofs = document["evidence"].get(key, [])
+    cut = document["not_shown"].get(key, 0)
+    if isinstance(texts, str):  # a single value; its statements were joined
         joined = [
             {"verified": all(one["verified"] for one in proofs), "evidence": [e for p in proofs for e in p["evidence"]]}
         ]
-        return SectionPart(heading, [_make_statement(session, texts, joined[0])] if proofs else [], cut)
+        return SectionPart(heading, [_statement_line(session, texts, joined[0])] if proofs else [], cut)
     pairs = zip(texts, [*proofs, *[{}] * (len(texts) - len(proofs))], strict=False)
-    return SectionPart(heading, [_make_statement(session, text, proof) for text, proof in pairs], cut)
+    return SectionPart(heading, [_statement_line(session, text, proof) for text, proof in pairs], cut)
 
 
-def _make_statement(session: Session, text: str, proof: dict[str, Any], reason: str = "") -> StatementLine:
-    proofs = [_make_proof(session, one) for one in proof.get("evidence", [])]
+def _statement_line(session: Session, text: str, proof: dict[str, Any], reason: str = "") -> StatementLine:
+    proofs = [_evidence_link(session, one) for one in proof.get("evidence", [])]
     return StatementLine(text, proof.get("verified"), proof.get("label", ""), proofs, reason)
 
 
-def _make_proof(session: Session, one: dict[str, Any]) -> Proof:
+def _evidence_link(session: Session, one: dict[str, Any]) -> EvidenceLink:
     turn, message = one["turn"], one["message"]
     own = one["session"] == session.native_id
     where = f"/s/{session.id}" if own else f"/session/{quote(one['session'], errors='replace')}"
-    return Proof(f"t{turn} #{message}", f"{where}?turn={turn}#m{message}", one.get("quote", ""))
+    return EvidenceLink(f"t{turn} #{message}", f"{where}?turn={turn}#m{message}", one.get("quote", ""))
