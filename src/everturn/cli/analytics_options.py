@@ -1,4 +1,4 @@
-"""What the commands that ask how tools are used have in common: which sessions, how plots are shown, how counts are told."""
+"""Options and output that the analytics commands share: the scope, plots, tables."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ top_option = click.option(
 Names = dict[tuple[str, str], str]
 
 
-# which sessions -------------------------------------------------------------------------------------------------------
+# scope ----------------------------------------------------------------------------------------------------------------
 def options(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Which sessions; the values go to `scope_of`."""
+    """Add the options of the scope; their values go to `scope_of`."""
     for option in reversed(_OPTIONS):
         handler = option(handler)
     return handler
@@ -49,7 +49,7 @@ def options(handler: Callable[..., Any]) -> Callable[..., Any]:
 def scope_of(
     cx: frame.CommandContext, since: str, agent: str, workspace: str, session: str, subagents: str
 ) -> AnalyticsScope:
-    """The sessions that are meant, with their counts brought up to date."""
+    """Return the scope of the options, with its counts brought up to date."""
     from everturn.analytics import counts
     from everturn.analytics.counts import family_ids
     from everturn.sessions.lookup import resolve_session
@@ -67,13 +67,13 @@ def scope_of(
 
 
 def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:
-    """Say that there is no answer; `limited` when more than the scope may be the reason."""
+    """Warn that there is no result and return the exit code; `limited` if more than the scope may be the reason."""
     cx.out.warn(f"{what}; {empty_hint(scope, limited)}")
     return 3
 
 
 def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
-    """What to do where there is no answer."""
+    """Return advice for an empty result."""
     from difflib import get_close_matches
 
     from everturn.sources.contract import all_sources
@@ -88,7 +88,7 @@ def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
 
 # plots ----------------------------------------------------------------------------------------------------------------
 def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None, where: str) -> int:
-    """Put a plot into a file, or on the terminal where it is `-`; with --json tell what it shows."""
+    """Write a plot to a file, or to the terminal for `-`; with --json print its data."""
     if plot is None:
         if cx.json:
             cx.out.emit_json("plot", [], file=None)
@@ -105,7 +105,7 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
 
 
 def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
-    """Draw on the terminal."""
+    """Draw a plot on the terminal."""
     from everturn.analytics.plot_drawings import Sketch
     from everturn.cli.output import Pen
 
@@ -114,7 +114,7 @@ def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
 
 
 def check_plot(where: str) -> None:
-    """Before any work is done for it."""
+    """Validate --plot before any work is done. Raises click.UsageError."""
     if where and where != "-" and Path(where).suffix.lower() not in (".svg", ".html", ".htm"):
         raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
 
@@ -129,14 +129,14 @@ def _write_plot(plot: Plot, where: str) -> None:
         raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
 
 
-# words ----------------------------------------------------------------------------------------------------------------
+# text -----------------------------------------------------------------------------------------------------------------
 def percent(share: float) -> str:
-    """`12 %`; what is not nothing is never shown as nothing."""
+    """Return `12 %`; a share above zero is never shown as `0 %`."""
     return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
 def short_names(store: Store, seen: Iterable[TrailHandle | TurnRow]) -> Names:
-    """By agent and id of a session: as much of the id as must be typed."""
+    """Return the shortest unique id of each session, by agent and id."""
     from everturn.sessions.lookup import best_match, short_ids
 
     keys = dict.fromkeys((one.agent, one.session) for one in seen)
@@ -146,7 +146,7 @@ def short_names(store: Store, seen: Iterable[TrailHandle | TurnRow]) -> Names:
 
 
 def example_text(found: Sequence[TrailHandle], known: Names) -> str:
-    """Where to see it: `3f2a9c11 turn 4`, the first of them."""
+    """Return the first example, and how many more: `3f2a9c11 turn 4 +2`."""
     if not found:
         return ""
     more = f" +{len(found) - 1}" if len(found) > 1 else ""
@@ -154,7 +154,7 @@ def example_text(found: Sequence[TrailHandle], known: Names) -> str:
 
 
 def print_sentence(cx: frame.CommandContext, text: str, style: str = "", indent: str = "  ") -> None:
-    """A sentence; on a terminal it is broken between words, and goes on behind `indent`."""
+    """Print a sentence, wrapped on a terminal with `indent` before the following lines."""
     from textwrap import wrap
 
     from everturn.cli.output import Pen
@@ -173,9 +173,9 @@ def table(
     spare: Sequence[str],
     last: int = 16,
 ) -> None:
-    """A table; on a terminal too narrow for it without the columns that can be spared, one after the other.
+    """Print a table; on a narrow terminal drop the `spare` columns, one after the other, until it fits.
 
-    `last` are the cells that a last column of words is content with.
+    `last` is the width that is enough for a last column of text.
     """
     from everturn.text.printable import count_cells
 

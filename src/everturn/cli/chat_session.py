@@ -1,4 +1,4 @@
-"""What `chat` and `resume` have in common: the options of a conversation, and what they are made of."""
+"""Options and setup of a chat, shared by `chat` and `resume`: model or agent, archive, terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 Handler = Callable[..., Any]
-ChatOptions = dict[str, Any]  # the options of the command
+ChatOptions = dict[str, Any]  # by name
 
 _OPTIONS = (
     click.option(
@@ -51,14 +51,14 @@ _OPTIONS = (
 
 
 def chat_options(handler: Handler) -> Handler:
-    """Give a command the options of a conversation."""
+    """Add the options of a chat to a command."""
     for option in reversed(_OPTIONS):
         handler = option(handler)
     return handler
 
 
 def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
-    """What a chat stands on. Raises BadConfig when no model is configured."""
+    """Return the setup of a chat. Raises BadConfig when no model is configured."""
     from everturn.chat.file_tools import built_in_tools
     from everturn.chat.setup import SYSTEM, Agent, ChatSetup
     from everturn.llm.asker import AskBudget, Asker
@@ -91,7 +91,7 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
 
 
 def chat_screen(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -> ChatScreen:
-    """The terminal, or the pipes; with --json words go to stderr alone."""
+    """Return the screen on the terminal or the pipes; with --json it writes to stderr only."""
     from everturn.chat.screen import ChatScreen
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM") != "dumb"
@@ -104,7 +104,7 @@ def chat_screen(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -
 
 
 def _terminal_size(width: int, is_terminal: bool) -> tuple[int, int]:
-    """Of the terminal as it is now, whatever the environment says; some do not know theirs."""
+    """Return the current size of the terminal, whatever the environment says; some report zero."""
     columns, rows = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else (0, 0)
     return columns or width, rows or 24
 
@@ -121,7 +121,7 @@ def _open_backend(cx: frame.CommandContext, options: ChatOptions) -> tuple[Backe
 
 
 def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Asker, budget: AskBudget) -> Asker | None:
-    """Whom summaries are asked of: the model; for an agent another of its kind, or the model that was named beside it."""
+    """Return the model for summaries: the chat's model; for an agent, --model or a second instance of the agent."""
     if not options["agent"]:
         return asker
     from everturn.chat.python_agent import AgentBackend
@@ -133,7 +133,7 @@ def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Aske
 
 
 def _open_archive(cx: frame.CommandContext) -> Store:
-    """The archive, opened so that what is acknowledged survives the power."""
+    """Open the archive so that acknowledged writes survive a power failure."""
     from everturn.loop.journal import open_archive
     from everturn.sessions.secrets import make_key
 
@@ -163,7 +163,7 @@ def _read_edited(label: str) -> str:
 
 
 def _edit_lines() -> None:
-    """Keys of an editor, history with the arrows, pasted blocks as one; where the system has it."""
+    """Enable line editing, history and bracketed paste, where readline is available."""
     try:
         import readline
     except ImportError:
@@ -172,7 +172,7 @@ def _edit_lines() -> None:
 
 
 def remember_lines(lines: list[str]) -> None:
-    """Put earlier prompts where the arrow keys find them. They come from the archive: no file of their own is kept."""
+    """Add earlier prompts to the history of the arrow keys. They come from the archive; there is no history file."""
     try:
         import readline
     except ImportError:

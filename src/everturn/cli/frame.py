@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 Handler = Callable[..., Any]
 
 INTERRUPTED = 130
-READER_GONE = 141  # 128 + SIGPIPE, as a shell reports any other program in that place
+READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it for any program
 
-#: Other words for a command.
+#: Aliases of commands.
 ALIASES = {"ingest": "add"}
 
-#: Run when no command is given; not listed.
+#: The command to run when none is given; not listed.
 HOME = "home"
 
-#: How `--help` groups the commands; one that is not named here is listed last.
+#: The groups of `--help`; a command that is in none is listed last.
 SECTIONS = {
     "Keep": ("sync", "add", "sources"),
     "Find": ("sessions", "show", "browse", "web", "search", "recall", "mark", "export"),
@@ -64,7 +64,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "commands")
 
 
 class CommandContext:
-    """What every command gets: the settings, the archive and the two streams, each made when first asked for."""
+    """The settings, the archive and the output of a command, each made on first use."""
 
     def __init__(self, click_context: click.Context) -> None:
         self._click = click_context
@@ -73,30 +73,30 @@ class CommandContext:
 
     @property
     def json(self) -> bool:
-        """Whether the answer is wanted as JSON."""
+        """Whether to print JSON."""
         return bool(self.flags.get("json"))
 
     @property
     def reveal(self) -> bool:
-        """Whether secrets are to be shown as they are."""
+        """Whether to show secrets unmasked."""
         return bool(self.flags.get("reveal"))
 
     @functools.cached_property
     def out(self) -> Output:
-        """Where words go."""
+        """The output of the command."""
         from everturn.cli.output import Output
 
         return Output(json=self.json, reveal=self.reveal)
 
     @functools.cached_property
     def settings(self) -> Settings:
-        """What flags, environment and config file say."""
+        """The settings: flag over environment over config file."""
         from everturn.settings import load
 
         return load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
 
     def store(self, create: bool = False) -> Store:
-        """The archive, opened once and closed after the command. Without `create` it must be there already."""
+        """Return the archive, opened once and closed after the command. Without `create` it must exist."""
         if self._opened is None:
             from everturn.store.contract import open_store
 
@@ -106,7 +106,7 @@ class CommandContext:
                 raise NoArchive(self.settings.db)
             try:
                 self._opened = open_store(self.settings.db, create=create, upgrade=False)
-            except (OlderArchive, NoArchive) as refused:  # one that was only begun is as good as none
+            except (OlderArchive, NoArchive) as refused:  # a file that was only begun counts as none
                 if isinstance(refused, OlderArchive):
                     self.out.say("bringing the archive to this version's schema; a copy is put beside it first…")
                 self._opened = open_store(self.settings.db, create=create)
@@ -117,7 +117,7 @@ class CommandContext:
         return self._opened
 
     def _make_key(self) -> None:
-        """Commands that write see to it that equal secrets can be told; one that has to wait for others leaves it."""
+        """Create the key by which equal secrets are recognized; skip it when another process is writing."""
         from everturn.sessions.secrets import make_key
 
         try:
@@ -140,7 +140,7 @@ class CommandContext:
                 raise
 
     def places(self) -> SearchPlaces:
-        """Where sources look for their files."""
+        """Return the folders in which sources look for their files."""
         from pathlib import Path
 
         from everturn.sources.contract import SearchPlaces
@@ -167,7 +167,7 @@ def common(*, json: bool = True, reveal: bool = False) -> Callable[[Handler], Ha
 def common(run: Handler | None = None, *, json: bool = True, reveal: bool = False) -> Any:
     """Give a command the shared options and the `CommandContext` as its first argument.
 
-    `json=False` for a command that prints no data, `reveal=True` for one that shows words of the archive.
+    `json=False` is for a command that prints no data, `reveal=True` for one that shows text of the archive.
     """
     options = [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
 
@@ -185,15 +185,15 @@ def common(run: Handler | None = None, *, json: bool = True, reveal: bool = Fals
 
 
 def examples(*lines: str) -> str:
-    """An epilog that shows how a command is used, one example per line."""
+    """Return an epilog with examples, one per line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class CommandGroup(click.Group):
-    """The commands of the folder, each imported when it is asked for."""
+    """The commands of the folder, each imported when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command but the hidden one, by name."""
+        """Return every listed command, by name."""
         return sorted(ordered_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -212,14 +212,14 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may have been meant."""
+        """Find the command. Raises click.UsageError with the closest name."""
         found = self.get_command(ctx, args[0])
         if found is None and not args[0].startswith("-"):
             raise click.UsageError(_no_such_command(args[0], [*self.list_commands(ctx), *ALIASES]), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in sections, from the heads of their files."""
+        """List the commands in sections, with their one-line helps."""
         helps = one_line_helps()
         for title, names in _sections().items():
             with formatter.section(title):
@@ -227,7 +227,7 @@ class CommandGroup(click.Group):
 
 
 def ordered_commands() -> list[str]:
-    """Every command but the hidden one, in the order of `everturn --help`."""
+    """Return every listed command in the order of `everturn --help`."""
     return [name for names in _sections().values() for name in names]
 
 
@@ -240,7 +240,7 @@ def _sections() -> dict[str, list[str]]:
 
 @functools.cache
 def one_line_helps() -> dict[str, str]:
-    """Every command with the first line of its file's docstring; the files are read, not imported."""
+    """Return every command with the first line of its file's docstring; the files are read, not imported."""
     found = {}
     for entry in sorted(os.listdir(_FOLDER)):
         stem, ending = os.path.splitext(entry)
@@ -254,11 +254,11 @@ def one_line_helps() -> dict[str, str]:
 
 
 def _import_msgspec_without_its_extra() -> None:
-    """msgspec takes `typing_extensions` if it is there, at a quarter of a command's start-up, and needs nothing of it."""
+    """Keep msgspec from importing `typing_extensions`: it needs nothing of it, and that is a quarter of the start-up."""
     extra = "typing_extensions"
     if "msgspec" in sys.modules or extra in sys.modules:
         return
-    sys.modules[extra] = None  # type: ignore[assignment]  # the documented way to say: not installed
+    sys.modules[extra] = None  # type: ignore[assignment]  # the documented way to mark a module as missing
     try:
         importlib.import_module("msgspec")
     finally:
@@ -279,7 +279,7 @@ def _no_such_command(name: str, known: list[str]) -> str:
 
 
 def _remember_flag(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Keep a shared option where it is found from before and after the command's name; the later one wins."""
+    """Store a shared option, given before or after the command's name; the later one wins."""
     flags = ctx.find_root().meta.setdefault("everturn.flags", {})
     if value:
         flags[param.name] = value
@@ -323,11 +323,14 @@ def root(ctx: click.Context) -> Any:
 
 
 class WordsCommand(click.Command):
-    """Reads `-yaml` as a word, where click would look for an option `-y`."""
+    """A command whose words may start with a minus: `everturn search parser -yaml`.
+
+    Only `-h` and arguments with two minuses are options. All others are words, in order; after `--` everything is a word.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Options first, then the words behind a `--`."""
-        if ctx.resilient_parsing:  # the shell asks what may come next
+        """Pass the options first, then the words after a `--`."""
+        if ctx.resilient_parsing:  # shell completion
             return super().parse_args(ctx, args)
         with_value = {
             name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts
@@ -349,7 +352,7 @@ class WordsCommand(click.Command):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_encode()
     if os.environ.get("_EVERTURN_COMPLETE"):
@@ -373,13 +376,13 @@ def _run(words: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """One sentence and the exit code for anything that came up."""
+    """Print one sentence for an error and return its exit code."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):
         return _print_error("stopped; nothing was changed", INTERRUPTED)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)  # the whole help: lines are to stay lines
+        click.echo(error.format_message(), err=True)  # the whole help: keep its lines
         return error.exit_code
     if isinstance(error, click.ClickException):
         return _print_error(_usage(error), error.exit_code)
@@ -394,8 +397,8 @@ def _explain(error: Exception) -> int:
 
 
 def _usage(error: Any) -> str:
-    """What click says, in our form: a sentence that ends with where to look."""
-    message: str = " ".join(error.format_message().split()).rstrip(".")  # click puts choices in lines, with tabs
+    """Return a message of click as a sentence that ends with the help to read."""
+    message: str = " ".join(error.format_message().split()).rstrip(".")  # click lists choices on lines of their own
     message = message[:1].lower() + message[1:] if message[1:2].islower() else message
     context = getattr(error, "ctx", None)
     if context is None or "`everturn " in message:
@@ -417,13 +420,13 @@ def _print_error(sentence: str, code: int, before: str = "") -> int:
 
 
 def _silence_stdout() -> int:
-    """Nobody reads stdout any more (`| head`): be quiet, also when the interpreter flushes at its end."""
+    """Discard further output when the reader is gone (`| head`), also when the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_GONE
 
 
 def _never_fail_to_encode() -> None:
-    """A character the terminal cannot show must not end a command."""
+    """Escape characters that the terminal cannot encode, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -431,7 +434,7 @@ def _never_fail_to_encode() -> None:
 
 
 def _complete() -> int:
-    """Answer the shell, which asks through an environment variable what may come next."""
+    """Answer the completion request of a shell, which comes in an environment variable."""
     from click.shell_completion import shell_complete
 
     return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])

@@ -1,7 +1,7 @@
-"""What commands share about meaning: the section of the config, the model it names, the file of vectors.
+"""Search by meaning in commands: the `[meaning]` section of the config, its model, the file of vectors.
 
-Nothing is sent anywhere but by `everturn sync --meaning`, and by a search once vectors were made that way; both only while
-the config has the section.
+Texts are sent only by `everturn sync --meaning`, and by a search once vectors exist; both only while the config has the
+section.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATIENCE = 5.0  # seconds a search waits for a vector
 
 
 def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
-    """What a search needs; None where there are no vectors. A mistake in the config does not stop a search."""
+    """Open the search by meaning; None without vectors. A mistake in the config is a warning and does not stop a search."""
     path = vectors_path(cx, store)
     if not cx.settings.meaning or path is None or not path.exists():
         return None
@@ -45,7 +45,7 @@ def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
 
 
 def for_searches(cx: frame.CommandContext) -> Callable[[Store], MeaningSearch | None]:
-    """The same for a server that answers many: opened with the first search that finds vectors there."""
+    """Return `for_search` for a server: it opens with the first search that finds vectors, and stays open."""
     found: list[MeaningSearch] = []
 
     def meaning(store: Store) -> MeaningSearch | None:
@@ -57,7 +57,7 @@ def for_searches(cx: frame.CommandContext) -> Callable[[Store], MeaningSearch | 
 
 
 def embedder_of(cx: frame.CommandContext) -> Embedder:
-    """The model of the section. Raises BadConfig when there is no section, or it is wrong."""
+    """Return the model of the section. Raises BadConfig when the section is missing or wrong."""
     from everturn.llm.embedder import open_embedder, read_embedder_config
 
     if not cx.settings.meaning:
@@ -67,7 +67,7 @@ def embedder_of(cx: frame.CommandContext) -> Embedder:
 
 
 def open_vectors(cx: frame.CommandContext, store: Store) -> VectorFile:
-    """The vectors of the archive, made if need be."""
+    """Open the vectors of the archive; create the file if there is none."""
     from everturn.clock import new_id
 
     path = vectors_path(cx, store)
@@ -82,13 +82,13 @@ def open_vectors(cx: frame.CommandContext, store: Store) -> VectorFile:
 
 
 def existing_vectors(cx: frame.CommandContext, store: Store) -> VectorFile | None:
-    """The vectors of the archive, where there are any. Raises BadVectors."""
+    """Open the vectors of the archive; None without any. Raises BadVectors."""
     path = vectors_path(cx, store)
     return _open_file(path, create=False) if path is not None and path.exists() else None
 
 
 def vectors_to_erase(cx: frame.CommandContext, store: Store) -> VectorFile | None:
-    """The same for erasing: a file that cannot be read goes as a whole, as nobody knows what it holds."""
+    """Open the vectors for erasing. A file that cannot be read is deleted, as its content is unknown."""
     try:
         return existing_vectors(cx, store)
     except NotAnArchive:
@@ -100,7 +100,7 @@ def vectors_to_erase(cx: frame.CommandContext, store: Store) -> VectorFile | Non
 
 
 def vectors_path(cx: frame.CommandContext, store: Store) -> Path | None:
-    """Where they are, or would be."""
+    """Return the path of the vectors, whether they exist or not; None for an archive in memory."""
     from everturn.store.vector_file import vectors_place
 
     db = cx.settings.db
@@ -108,7 +108,7 @@ def vectors_path(cx: frame.CommandContext, store: Store) -> Path | None:
 
 
 def say_if_there(cx: frame.CommandContext, store: Store, what: str) -> None:
-    """Tell what becomes of the vectors, to those who have some."""
+    """Print a message about the vectors, if there are any."""
     path = vectors_path(cx, store)
     if path is not None and path.exists():
         cx.out.say(what)
@@ -119,6 +119,6 @@ def _open_file(path: Path, create: bool) -> VectorFile:
 
     file = VectorFile(path, create)
     context = click.get_current_context(silent=True)
-    if context:  # there is none in the threads of a server, whose files are let go of with its process
+    if context:  # a thread of a server has none: its files are closed with the process
         context.call_on_close(file.close)
     return file

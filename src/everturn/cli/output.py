@@ -1,11 +1,8 @@
-"""Where words go: data to stdout, everything said to people to stderr.
+"""The output of a command: data to stdout, messages to stderr.
 
-Promises: no control character of an archive reaches the terminal raw; secrets are masked unless the user asked to
-reveal them; a pipe gets aligned text as long as it is, a terminal gets it cut to its width.
-
-Words of the archive as the reading commands put them on a terminal: on one line, cut, in colour.
-
-Everything goes through `Output.text` first and is cut afterwards: a secret cut in half would not be known as one.
+Promises: no control character of an archive reaches the terminal; secrets are masked unless `--reveal` is given; a pipe gets
+full lines, a terminal lines cut to its width. Text goes through `Output.text` before it is cut, as half a secret would not
+be recognized.
 """
 
 from __future__ import annotations
@@ -26,11 +23,11 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-#: What JSON may hold raw but a terminal must not get: DEL, C1, bidi controls. Escaped, the JSON means the same.
+#: Characters that JSON may contain but a terminal must not get: DEL, C1, bidi controls. Escaped, they mean the same.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
-#: Cells a column of words keeps on a narrow terminal, and on a very narrow one.
-_TELLING, _LEAST = 16, 8
+#: Cells that a text column keeps on a narrow terminal, and on a very narrow one.
+_READABLE, _LEAST = 16, 8
 
 
 class Output:
@@ -49,17 +46,17 @@ class Output:
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
         self.env = env
-        self.archive: Store | None = None  # whose key tells equal secrets from different ones
-        self._line = ""  # the progress line that is on the screen now
+        self.archive: Store | None = None  # its key makes equal secrets recognizable
+        self._line = ""  # the progress line on the screen
 
     @cached_property
     def clean(self) -> Callable[[str], str]:
-        """Takes secrets out of words of the archive; what jobs that cut their words are given. Nothing with --reveal."""
+        """Masks secrets in a text, for jobs that cut their texts; with --reveal it changes nothing."""
         return _same_text if self.reveal else self._cleaner
 
     @cached_property
     def clean_line(self) -> Callable[[bytes], bytes] | None:
-        """The same for a line of JSON; None with --reveal."""
+        """Masks secrets in a line of JSON; None with --reveal."""
         return None if self.reveal else self._cleaner.line
 
     @cached_property
@@ -74,42 +71,42 @@ class Output:
 
     # data -----------------------------------------------------------------------------------------------------------
     def emit(self, text: str = "") -> None:
-        """One piece of data that is already fit to be shown, with a line end."""
+        """Print data that was already cleaned, with a line end."""
         self.clear_progress()
         self.stdout.write(text + "\n")
 
     def emit_bytes(self, data: bytes) -> None:
-        """Verbatim bytes, for what must be identical."""
+        """Write bytes unchanged."""
         self.stdout.flush()
         self.stdout.buffer.write(data)
 
     def emit_json(self, name: str, items: Iterable[Any], next: Any = None, **more: Any) -> None:
-        """`{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
+        """Print `{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
         self.emit(to_json(document, None if self.reveal else self._cleaner))
 
     def text(self, value: str, keep: str = "") -> str:
-        """Words from an archive, made fit to be shown: secrets masked, control characters visible."""
+        """Return text of the archive with secrets masked and control characters made visible."""
         from everturn.text.printable import printable
 
         return printable(self.clean(value), keep=keep)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
-        """Aligned columns; `right` are the numbers of those to align right. Cells are made fit to be shown here."""
+        """Print aligned columns; `right` are the numbers of those to align right. The cells are cleaned here."""
         cells = [[self.text(cell) for cell in row] for row in rows]
         for number, line in enumerate(_align_rows(columns, cells, set(right), self.width if self.fancy else 0)):
             strong = number == 0 and self.fancy and not self.env.get("NO_COLOR")
             self.emit(f"\x1b[1m{line}\x1b[0m" if strong else line)
 
-    # words ----------------------------------------------------------------------------------------------------------
+    # messages -------------------------------------------------------------------------------------------------------
     def say(self, text: str = "") -> None:
-        """Tell the person at the terminal something; paths and such in it need no care by the caller."""
+        """Print a message to stderr; it is cleaned here."""
         self.clear_progress()
         self.stderr.write(self.text(text, "\n\t") + "\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
-        """Tell the person that something deserves a look."""
+        """Print a warning to stderr."""
         self.say(f"everturn: {text}")
 
     def progress(self, label: str, total: int = 0) -> ProgressLine:
@@ -119,19 +116,19 @@ class Output:
     # the terminal ---------------------------------------------------------------------------------------------------
     @property
     def fancy(self) -> bool:
-        """Whether stdout may get colours and lines."""
+        """Whether stdout may get colours and cut lines."""
         return self.env.get("FORCE_COLOR", "0") not in ("", "0") or (
             _is_terminal(self.stdout) and self.env.get("TERM") != "dumb"
         )
 
     @property
     def lively(self) -> bool:
-        """Whether stderr may get a line that is rewritten."""
+        """Whether stderr may get a progress line."""
         return _is_terminal(self.stderr) and self.env.get("TERM") != "dumb"
 
     @property
     def width(self) -> int:
-        """Columns of the terminal; `COLUMNS` wins."""
+        """The width of the terminal; `COLUMNS` wins."""
         columns = self.env.get("COLUMNS", "")
         if columns.isdigit() and int(columns) > 0:
             return int(columns)
@@ -147,7 +144,7 @@ class Output:
         self.stderr.flush()
 
     def clear_progress(self) -> None:
-        """Take the progress line away before anything else is written."""
+        """Remove the progress line before anything else is written."""
         if self._line:
             self._line = ""
             self.stderr.write("\r\x1b[K")
@@ -155,7 +152,7 @@ class Output:
 
 
 class ProgressLine:
-    """A line on stderr that says how far the work is; redrawn at most ten times a second."""
+    """A progress line on stderr, redrawn at most ten times a second."""
 
     def __init__(self, out: Output, label: str, total: int = 0) -> None:
         self.out = out
@@ -170,7 +167,7 @@ class ProgressLine:
         self.out.clear_progress()
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> None:
-        """Say that `done` of the total are done."""
+        """Show that `done` of the total are done."""
         if total is not None:
             self.total = total
         moment = time.monotonic()
@@ -185,7 +182,7 @@ class ProgressLine:
 
 
 def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
-    """JSON in one line, safe to print. `masked` is applied to every string value (not to keys)."""
+    """Return JSON in one line, safe to print. `masked` is applied to every string value, not to keys."""
     import msgspec
 
     plain = msgspec.to_builtins(document)
@@ -193,7 +190,7 @@ def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
         plain = _change_strings(plain, masked)
     try:
         text = msgspec.json.encode(plain).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
+    except UnicodeEncodeError:  # half a surrogate pair, as transcripts contain them
         import json
 
         text = json.dumps(plain, separators=(",", ":"))
@@ -222,8 +219,10 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _align_rows(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
-    """Two blanks between columns, no trailing blanks. On a terminal of `width` cells (0: as long as it is) the last
-    column gives way, then the widest of words; never numbers or the first: an id that is cut is of no use."""
+    """Yield rows with two blanks between columns and no trailing blanks, cut to `width` cells (0: not cut).
+
+    The last column is narrowed first, then the widest text columns; never numbers or the first column: a cut id is useless.
+    """
     from everturn.text.printable import count_cells, cut_cells
 
     head = [name.upper() for name in columns]
@@ -241,8 +240,8 @@ def _align_rows(columns: Sequence[str], rows: list[list[str]], right: set[int], 
 
 
 def _narrow_columns(widths: list[int], words: list[int], room: int) -> None:
-    """Make columns of words narrower until all fit: the last down to what still says something, then the widest."""
-    for least in (_TELLING, _LEAST):
+    """Narrow the text columns until all fit: the last one while it stays readable, then the widest."""
+    for least in (_READABLE, _LEAST):
         while sum(widths) > room and words:
             last = words[-1]
             widest = last if widths[last] > least else max(words, key=lambda number: widths[number])
@@ -255,28 +254,28 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 
 
 class Pen:
-    """Colours where they are wanted: on a terminal, unless NO_COLOR says otherwise."""
+    """Colours on a terminal, unless NO_COLOR is set."""
 
     def __init__(self, out: Output) -> None:
         self.on = out.fancy and not out.env.get("NO_COLOR")
 
     def __call__(self, style: str, text: str) -> str:
-        """The text in that style; it must be fit to be shown already."""
+        """Return a cleaned text in a style."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.on and text else text
 
 
 def in_one_line(out: Output, text: str, width: int) -> str:
-    """The beginning of the text on one line of at most `width` cells."""
+    """Return the beginning of the text on one line of at most `width` cells."""
     return cut_cells(" ".join(out.text(text, "\n\t").split()), width)
 
 
 def first_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
-    """The first lines of the text and how many there are beyond; `most` 0 is all of them."""
+    """Return the first `most` lines of the text (0: all), and how many follow."""
     shown = out.text(text, "\n\t").strip("\n")
     beyond = shown.count("\n") + 1 - most
     if not most:
         return _iterate_lines(shown, shown.count("\n") + 1), 0
-    if beyond <= 1:  # a word about one more line would take as much room as the line
+    if beyond <= 1:  # a note about one more line would be as long as the line
         most, beyond = most + 1, 0
     return (
         line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in _iterate_lines(shown, most)
@@ -287,7 +286,7 @@ _LONG_LINE = 2000
 
 
 def _iterate_lines(text: str, most: int) -> Iterator[str]:
-    """Line by line: a list of the lines of a long output would take many times its size."""
+    """Yield lines one by one: a list of the lines of a long output would take many times its size."""
     start = 0
     for _ in range(most):
         end = text.find("\n", start)
@@ -298,11 +297,11 @@ def _iterate_lines(text: str, most: int) -> Iterator[str]:
 
 
 def folder_text(workspace: str) -> str:
-    """The last two parts of a path, which is what people know their projects by."""
+    """Return the last two parts of a path, by which people know their projects."""
     parts = [part for part in re.split(r"[/\\]", workspace) if part]
     return "/".join(parts[-2:])
 
 
 def sort_of(session: Session) -> str:
-    """What a session is, for lists that hold more than current main ones."""
+    """Return the kind of a session, for lists with more than current main ones."""
     return session.kind if session.state == "current" else f"{session.kind}, older"

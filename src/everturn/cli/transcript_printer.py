@@ -1,4 +1,4 @@
-"""How `show` puts a session on a terminal, or into JSON: the same passages, the same cuts.
+"""A session on a terminal or as JSON, for `show` and, step by step in time, for `replay`: the same passages, the same cuts.
 
     ── Turn 1 · 2026-01-31 10:00 · 2m 3s ──
     ❯ a prompt
@@ -7,9 +7,7 @@
     ✓ Read  12ms  src/a.py
     ✗ Bash  1s  exit 1  npm test
 
-Lines of ours begin at the edge, words of a transcript never do: so none can pose as a call or a turn.
-
-A session read out step by step, each when its time has come: what `replay` adds to `show`.
+Our own lines start at the left edge, text of a transcript never does: so none can pose as a call or a turn.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from everturn.text.printable import plural
 from everturn.text.times import duration, iso, turn_ms
 
 _PROSE = 60  # lines of a prompt or an answer
-_OUTPUT = 12  # lines of what went into a tool or came out
+_OUTPUT = 12  # lines of the input or result of a call
 _LABELS = {
     "thinking": "thinking",
     "output": "output",
@@ -46,7 +44,7 @@ _SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "�
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """What to show beyond prompts, answers and one line per call."""
+    """The parts to show beyond prompts, answers and one line per call."""
 
     thinking: bool = False
     tools: bool = False
@@ -54,14 +52,14 @@ class PrintOptions:
     full: bool = False
 
     def holds(self, passage: Passage) -> bool:
-        """Whether a passage is to be shown."""
+        """Return whether to show a passage."""
         if passage.kind == "thinking":
             return self.thinking
         return self.context or not is_quiet(passage)
 
 
 class TranscriptPrinter:
-    """One session on its way to a person."""
+    """Prints one session."""
 
     def __init__(self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions) -> None:
         self.out, self.store, self.sources, self.session, self.options = out, store, sources, session, options
@@ -76,9 +74,9 @@ class TranscriptPrinter:
         self.shorts = short_ids((one for one in related if one is not None), store)
         self.left_out: set[str] = set()
 
-    # for programs -----------------------------------------------------------------------------------------------------
+    # as JSON ----------------------------------------------------------------------------------------------------------
     def facts(self) -> dict[str, Any]:
-        """What JSON says about the session as a whole."""
+        """Return the session, its source and its lineage for JSON."""
         return {
             "session": session_facts(self.session, self.text),
             "source": source_facts(self.store, self.session),
@@ -86,7 +84,7 @@ class TranscriptPrinter:
         }
 
     def turn_facts(self, view: TurnView) -> dict[str, Any]:
-        """A turn for JSON."""
+        """Return a turn for JSON."""
         texts = passages(self.store, self.sources, self.session, view, self.options.tools)
         shown = (one for one in texts if self.options.holds(one))
         return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
@@ -95,9 +93,9 @@ class TranscriptPrinter:
         started = [one.native_id for one in self._children(passage.call)]
         return passage_item(passage, self.options.tools, started)
 
-    # for people -------------------------------------------------------------------------------------------------------
+    # as text ----------------------------------------------------------------------------------------------------------
     def print_head(self) -> None:
-        """Title, facts, relatives."""
+        """Print title, facts and relatives."""
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
         out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
@@ -126,7 +124,7 @@ class TranscriptPrinter:
             )
 
     def print_turn(self, view: TurnView) -> None:
-        """One turn."""
+        """Print one turn."""
         turn, out = view.turn, self.out
         parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
         parts += ["inherited"] * turn.inherited
@@ -147,7 +145,7 @@ class TranscriptPrinter:
             self._print_passage(passage)
 
     def print_hints(self) -> None:
-        """How to see what was left out."""
+        """Print the options that show what was left out."""
         known = {"thinking": "--thinking", "context": "--context", "tools": "--tools", "rest": "--full"}
         flags = [flag for name, flag in known.items() if name in self.left_out]
         if flags:
@@ -193,7 +191,7 @@ class TranscriptPrinter:
             self.left_out.add("tools")
 
     def _print_tool(self, passage: Passage) -> None:
-        """What went into a tool and what came out."""
+        """Print the input and the result of a call."""
         if passage.kind == "result":
             self._print_text(passage.text, _OUTPUT, "| ", "dim")
             return
@@ -227,7 +225,7 @@ _RELATIONS = {
 
 
 def _failure_text(call: Call | None) -> str:
-    """What went wrong with a call, in a word or two."""
+    """Return why a call failed, in a word or two."""
     if call is None or call.status == "open":
         return "no result"
     if call.exit_status:
@@ -236,7 +234,7 @@ def _failure_text(call: Call | None) -> str:
 
 
 class PacedPrinter(TranscriptPrinter):
-    """Waits before each passage. A call is shown when it was made."""
+    """Waits before each passage until its time. A call is shown at its start."""
 
     def __init__(
         self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions, pace: Pace
@@ -245,7 +243,7 @@ class PacedPrinter(TranscriptPrinter):
         self._pace = pace
 
     def moments(self, views: Iterable[TurnView]) -> Iterator[dict[str, Any]]:
-        """The same for a program: each step with the time since the one before."""
+        """Yield the turns for JSON, each with the time since the previous one."""
         before: int | None = None
         for view in views:
             if has_words(self.session):
@@ -259,7 +257,7 @@ class PacedPrinter(TranscriptPrinter):
             yield {"turn": view.turn.idx + 1, "after_ms": wait, "steps": texts}
 
     def _print_passage(self, passage: Passage) -> None:
-        if passage.kind not in ("call", "result"):  # those come through `_print_call` in any case
+        if passage.kind not in ("call", "result"):  # `_print_call` waits for those
             self._wait(passage.row.at if passage.row is not None else None)
         super()._print_passage(passage)
 

@@ -53,7 +53,7 @@ def command(cx: frame.CommandContext, session: str, typed: str) -> None:
 
 
 def _import_textual() -> None:
-    """The library makes very many objects while it is imported, and none of them is garbage: not worth looking for."""
+    """Import textual with garbage collection off: it makes very many objects, none of them garbage. Raises EverturnError."""
     gc.disable()
     try:
         import everturn.tui.app  # noqa: F401

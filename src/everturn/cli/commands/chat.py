@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from everturn.chat.earlier_sessions import EarlierSession
     from everturn.chat.program import ChatProgram
 
-#: What --resume means without a name.
+#: The value of --resume without a name.
 _LAST_SESSION = "last"
 
 
@@ -57,7 +57,7 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **op
 
 
 def _pick_session(program: ChatProgram, listed: list[EarlierSession]) -> tuple[str, ...]:
-    """The session that the person points at, when there is any to point at."""
+    """Let the user pick an earlier session; () for a new one."""
     screen = program.screen
     if not listed or not screen.is_terminal:
         return ()
@@ -70,7 +70,7 @@ def _pick_session(program: ChatProgram, listed: list[EarlierSession]) -> tuple[s
 def take_up_session(
     program: ChatProgram, names: tuple[str, ...], strategy: str, force: bool, listed: list[EarlierSession] | None = None
 ) -> bool:
-    """Take the sessions up, numbers being those of the list; False when the person does not want to."""
+    """Resume the sessions, numbers being those of the list; return False if the user declines."""
     from everturn.chat.earlier_sessions import find_earlier
     from everturn.chat.resumption import ResumptionDeclined, take_up
 
@@ -85,7 +85,7 @@ def take_up_session(
 
 
 def print_conversation(cx: frame.CommandContext, program: ChatProgram) -> None:
-    """What was said, with --json."""
+    """Print the answers, with --json."""
     if cx.json:
         session = program.conversation.journal.session if program.conversation else None
         items = [

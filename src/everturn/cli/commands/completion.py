@@ -6,7 +6,7 @@ import click
 
 from everturn.cli import frame
 
-#: Where each shell looks for such scripts, so that it is installed by one line.
+#: The command that installs the script for each shell.
 INSTALL = {
     "bash": "everturn completion bash > ~/.local/share/bash-completion/completions/everturn",
     "zsh": 'everturn completion zsh > "${fpath[1]}/_everturn"',

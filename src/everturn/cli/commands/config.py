@@ -101,7 +101,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
 
 
 def _flatten_table(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What a table of the config file says, a row for each value; secrets in it are masked."""
+    """Yield a table of the config file as rows, with secrets masked."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flatten_table(f"{name}.{key}", inner)

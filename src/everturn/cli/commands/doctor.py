@@ -50,7 +50,7 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
 
 
 def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
-    """The user's own prices, where there are some: a list that cannot be read stops `everturn stats`."""
+    """Check the user's own prices: a list that cannot be read stops `everturn stats`."""
     from everturn.analytics import cost
 
     own = cx.settings.prices
@@ -65,7 +65,7 @@ def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
 
 
 def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
-    """How much of the archive has vectors of the model of the config. No vectors are no illness."""
+    """Check how much of the archive has vectors of the configured model. Having none is fine."""
     from everturn.cli.meaning_options import embedder_of, existing_vectors
 
     try:

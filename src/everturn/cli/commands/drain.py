@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.store.contract import Store
 
-_RECENT_MS = 10 * 60_000  # a session that went on so lately may have been told of now
+_RECENT_MS = 10 * 60_000  # a session this recent may be the one the hook reported
 _MOST_SESSIONS = 8
 
 
@@ -43,7 +43,7 @@ def command(cx: frame.CommandContext) -> int:
 
 
 def _make_preparer(cx: frame.CommandContext, job: SyncJob) -> Callable[[Mapping[str, str]], None]:
-    """What is made ready for the hooks after each sync, where the user wanted some of it."""
+    """Return the function that prepares the answers of hooks after each sync, as far as they are enabled."""
     from everturn.install.plan import records
 
     enabled = {option for record in records(cx.settings.state / "installed") for option in record.options}
@@ -57,7 +57,7 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
 
     folder, now = str(cx.settings.state / "context"), clock.now()
     rows, _ = store.sessions(SessionFilter(since=now - _RECENT_MS), _MOST_SESSIONS)
-    for session, text in reversed(rows):  # the newest of a folder is what counts
+    for session, text in reversed(rows):  # the newest of a folder is written last
         if "statusline" in enabled:
             hook_answer.prepare_context(
                 folder, session.native_id, hook_answer.STATUS, _status_json(store, session, now)
@@ -71,7 +71,7 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
 
 
 class DrainTexts(NamedTuple):
-    """How the words of sessions are told."""
+    """The settings of prepared texts."""
 
     clean: Callable[[str], str]
     now: int

@@ -129,7 +129,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:
-    """Write a file that is either there as a whole or not at all, readable by its owner alone."""
+    """Write a file completely or not at all, readable by its owner only, and return its size."""
     if not target.parent.is_dir():
         raise UsageError(f"{target} cannot be written: there is no folder {target.parent}; make it first")
     if target.is_dir() or (os.path.lexists(target) and not force):
@@ -148,7 +148,7 @@ def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> in
 def _put_in_place(beside: Path, target: Path, force: bool) -> None:
     if not force:
         try:
-            os.link(beside, target)  # unlike a rename it never replaces a file that came up meanwhile
+            os.link(beside, target)  # unlike a rename, it never replaces a file created meanwhile
             return
         except FileExistsError:
             raise _exists_error(target) from None

@@ -51,7 +51,7 @@ def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool,
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
     desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
-    drain_spool(store, cx.settings.state / "spool")  # its paths must not wait there
+    drain_spool(store, cx.settings.state / "spool")  # its paths must not stay there
     handed = [one.native_id for one in doomed]
     handed += [one.native_id for one in find_offspring(store, doomed) if not keep_forks]
     done = forget_session(desk, all_sources(), row, keep_forks, vectors_to_erase(cx, store))
@@ -77,7 +77,7 @@ def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, co
 
 
 def _erase_copies(cx: frame.CommandContext) -> list[str]:
-    """Copies made before migrations hold what was just forgotten."""
+    """Erase copies made before migrations, and answers prepared for hooks: both may contain the session."""
     from everturn.capture.hook_answer import clear
 
     database = Path(cx.settings.db)
@@ -85,11 +85,11 @@ def _erase_copies(cx: frame.CommandContext) -> list[str]:
     for path in sorted(database.parent.glob(f"{database.name}.before-*")) if database.is_file() else []:
         path.unlink()
         erased.append(str(path))
-    return erased + clear(str(cx.settings.state / "context"))  # what was made ready for hooks
+    return erased + clear(str(cx.settings.state / "context"))
 
 
 def _erase_handoffs(cx: frame.CommandContext, names: list[str]) -> list[str]:
-    """Files that were only handed to an agent's own program."""
+    """Erase files that were written only to hand a session to an agent."""
     paths = [path for path in (cx.settings.data / "handed-over").glob("*") if path.stem in names]
     for path in paths:
         path.unlink()
@@ -97,7 +97,7 @@ def _erase_handoffs(cx: frame.CommandContext, names: list[str]) -> list[str]:
 
 
 def _erase_saved(cx: frame.CommandContext, sessions: list[str]) -> list[str]:
-    """What `everturn chat` wrote out as Markdown."""
+    """Erase the Markdown files of `everturn chat`."""
     from everturn.chat.earlier_sessions import erase_saved
 
     folder = cx.settings.data / "chats"

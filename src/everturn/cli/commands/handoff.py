@@ -62,7 +62,7 @@ def command(
 def native_options(
     cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None
 ) -> NativeOptions:
-    """What a session is to be opened as."""
+    """Return how to open a session in an agent."""
     from everturn.resume.handoff import NativeOptions, agent_named
     from everturn.sources.contract import all_sources
 
@@ -84,7 +84,7 @@ def native_options(
 
 
 def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Handoff, only: str = "") -> int:
-    """Write what is to be written and run the program, or only `print` or `tell` (nothing is written) what would be."""
+    """Write the native session and run the agent; only `print` the command, or only `tell` what would be written."""
     from everturn.resume.handoff import show_command, write_native
 
     for note in opening.notes:
@@ -117,7 +117,7 @@ def _handoff_item(opening: Handoff) -> dict[str, Any]:
 
 
 def _run_commands(cx: frame.CommandContext, opening: Handoff) -> int:
-    """Run the commands in the workspace; the last one takes the place of this process where the system can do that."""
+    """Run the commands in the workspace; the last one replaces this process where the system allows it."""
     from everturn.resume.handoff import show_command
 
     programs = [which(command[0]) for command in opening.commands]

@@ -106,7 +106,7 @@ def _print_next_steps(cx: frame.CommandContext, db: str) -> None:
 
 
 def _show_sample(cx: frame.CommandContext) -> int:
-    """No history here: show the thing on a bundled sample, in an archive of its own."""
+    """Show a bundled sample in its own archive, when there is no history."""
     from everturn.sources.contract import SearchPlaces, all_sources
     from everturn.store.contract import open_store
 

@@ -21,7 +21,7 @@ from everturn.sources.contract import Source, all_sources
 if TYPE_CHECKING:
     from everturn.install.plan import FileChange, InstallPlan, InstallRecord
 
-#: The name under which background sync is recorded.
+#: The name of the record of background sync.
 SERVICE = "service"
 ALL = "all"
 _OPTIONS = ("where", "hints", "statusline")
@@ -150,17 +150,17 @@ def _service_plan(cx: frame.CommandContext) -> Planned:
 
 
 def record_folder(cx: frame.CommandContext) -> Path:
-    """Where it is recorded what was installed."""
+    """Return the folder of the install records."""
     return cx.settings.state / "installed"
 
 
 def installable_agents() -> dict[str, Source]:
-    """The agents that everturn can be installed into."""
+    """Return the agents that everturn can be installed into."""
     return {name: source for name, source in all_sources().items() if source.install is not None}
 
 
 def find_agent(word: str) -> Source:
-    """The agent of that name, or of the only name that begins so."""
+    """Return the agent of that name, or of the only name that starts with it. Raises UsageError."""
     word = word.lower().replace("-", "_")
     found = [source for name, source in installable_agents().items() if name == word or name.startswith(word)]
     if len(found) != 1:
@@ -171,7 +171,7 @@ def find_agent(word: str) -> Source:
 
 
 def program_command(name: str) -> tuple[str, ...]:
-    """The words that run one of our programs, from anywhere."""
+    """Return the command that runs one of our programs from any folder."""
     ending = ".exe" if sys.platform == "win32" else ""
     beside = [Path(sys.executable).with_name(name + ending), Path(sys.argv[0]).absolute().with_name(name + ending)]
     found = next((str(path) for path in beside if path.is_file()), None) or shutil.which(name)
@@ -181,7 +181,7 @@ def program_command(name: str) -> tuple[str, ...]:
 
 
 def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
-    """The variables that lead to the same archive from wherever an agent is started."""
+    """Return the environment that leads an agent to the same archive."""
     found = {}
     if home := os.environ.get("EVERTURN_HOME"):
         found["EVERTURN_HOME"] = os.path.abspath(os.path.expanduser(home))
@@ -196,7 +196,7 @@ def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
 
 
 def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
-    """The plan as a diff of each file, without secrets, and why some are left alone."""
+    """Print the plan as diffs without secrets, and why some files are left alone."""
     if not cx.json:
         for change in plan.work:
             for line in _diff_lines(change):
@@ -206,7 +206,7 @@ def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
 
 
 def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
-    """The plan for programs."""
+    """Return the plan for JSON."""
     does = {(True, False): "create", (False, True): "delete"}
     return [
         {"agent": name, "path": str(one.path), "does": does.get((one.before is None, one.after is None), "change")}
@@ -215,13 +215,13 @@ def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
 
 
 def write_failure(failure: OSError) -> PartlyFailed:
-    """A file that could not be written."""
+    """Return the error for a file that could not be written."""
     why = failure.strerror or str(failure)
     return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` takes out what was done")
 
 
 def run_commands(commands: Iterable[Sequence[str]]) -> list[str]:
-    """Run commands one after another; those that could not be run, as one would type them."""
+    """Run commands in order; return those that failed, as typed in a shell."""
     from everturn.install.service import typed_command
 
     left = []

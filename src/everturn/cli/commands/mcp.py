@@ -81,7 +81,7 @@ def _serve_pipes(cx: frame.CommandContext, archive: McpArchive) -> None:
 
 @contextmanager
 def _protocol_only() -> Iterator[BinaryIO]:
-    """Stdout for the protocol alone: whatever else is printed meanwhile, by whomever, goes to stderr."""
+    """Reserve stdout for the protocol: anything else that is printed goes to stderr."""
     sys.stdout.flush()
     out = os.dup(1)
     try:
@@ -100,7 +100,7 @@ def _protocol_only() -> Iterator[BinaryIO]:
 
 
 def _discard_unwritten(stream: BinaryIO) -> None:
-    """What could not be written because nobody reads any more must not fail again when the stream is closed."""
+    """Flush the stream; if the reader is gone, discard the rest so that closing does not fail again."""
     try:
         stream.flush()
     except OSError:
@@ -110,7 +110,7 @@ def _discard_unwritten(stream: BinaryIO) -> None:
 def _stop_server(number: int, frame: Any) -> None:
     from everturn.mcp.stdio import ServerStopped
 
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the end is not to be interrupted
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the shutdown
     raise ServerStopped
 
 

@@ -21,7 +21,7 @@ _EXIT_NOTHING = 3
 
 
 def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The options every action has."""
+    """Add the options of every action."""
     session = click.option(
         "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
     )
@@ -100,7 +100,7 @@ def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
 
 
 def _answer_about(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
-    """What is asked of one session: it is named, as one is in none oneself."""
+    """Answer a request about one session, which the query must name: a command runs in none."""
     from everturn.sessions.lookup import resolve_session
 
     named = f'session:"{resolve_session(cx.store(), session or "@last").native_id}"'
@@ -157,13 +157,13 @@ def _facts(entry: AnswerEntry) -> dict[str, Any]:
 
 
 class _CommandSpelling:
-    """Writes a request down as a command line."""
+    """Writes a request as a command line."""
 
     def __init__(self, session: str) -> None:
         self._session = session
 
     def __call__(self, request: dict[str, Any]) -> str:
-        """The command that asks for it."""
+        """Return the command line of a request."""
         words = ["everturn", "recall", str(request["action"]).replace("_", "-")]
         session, query, options = self._session, [], []
         for word in str(request.get("query", "")).split():

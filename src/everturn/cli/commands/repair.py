@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 _CODES = {"sound": 0, "mendable": 1, "lossy": 4, "irrecoverable": 4}
-_MOST_FINDINGS = 40  # findings told one by one
+_MOST_FINDINGS = 40  # findings printed one by one
 
 
 @click.command(
@@ -63,7 +63,7 @@ def command(cx: frame.CommandContext, wanted: str, **options: Any) -> int:
 def _find_broken(
     cx: frame.CommandContext, wanted: str, options: dict[str, Any]
 ) -> tuple[BrokenSession, Session | None]:
-    """What is meant; with the session where the archive knows it."""
+    """Return the copies to repair, and the session if it is in the archive."""
     from everturn.resume.repair import copies_for_other_session, copies_of_file, copies_of_session, session_in
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
@@ -104,7 +104,7 @@ def _write_repair(
 
 
 def _note_store(cx: frame.CommandContext, diagnosis: Diagnosis) -> Store:
-    """Where it is noted what the new session comes from: nowhere that stays, if there is no archive."""
+    """Return the store that records the origin of the new session: a temporary one without an archive."""
     return diagnosis.store if cx.settings.is_missing else cx.store()
 
 
@@ -123,7 +123,7 @@ def _native_options(cx: frame.CommandContext, diagnosis: Diagnosis, agent: str) 
     )
 
 
-# telling --------------------------------------------------------------------------------------------------------------
+# output ---------------------------------------------------------------------------------------------------------------
 def _report(cx: frame.CommandContext, diagnosis: Diagnosis, plan: NativePlan | None) -> None:
     if cx.json:
         cx.out.emit_json("repair", diagnosis.findings, **_facts(diagnosis, plan))

@@ -13,7 +13,7 @@ from everturn.errors import UnknownSession
 if TYPE_CHECKING:
     from everturn.model.archive import Session
 
-#: What a chat does by itself; the others need an agent's own program.
+#: Strategies of a chat; the others need an agent's own program.
 _IN_A_CHAT = ("exact", "window", "summary", "document")
 _BUDGET = 4_000  # tokens of a document
 
@@ -57,7 +57,7 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
 
 
 def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], options: dict[str, Any]) -> Session | None:
-    """The session, when it is to be opened in an agent's own program."""
+    """Return the session if it opens in an agent's own program, else None."""
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 

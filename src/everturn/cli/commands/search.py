@@ -172,7 +172,7 @@ def _place_text(found: SearchHit, pen: Pen) -> str:
 
 
 def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:
-    """The snippet with its matches marked: in colour on a terminal, «so» elsewhere."""
+    """Return the excerpt with its matches marked: in colour on a terminal, «so» elsewhere."""
     shown, at = [], 0
     text = found.snippet
     for start, end in found.spans:

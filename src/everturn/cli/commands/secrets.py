@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from everturn.sessions.secrets import SecretPlace
     from everturn.store.contract import SessionFilter, Store
 
-_MOST_TOLD_APART = 100_000  # different secrets that are counted
+_MOST_TOLD_APART = 100_000  # distinct secrets that are counted
 
 
 @click.command(
@@ -66,7 +66,7 @@ def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, 
 
 @dataclass
 class SecretTally:
-    """What was found, counted by kind; the first places are kept."""
+    """Secrets counted by kind, and the first `limit` findings."""
 
     limit: int
     places: list[SecretPlace] = field(default_factory=list)
@@ -85,11 +85,11 @@ class SecretTally:
 
     @property
     def total(self) -> int:
-        """All places."""
+        """The number of findings."""
         return self.by_kind.total()
 
     def kinds(self) -> list[dict[str, Any]]:
-        """What was found of each kind, most first."""
+        """Return the counts of each kind, most frequent first."""
         different = Counter(self.secrets.values())
         return [
             {"kind": kind, "secrets": different[kind], "places": n, "sessions": len(self.sessions[kind])}
@@ -112,7 +112,7 @@ def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
 
 
 def _session_editions(store: Store, session: str) -> list[Session]:
-    """Every edition of one session."""
+    """Return every version of one session."""
     from everturn.sessions.lookup import resolve_session
 
     row = resolve_session(store, session)
@@ -129,7 +129,7 @@ def _iterate_sessions(store: Store, session_filter: SessionFilter) -> Iterator[S
 
 
 def _archive_key(cx: frame.CommandContext, store: Store) -> bytes:
-    """The archive's key; where it has none and none can be written, one for this report alone."""
+    """Return the archive's key; if it has none and cannot be written, a key for this report only."""
     from everturn.errors import EverturnError
     from everturn.sessions.secrets import make_key
 

@@ -79,7 +79,7 @@ def command(
 
 
 def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
-    """The asked turns as stored numbers, both ends included."""
+    """Return the first and last turn of the option, counted from 0."""
     from everturn.errors import NothingFound
 
     if not turns:

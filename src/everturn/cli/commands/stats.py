@@ -82,7 +82,7 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
 
 
 def _print_prices(cx: frame.CommandContext, found: Stats) -> None:
-    """Which prices these are, and what has none."""
+    """Print the date of the prices, and the models without one."""
     from everturn.analytics.cost import dollars
 
     models = [name or "(not named)" for name in found.total.cost.unknown_models]
@@ -95,7 +95,7 @@ def _print_prices(cx: frame.CommandContext, found: Stats) -> None:
 
 
 def _print_trend(cx: frame.CommandContext, found: Stats) -> None:
-    """Turns over time as one line, where there is enough of it."""
+    """Print the turns over time as one line, if there are enough periods."""
     from everturn.analytics.plot_drawings import spark_line
 
     turns: dict[str, int] = {}

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
 
 _EXIT_FAILED = 1
-#: A session is counted as a whole, so one that is being written is not counted at each of its lines.
+#: Counting reads a whole session, so a live one is not counted after each of its lines.
 _COUNT_EVERY_MS = 600_000
 
 
 def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """One option per source that has one, to look for its files in more folders."""
+    """Add one option per source, to look for its files in more folders."""
     for source in all_sources().values():
         if source.option:
             handler = click.option(
@@ -88,7 +88,7 @@ def _embedder(cx: frame.CommandContext) -> Embedder:
 
 
 def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) -> dict[str, Any]:
-    """Make them and tell how many, and what was sent where: also when it is interrupted or fails half way."""
+    """Make vectors and report how many, and what was sent where, even when interrupted or failed."""
     from everturn.cli.meaning_options import open_vectors
     from everturn.retrieval.meaning import make_all_vectors
     from everturn.sessions.secrets import archive_cleaner
@@ -139,7 +139,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
 
 def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPlaces:
-    """The places of the settings, and those of the command line."""
+    """Return the folders of the settings and of the command line. Raises click.UsageError."""
     places = cx.places()
     extra = dict(places.extra)
     for name in all_sources():
@@ -154,7 +154,7 @@ def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPl
 def make_sync_job(
     cx: frame.CommandContext, store: Store, places: SearchPlaces, progress: Progress | None = None
 ) -> SyncJob:
-    """A sync as the settings want it."""
+    """Return a sync job with the policy of the settings."""
     settings = cx.settings
     policy = Policy(
         settings.capture.mode,
@@ -168,13 +168,13 @@ def make_sync_job(
 
 
 def _redact_line(line: bytes) -> bytes:
-    from everturn.secrets.redaction import redact_bytes  # its rules take a while to compile; few need them here
+    from everturn.secrets.redaction import redact_bytes  # its rules take a while to compile
 
     return redact_bytes(line)
 
 
 def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
-    """A progress line for a sync."""
+    """Return the progress callback of a sync."""
     line = cx.out.progress(label)
 
     def draw(done: int, total: int, read: int, to_read: int, path: str) -> None:
@@ -187,7 +187,7 @@ def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
 
 
 def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any) -> int:
-    """Print what a sync did, with `more` where it is JSON; the exit code is 4 when some files failed."""
+    """Print a report, with `more` in its JSON, and return the exit code: 4 if some files failed."""
     if cx.json:
         cx.out.emit_json("sync", [], report=asdict(report), **more)
     else:
@@ -203,7 +203,7 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
 
 
 def _report_lines(report: SyncReport) -> list[str]:
-    """A report for people."""
+    """Return a report as text."""
     done = [
         (report.new, "new"),
         (report.grown, "grown"),

@@ -104,7 +104,7 @@ def _shapes(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter,
 
 
 def _nothing(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter) -> int:
-    """Say that no turn fits; where a tool of the pattern is not known, that is why."""
+    """Warn that no turn matches, or that the pattern names an unknown tool."""
     from everturn.analytics.inspect import known_tools, similar_tools
 
     for part in wanted.pattern.parts if wanted.pattern else ():

@@ -122,7 +122,7 @@ def _database(cx: frame.CommandContext) -> Path:
 
 
 def _list_own_files(cx: frame.CommandContext) -> list[Path]:
-    """What is ours on this machine. A folder that the user named may hold other things too, so each is named."""
+    """Return our files on this machine, one by one: a folder that the user chose may contain other things."""
     from everturn.store.vector_file import ENDING, vectors_place
 
     settings = cx.settings

@@ -50,7 +50,7 @@ def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bo
         if opens:
             click.launch(address)
 
-    cx.store()  # what cannot be opened is said before anything is served
+    cx.store()  # fail before serving if it cannot be opened
     signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
         serve_site(_make_site(cx, new_id() if private else ""), port, ready)
@@ -60,7 +60,7 @@ def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bo
 
 
 def _raise_interrupt(number: int, frame: Any) -> None:
-    """Being told to end is the same as Ctrl-C; the server gives it back once everything is closed."""
+    """Treat SIGTERM like Ctrl-C; the server raises it again once everything is closed."""
     raise KeyboardInterrupt
 
 
