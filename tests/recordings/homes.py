@@ -116,6 +116,7 @@ def settle_claude(home: Home) -> Mapping[str, str]:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
+        "CLAUDE_CODE_ENABLE_TASKS": "false",  # one todo list, as in older versions and the other programs
     }
 
 

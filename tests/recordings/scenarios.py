@@ -325,6 +325,8 @@ def play_random(chance: Random) -> list[Step]:
 
 def _random_turn(chance: Random, number: int) -> list[Step]:
     text = _random_prompt(chance, number)
+    if number == 1:  # OpenCode 0.5 hangs when a long text is pasted into its first screen
+        text = text.replace("\n", " ")
     pasted = "\n" in text
     if chance.random() < 0.08:
         return [prompt(text, say(bullets(chance, 120), lasts=30), pasted=pasted, waits=False), interrupt()]
