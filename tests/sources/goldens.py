@@ -1,14 +1,14 @@
-"""What the tests of every format share: reading in any pieces, showing the result, and checking what all readers promise.
+"""Shared by the tests of every format: reading in any pieces, rendering the result, and checking the contract of readers.
 
-readings(SOURCE, path)            every conversation in a file: found, its bytes, and the whole reading of them
+readings(SOURCE, path)            every conversation in a file: candidate, bytes, and the whole result
 read(SOURCE, found, data, cuts)   one conversation, read in pieces
-assert_golden(path, seen)         compares with PATH.expected.json; `UPDATE_EXPECTED=1` writes that anew
-assert_keeps_promises(...)        counted, said in words of the vocabulary, viewable, storable
-assert_same_in_pieces(...)        any cuts give the same (formats of lines)
+assert_golden(path, seen)         compares with PATH.expected.json; `UPDATE_EXPECTED=1` writes that file
+assert_keeps_promises(...)        every record counted, words of the vocabulary, viewable, storable
+assert_same_in_pieces(...)        any cuts give the same result (formats of lines)
 assert_survives(...)              damage does not stop a reader, and is counted
-ingest(name, path)                through `add_paths` into an archive in memory, the bytes compared
-corpus(folder)                    real files beside the checkout, or one test that says that there are none
-assert_claims_only(SOURCE, ...)   no other format's files are taken for ours
+ingest(name, path)                adds files to an archive in memory with `add_paths`, and compares the bytes
+corpus(folder)                    real files beside the checkout, or one skipped test that names the reason
+assert_claims_only(SOURCE, ...)   the source claims no file of another format
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HEAD = 64 << 10
 
 
 class Whole(msgspec.Struct):
-    """Several readings of one file put together, the way an archive does."""
+    """Several results of one file combined, as an archive does."""
 
     facts: dict[str, dict[str, Any]] = {}
     messages: dict[str, list[Message]] = {}
@@ -57,9 +57,9 @@ class Whole(msgspec.Struct):
     consumed: int = 0
 
     def add(self, reading: ReadResult) -> None:
-        """Take in the next reading."""
+        """Add the next result."""
         for part in reading.parts:
-            self.facts.setdefault(part.native_id, {}).update(_said(part.facts))
+            self.facts.setdefault(part.native_id, {}).update(_known_facts(part.facts))
             self.messages.setdefault(part.native_id, []).extend(part.messages)
             self.links.setdefault(part.native_id, []).extend(part.links)
         self.problems += [problem for problem in reading.problems if not problem.provisional]
@@ -71,24 +71,24 @@ class Whole(msgspec.Struct):
         self.consumed += reading.consumed
 
     def all(self) -> list[Message]:
-        """The messages of every session."""
+        """Return the messages of every session."""
         return [message for messages in self.messages.values() for message in messages]
 
     def texts(self, *fields: str) -> list[str]:
-        """The texts of all blocks under some fields (all of them when none is named), in order."""
+        """Return the texts of all blocks with one of these fields (of all blocks when none is named), in order."""
         return [b.text for message in self.all() for b in message.blocks if b.field in fields or not fields]
 
 
 # reading ----------------------------------------------------------------------------------------------------------------
 def found_for(source: Source, path: Path, data: bytes) -> SourceCandidate:
-    """What `add_paths` would make of a file; a damaged head does not matter here."""
+    """Return the candidate that `add_paths` would use; one by file name where the head is damaged."""
     return source.sniff(path, data[:HEAD]) or SourceCandidate(path, "main", path.stem)
 
 
 def read(
     source: Source, found: SourceCandidate, data: bytes, cuts: Iterable[int] = (), stops: Sequence[bool] = ()
 ) -> Whole:
-    """Read a conversation in pieces that end at `cuts`; where `stops` says so, by a new reader after an end of file."""
+    """Read a conversation in pieces that end at `cuts`; where `stops` is true, a new reader continues after the piece."""
     whole = Whole()
     reader = source.reader(found, b"")
     ends = sorted({*cuts, len(data)})
@@ -101,7 +101,7 @@ def read(
 
 
 def unpacked(source: Source, found: SourceCandidate, path: Path) -> list[tuple[SourceCandidate, bytes]]:
-    """The conversations in a container or bundle, each with the lines it is written out as."""
+    """Return the conversations in a container or bundle, each with its lines."""
     assert source.unpack is not None
     with tempfile.TemporaryDirectory() as folder:
         if source.is_database and found.kind == "container":
@@ -119,7 +119,7 @@ def unpacked(source: Source, found: SourceCandidate, path: Path) -> list[tuple[S
 def readings(
     source: Source, path: Path, found: SourceCandidate | None = None
 ) -> list[tuple[SourceCandidate, bytes, Whole]]:
-    """Every conversation in a file, whatever way it is kept there: what it is, its bytes, and what was read."""
+    """Return every conversation in a file, unpacked where necessary: candidate, bytes and result."""
     data = path.read_bytes() if path.is_file() else b""
     found = found or found_for(source, path, data)
     whole_file = source.unpack is None or found.kind not in ("container", "bundle")
@@ -129,7 +129,7 @@ def readings(
 
 # showing ----------------------------------------------------------------------------------------------------------------
 def shown(whole: Whole) -> dict[str, Any]:
-    """A reading as plain data for people to compare: without empty fields and without the blocks as found."""
+    """Return a result as plain data that people can compare: without empty fields and original blocks."""
     return {
         "sessions": [
             {
@@ -149,7 +149,7 @@ def shown(whole: Whole) -> dict[str, Any]:
 
 
 def assert_golden(path: Path, seen: Any) -> None:
-    """What was seen is what is expected of this sample: `a.jsonl` → `a.expected.json`."""
+    """Compare a result with the golden of its sample: `a.jsonl` → `a.expected.json`."""
     seen = json.loads(json.dumps(seen))
     expected = path.with_suffix(".expected.json")
     if UPDATE:
@@ -157,9 +157,9 @@ def assert_golden(path: Path, seen: Any) -> None:
     assert seen == json.loads(expected.read_text(encoding="utf-8"))
 
 
-# what every reader promises ---------------------------------------------------------------------------------------------
+# the contract of readers ------------------------------------------------------------------------------------------------
 def assert_keeps_promises(source: Source, data: bytes, whole: Whole, lines: bool = True) -> None:
-    """Everything below that holds for any reading; `lines=False` for documents."""
+    """Check all that holds for any result; `lines=False` for documents."""
     assert_accounted(data, whole, lines)
     assert_vocabulary(whole)
     assert_viewed(source, data, whole)
@@ -167,7 +167,7 @@ def assert_keeps_promises(source: Source, data: bytes, whole: Whole, lines: bool
 
 
 def assert_accounted(data: bytes, whole: Whole, lines: bool = True) -> None:
-    """Every record is counted once and every byte dealt with."""
+    """Check that every record is counted once and every byte is consumed or reported."""
     assert sum(whole.census.values()) == whole.lines + whole.glued
     left = data[whole.consumed :]
     assert not left.strip() or [(p.start, p.size) for p in whole.tail] == [(whole.consumed, len(left))]
@@ -182,7 +182,7 @@ def assert_accounted(data: bytes, whole: Whole, lines: bool = True) -> None:
 
 
 def assert_vocabulary(whole: Whole) -> None:
-    """Only words of the closed lists are used."""
+    """Check that only words of the closed lists are used."""
     for message in whole.all():
         assert message.role in vocabulary.ROLES
         assert message.origin in vocabulary.ORIGINS
@@ -201,7 +201,7 @@ def assert_vocabulary(whole: Whole) -> None:
 
 
 def assert_viewed(source: Source, data: bytes, whole: Whole) -> None:
-    """The bytes of a message by themselves say what the reader said."""
+    """Check that `view` gives the reader's message from its bytes alone."""
     for message in whole.all():
         viewed = source.view(data[message.start : message.start + message.size])
         assert viewed is not None
@@ -210,14 +210,14 @@ def assert_viewed(source: Source, data: bytes, whole: Whole) -> None:
 
 
 def assert_storable(whole: Whole) -> None:
-    """No lone surrogates anywhere, no NUL in facts: databases take neither."""
+    """Check for lone surrogates anywhere and NUL in facts: databases accept neither."""
     msgspec.json.encode(shown(whole))
     for facts in whole.facts.values():
         assert not any("\0" in value for value in facts.values() if isinstance(value, str))
 
 
 def assert_same(one: Whole, other: Whole) -> None:
-    """Two ways of reading gave the same."""
+    """Check that two ways of reading gave the same."""
     assert shown(one)["problems"] == shown(other)["problems"]
     assert one.census == other.census
     assert (one.lines, one.glued, one.consumed) == (other.lines, other.glued, other.consumed)
@@ -229,7 +229,7 @@ def assert_same(one: Whole, other: Whole) -> None:
 def assert_same_in_pieces(
     source: Source, found: SourceCandidate, data: bytes, seed: int, stopping: bool = True
 ) -> None:
-    """Reading in pieces cut anywhere, by readers that were stopped anywhere, gives what reading at once gives."""
+    """Check that reading in random pieces, with readers stopped at random, gives the same as reading at once."""
     dice = random.Random(seed)
     cuts = sorted(dice.sample(range(len(data)), min(dice.randint(1, 12), len(data))))
     stops = [stopping and dice.random() < 0.7 for _ in cuts]
@@ -241,7 +241,7 @@ STRAY = [b"\n", b"\r\n", b'"', b"{", b"}", b"[", b"\\", b"\xff", b"\xef\xbb\xbf"
 
 
 def damaged(pieces: Sequence[bytes], dice: random.Random, most: int = 6) -> bytes:
-    """A file put together from pieces of good ones (lines, or one document) that something bad has happened to."""
+    """Return a file assembled from pieces of good ones (lines, or one document) and damaged at random."""
     data = b"".join(dice.choices(pieces, k=dice.randint(1, most)))
     for _ in range(dice.randint(1, 6)):
         at, size = dice.randrange(len(data) + 1), dice.randint(1, 80)
@@ -260,7 +260,7 @@ def damaged(pieces: Sequence[bytes], dice: random.Random, most: int = 6) -> byte
 
 
 def assert_survives(source: Source, found: SourceCandidate, data: bytes, seed: int = 0, lines: bool = True) -> None:
-    """Whatever the bytes are, they are read and counted; for lines, in any pieces."""
+    """Check that any bytes are read and counted; for lines, in any pieces."""
     whole = read(source, found, data)
     assert_accounted(data, whole, lines)
     assert_vocabulary(whole)
@@ -272,7 +272,7 @@ def assert_survives(source: Source, found: SourceCandidate, data: bytes, seed: i
 
 
 def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
-    """A copy of a record with one of its values, at any depth, replaced."""
+    """Return a copy of a record with one of its values, at any depth, replaced."""
     record = json.loads(json.dumps(record))
     holder = record
     while isinstance(holder, (dict, list)) and holder:
@@ -284,7 +284,7 @@ def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
     return record
 
 
-#: What may stand where a reader expects something else.
+#: Values that a reader does not expect.
 ODD_VALUES: list[Any] = [
     None, True, False, 0, -1, 2**70, 1.5, "", "x", "\ud800", "\0", [], {}, [None], [[]], [{}], {"": None}, ["x", 1],
     {"type": "text"}, [{"type": 1}], {"text": ["x"]}, "2026-01-01T00:00:00Z", 10**30, {"type": {"type": None}},
@@ -294,20 +294,20 @@ ODD_VALUES: list[Any] = [
 # the archive ------------------------------------------------------------------------------------------------------------
 @dataclass
 class Taken:
-    """An archive in memory that took some files in."""
+    """An archive in memory with some files added."""
 
     store: Store
     report: SyncReport
 
     def hits(self, text: str) -> list[str]:
-        """Native ids of the sessions with a message that holds these words side by side."""
+        """Return the native ids of the sessions with a message that contains this phrase."""
         found = self.store.search(IndexQuery(((tuple(terms(text)),),), limit=100))
         return sorted({self.store.session(hit.session)[0].native_id for hit in found})
 
 
 @contextmanager
 def ingest(source_name: str, *paths: Path) -> Iterator[Taken]:
-    """Take files in through `add_paths`, recognised by their content; their bytes are in the archive exactly as they are."""
+    """Add files with `add_paths`, recognised by their content, and check that the archive has their exact bytes."""
     source: Source = importlib.import_module(f"everturn.sources.{source_name}").SOURCE
     store = open_store("memory:")
     try:
@@ -335,12 +335,12 @@ def _assert_bytes_kept(store: Store, source: Source) -> None:
 
 # real files -------------------------------------------------------------------------------------------------------------
 def corpus_files(folder: str) -> list[Path]:
-    """Every real file of a folder of the corpus beside the checkout; none where there is no corpus."""
+    """Return every real file of a folder of the corpus beside the checkout; none without a corpus."""
     return sorted(path for path in (CORPUS / folder).rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def corpus(*folders: str) -> list[Any]:
-    """Parameters for a test of each real file, or one that is skipped with the reason."""
+    """Return parameters for a test of each real file, or one that is skipped with the reason."""
     paths = [path for folder in folders for path in corpus_files(folder)]
     if not paths:
         reason = f"no real files of {', '.join(folders)} beside the checkout: only samples were read"
@@ -349,18 +349,18 @@ def corpus(*folders: str) -> list[Any]:
 
 
 def claimants(path: Path) -> list[str]:
-    """The names of all sources that take a file for their own: one, if all is well."""
+    """Return the names of all sources that claim a file: exactly one, if all is well."""
     head = _head(path)
     return sorted(name for name, source in all_sources().items() if source.sniff(path, head) is not None)
 
 
 def claimed(source: Source) -> list[str]:
-    """Files of the whole corpus that a source takes for its own, relative to it."""
+    """Return the files of the whole corpus that a source claims, relative to it."""
     return [str(path.relative_to(CORPUS)) for path in corpus_files(".") if source.sniff(path, _head(path)) is not None]
 
 
 def assert_claims_only(source: Source, *folders: str, besides: Iterable[str] = ()) -> None:
-    """Of the whole corpus a source claims every file of these folders, except `besides`, and nothing else."""
+    """Check that a source claims every file of these folders of the corpus, except `besides`, and nothing else."""
     if not CORPUS.is_dir():
         pytest.skip("no real files beside the checkout")
     own = {str(path.relative_to(CORPUS)) for folder in folders for path in corpus_files(folder)}
@@ -386,5 +386,5 @@ def _pruned(value: Any) -> Any:
     return [_pruned(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _said(facts: SessionFacts) -> dict[str, Any]:
+def _known_facts(facts: SessionFacts) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(facts).items() if value}

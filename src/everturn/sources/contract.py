@@ -333,13 +333,14 @@ def find_files(
         folders: list[str] = []
         is_closed = depth >= deepest
         try:
-            with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    if entry.is_dir(follow_symlinks=False):
-                        folders += [] if entry.name in skipped else [entry.path]
-                    elif (candidate := pick(entry)) is not None:
-                        is_closed = is_closed or entry.name == closed_by
-                        yield candidate
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [] if entry.name in skipped else [entry.path]
+                elif (candidate := pick(entry)) is not None:
+                    is_closed = is_closed or entry.name == closed_by
+                    yield candidate
         except OSError as failure:
             failures.append(failure)
         for inner in () if is_closed else folders:
