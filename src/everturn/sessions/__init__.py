@@ -1,1 +1,1 @@
-"""Which session is meant, and what was said in it. Nothing here writes, except marks."""
+"""Find a session, and read its messages, turns, lineage and state. Nothing here writes, except marks and the redaction key."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return a stand-in for `re.compile(pattern, flags)` that compiles at the first call of a method."""
+    """Return a substitute for `re.compile(pattern, flags)` that compiles at the first call of a method."""
     return _LazyPattern(pattern, flags)  # type: ignore[return-value]
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from everturn.errors import UsageError
+from everturn.text.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from typing import Any
@@ -197,7 +198,7 @@ def _compile_re2(pattern: str) -> Any:
 # --- from Python's syntax to RE2's ---
 
 _TOO_LARGE = "the pattern is too large with its repeats written out; repeat fewer times"
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<repeat> (?: [*+?] | \{ (?: (?P<least>\d{1,5}) (?P<open>,(?P<most>\d{0,5}))? | ,(?P<only>\d{1,5}) ) \} ) \?? )
       | (?P<group> \( (?: \?: | \?P<\w+> )? )
       | (?P<close> \) )
@@ -207,7 +208,7 @@ _TOKEN = re.compile(
       | (?P<char> \\ (?: x[\da-fA-F]{2} | u[\da-fA-F]{4} | U00[\da-fA-F]{6} | . ) | . )""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
-_MEMBER = re.compile(r"\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U00[\da-fA-F]{6}|.)|.", re.DOTALL | re.ASCII)
+_MEMBER = lazy_pattern(r"\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U00[\da-fA-F]{6}|.)|.", re.DOTALL | re.ASCII)
 _EDGES = {r"\A": "^", r"\Z": "$"}
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "0": "\0"}
 #: Members of a set in RE2's syntax; its own `\w` and `\s` know ASCII only.
