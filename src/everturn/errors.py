@@ -80,17 +80,17 @@ class NothingFound(EverturnError):
 class UnknownSession(NothingFound):
     """No session with that id."""
 
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"no session {wanted!r} in the archive; `everturn sessions` lists them, `everturn sync` looks for new ones"
+            f"no session {session_id!r} in the archive; `everturn sessions` lists them, `everturn sync` looks for new ones"
         )
 
 
 class SessionNotFound(UnknownSession, ValueError):
     """No session with exactly that id."""
 
-    def __init__(self, wanted: str) -> None:
-        EverturnError.__init__(self, f"Session not found: {wanted}; list_sessions gives those there are")
+    def __init__(self, session_id: str) -> None:
+        EverturnError.__init__(self, f"Session not found: {session_id}; list_sessions gives those there are")
 
 
 class NoConversationState(NothingFound, ValueError):

@@ -189,8 +189,8 @@ def _note_root(report: HealthReport, root: SourceRoot, now: int) -> None:
     elif root.at_risk:
         when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
         text = f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
-        said = f"{root.said_by}: {root.days} days"
-        report.note(name, "bad", f"{text} by the agent itself ({said})", "run `everturn sync` now")
+        retention = f"{root.said_by}: {root.days} days"
+        report.note(name, "bad", f"{text} by the agent itself ({retention})", "run `everturn sync` now")
     else:
         text = f"{root.behind} of {root.files} files are not yet fully in the archive"
         report.note(name, "warn", text, "run `everturn sync`")

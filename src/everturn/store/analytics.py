@@ -165,28 +165,28 @@ class AnalyticsStore:
         return {row[:width]: list(row[width:]) for row in self.driver.all(sql, [*conditions.params, least])}
 
     def trails(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> Iterator[tuple[int, Trail]]:
         """Yield the tool use of sessions, lowest id first. `kinds` and `states` of the filter are ignored."""
         for session, data in self._select_rows(
-            "plane_session", 'p."session",p."trail"', 'p."session"', wanted, only, subagents
+            "plane_session", 'p."session",p."trail"', 'p."session"', session_filter, only, subagents
         ):
             yield int(session), unpack(data)
 
     def usage(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
         """Return the tokens of sessions by quarter of an hour and model, with inherited ones marked."""
         return USAGE.read(
-            self._select_rows("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), wanted, only, subagents)
+            self._select_rows("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), session_filter, only, subagents)
         )
 
     def activity(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
         """Return the turns and calls of sessions by quarter of an hour."""
         key = quote_name(ACTIVITY.key, "p")
-        return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, wanted, only, subagents))
+        return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, session_filter, only, subagents))
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         """Yield all rows of one of `model.analytics.PLANE`, in order."""
@@ -195,11 +195,17 @@ class AnalyticsStore:
         )
 
     def _select_rows(
-        self, table: str, columns: str, order: str, wanted: SessionFilter | None, only: Sequence[int], subagents: bool
+        self,
+        table: str,
+        columns: str,
+        order: str,
+        session_filter: SessionFilter | None,
+        only: Sequence[int],
+        subagents: bool,
     ) -> Iterator[Row]:
         conditions = Conditions()
-        if wanted is not None:
-            add_sessions(conditions, replace(wanted, kinds=(), states=()))
+        if session_filter is not None:
+            add_sessions(conditions, replace(session_filter, kinds=(), states=()))
         if not subagents:
             conditions.add(f"""s."kind" NOT IN ({",".join(f"'{kind}'" for kind in SUBAGENT_KINDS)})""")
         sql = f"SELECT {columns} FROM {_CHOSEN.format(table)}"

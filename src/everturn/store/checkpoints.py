@@ -157,16 +157,16 @@ class CheckpointStore:
     def checkpoint_values(self, thread: str, space: str, name: str, only: Sequence[str] = ()) -> dict[str, Typed]:
         """Return the values of all or some channels. Raises NotAnArchive if one is missing or damaged."""
         channels = self.checkpoint_channels(thread, space, name)
-        wanted = {channel: digest for channel, (_, digest) in channels.items() if not only or channel in only}
+        digests = {channel: digest for channel, (_, digest) in channels.items() if not only or channel in only}
         sql = 'SELECT "digest","kind","data" FROM "checkpoint_value" WHERE "thread"=? AND "digest" IN ({})'
         found = {
             digest: (kind, data)
-            for digest, kind, data in query_in_lists(self.driver.all, sql, [*wanted.values()], [thread])
+            for digest, kind, data in query_in_lists(self.driver.all, sql, [*digests.values()], [thread])
         }
-        for channel, digest in wanted.items():
+        for channel, digest in digests.items():
             if digest not in found or _digest(found[digest]) != digest:
                 raise NotAnArchive(self.driver.url, f"the value of {channel!r} at checkpoint {name} is damaged")
-        return {channel: found[digest] for channel, digest in wanted.items()}
+        return {channel: found[digest] for channel, digest in digests.items()}
 
     def checkpoint_writes(self, thread: str, space: str, name: str, task: str | None = None) -> list[PendingWrite]:
         """Return writes in the order of application: by path, task and idx."""

@@ -196,11 +196,11 @@ class Store(Protocol):
 
     # --- questions ---
     def sessions(
-        self, wanted: SessionFilter, limit: int = 50, after: str = ""
+        self, session_filter: SessionFilter, limit: int = 50, after: str = ""
     ) -> tuple[list[tuple[Session, SessionText]], str]:
         """Return sessions, newest first (ended, then id), and a cursor for the next page ("" at the end)."""
 
-    def count_sessions(self, wanted: SessionFilter) -> int: ...
+    def count_sessions(self, session_filter: SessionFilter) -> int: ...
     def session(self, session: int) -> tuple[Session, SessionText]: ...
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         """Return sessions whose native id, or its part after the last `/`, starts with this, in any state."""
@@ -262,17 +262,17 @@ class Store(Protocol):
         """Return a table of `model.analytics.TALLIES`: key (without `subagent`) → counters, rows with n >= `least`."""
 
     def trails(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> Iterator[tuple[int, Trail]]:
         """Yield the tool use of sessions, lowest id first. `kinds` and `states` of the filter are ignored."""
 
     def usage(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
         """Return the tokens of sessions by quarter of an hour and model, with inherited ones marked."""
 
     def activity(
-        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
         """Return the turns and calls of sessions by quarter of an hour."""
 

@@ -59,11 +59,11 @@ class SessionQueries:
 
     # --- sessions ---
     def sessions(
-        self, wanted: SessionFilter, limit: int = 50, after: str = ""
+        self, session_filter: SessionFilter, limit: int = 50, after: str = ""
     ) -> tuple[list[tuple[Session, SessionText]], str]:
         """Return sessions, newest first (ended, then id), and a cursor for the next page ("" at the end)."""
         conditions = Conditions()
-        add_sessions(conditions, wanted)
+        add_sessions(conditions, session_filter)
         ended = ENDED.format("s")
         if after:
             at, last = _read_cursor(after)
@@ -75,10 +75,10 @@ class SessionQueries:
         last_shown = found[limit - 1][0] if limit else Session(ended=_LAST)
         return found[:limit], f"{last_shown.ended or 0}.{last_shown.id}"
 
-    def count_sessions(self, wanted: SessionFilter) -> int:
+    def count_sessions(self, session_filter: SessionFilter) -> int:
         """Return the number of sessions."""
         conditions = Conditions()
-        add_sessions(conditions, wanted)
+        add_sessions(conditions, session_filter)
         sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
         row = self.driver.one(sql + conditions.where(), conditions.params)
         return int(row[0]) if row else 0

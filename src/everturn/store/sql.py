@@ -216,25 +216,25 @@ class Conditions:
         return f" WHERE {self.together()}" if self._parts else ""
 
 
-def add_sessions(conditions: Conditions, wanted: SessionFilter, s: str = "s", x: str = "x") -> None:
+def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str = "s", x: str = "x") -> None:
     """Add a session filter, for `session` under alias `s` and `session_text` under alias `x`."""
     for name in ("agent", "machine", "owner"):
-        if value := getattr(wanted, name):
+        if value := getattr(session_filter, name):
             conditions.add(f'{s}."{name}"=?', value)
-    conditions.add_one_of(f'{s}."kind"', wanted.kinds)
-    conditions.add_one_of(f'{s}."state"', wanted.states)
-    if wanted.since is not None:
-        conditions.add(f"{ENDED.format(s)}>=?", wanted.since)
-    if wanted.until is not None:
-        conditions.add(f'{s}."started"<?', wanted.until)
-    if wanted.workspace:
-        conditions.add(_like_sql(f'{x}."workspace"'), substring_pattern(wanted.workspace))
-    if wanted.branch:
-        conditions.add(_like_sql(f'{x}."branch"'), substring_pattern(wanted.branch))
-    if wanted.text:
+    conditions.add_one_of(f'{s}."kind"', session_filter.kinds)
+    conditions.add_one_of(f'{s}."state"', session_filter.states)
+    if session_filter.since is not None:
+        conditions.add(f"{ENDED.format(s)}>=?", session_filter.since)
+    if session_filter.until is not None:
+        conditions.add(f'{s}."started"<?', session_filter.until)
+    if session_filter.workspace:
+        conditions.add(_like_sql(f'{x}."workspace"'), substring_pattern(session_filter.workspace))
+    if session_filter.branch:
+        conditions.add(_like_sql(f'{x}."branch"'), substring_pattern(session_filter.branch))
+    if session_filter.text:
         columns = ("title", "first_prompt", "summary")
         anywhere = " OR ".join(_like_sql(f'{x}."{column}"') for column in columns)
-        conditions.add(f"({anywhere})", *[substring_pattern(wanted.text)] * len(columns))
+        conditions.add(f"({anywhere})", *[substring_pattern(session_filter.text)] * len(columns))
 
 
 def add_messages(conditions: Conditions, query: IndexQuery, turns: bool = True) -> None:

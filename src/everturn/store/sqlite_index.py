@@ -299,8 +299,8 @@ class SqliteIndex:
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """Estimate from the newest entries with the phrase."""
-        wanted = expression([(phrase,)], (), fields)
-        return sum(self._estimate(shelf, wanted, sample, since, newest) for shelf in self._shelves())
+        match = expression([(phrase,)], (), fields)
+        return sum(self._estimate(shelf, match, sample, since, newest) for shelf in self._shelves())
 
     def look(self, looking: IndexLook) -> IndexMatches:
         """Return the matches; of too many, the best."""
@@ -364,17 +364,17 @@ class SqliteIndex:
         row = self._driver.one(f"SELECT block FROM {table}_data WHERE id=1")
         return _read_varint(row[0]) if row and row[0] else 0
 
-    def _estimate(self, shelf: EntryShelf, wanted: str, sample: int, since: int, newest: int) -> float:
-        given = (wanted, shelf.base | since << shelf.bits, shelf.end, sample)
+    def _estimate(self, shelf: EntryShelf, match: str, sample: int, since: int, newest: int) -> float:
+        given = (match, shelf.base | since << shelf.bits, shelf.end, sample)
         n, last = self._driver.all(_COUNT.format(shelf.table), given)[0]
         first = shelf.place(last)[0] if n == sample else since
         return float(n) * max(newest / max(newest - first + 1, 1), 1.0) if first else float(n)
 
     def _walk(self, shelf: EntryShelf, looking: IndexLook) -> None:
-        wanted, reported = _match_expression(looking)
+        match, reported = _match_expression(looking)
         table = shelf.table
         sql = f"SELECT held({table}) FROM {table}"
-        where, params = f"{table} MATCH ?", [wanted]
+        where, params = f"{table} MATCH ?", [match]
         if looking.messages is not None:
             sql += _JOIN.format(table, shelf.base, shelf.bits, (1 << shelf.bits) - 1)
         if looking.sessions is not None:
@@ -440,14 +440,14 @@ def expression(
 ) -> str:
     """Return an FTS5 expression. Every term is quoted, so input cannot inject syntax."""
     first, *others = map(_any_of_fts, groups)
-    wanted = " AND ".join([_limit_to_fields(first_in, first), *others])
+    match = " AND ".join([_limit_to_fields(first_in, first), *others])
     if without:
-        wanted = f"({wanted}) NOT {_any_of_fts(without)}"
-    return _limit_to_fields(fields, wanted if not fields else f"({wanted})")
+        match = f"({match}) NOT {_any_of_fts(without)}"
+    return _limit_to_fields(fields, match if not fields else f"({match})")
 
 
-def _limit_to_fields(fields: Sequence[str], wanted: str) -> str:
-    return f"{{{' '.join(name for name in FIELDS if name in fields)}}} : {wanted}" if fields else wanted
+def _limit_to_fields(fields: Sequence[str], match: str) -> str:
+    return f"{{{' '.join(name for name in FIELDS if name in fields)}}} : {match}" if fields else match
 
 
 def _any_of_fts(phrases: Sequence[Phrase]) -> str:
