@@ -1,4 +1,4 @@
-"""What the tests of this source share: reading in any pieces, putting pieces together, and showing the result."""
+"""Helpers of this source's tests: read a file in any pieces, combine the results, and show them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def corpus() -> list[Path]:
 
 
 def found_for(path: Path, data: bytes) -> SourceCandidate:
-    """What `add` would make of a file; a damaged head does not matter here."""
+    """Return the candidate for a file, even if its head is damaged."""
     return SOURCE.sniff(path, data[:65536]) or SourceCandidate(path, "main", path.stem)
 
 
 class Whole(msgspec.Struct):
-    """Several readings of one file put together, the way an archive does."""
+    """Several reads of one file combined the way an archive does."""
 
     facts: dict[str, dict[str, Any]] = {}
     messages: dict[str, list[Message]] = {}
@@ -47,7 +47,7 @@ class Whole(msgspec.Struct):
     consumed: int = 0
 
     def add(self, reading: ReadResult) -> None:
-        """Take in the next reading."""
+        """Add the next read."""
         for part in reading.parts:
             self.facts.setdefault(part.native_id, {}).update(_said(part.facts))
             self.messages.setdefault(part.native_id, []).extend(part.messages)
@@ -74,7 +74,7 @@ def read(found: SourceCandidate, data: bytes, cuts: Iterable[int] = (), stops: S
 
 
 def shown(whole: Whole) -> dict[str, Any]:
-    """A reading as plain data for people to compare: without empty fields and without the blocks as found."""
+    """Return a read as plain data to compare, without empty fields and without the original blocks."""
     return {
         "sessions": [
             {

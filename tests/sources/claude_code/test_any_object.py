@@ -1,4 +1,4 @@
-"""Any JSON object is a record: whatever stands in its fields, it is read, counted and can be viewed."""
+"""Any JSON object is a record: whatever its fields hold, it is read, counted and can be viewed."""
 
 from __future__ import annotations
 

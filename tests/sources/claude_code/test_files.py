@@ -1,4 +1,4 @@
-"""Where transcripts are found, and how one is known by its content."""
+"""Finding transcripts, and recognizing one by its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader knows from several records together, and the parts it is made of."""
+"""Facts that the reader combines from several records, and the parts it is made of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from everturn.sources.claude_code.reader_state import Queue, item_of
 from everturn.sources.claude_code.records import ClaudeRecord
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit import line_reader
-from everturn.sources.toolkit.values import milliseconds
 from tests.sources.claude_code.reading import read
 
 MAIN = SourceCandidate(Path("s.jsonl"), "main", "s")
@@ -26,31 +25,6 @@ def lines(*records: dict[str, Any]) -> bytes:
 
 def prompt(text: Any, **more: Any) -> dict[str, Any]:
     return {"type": "user", "sessionId": "s", "message": {"role": "user", "content": text}, **more}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2026-03-01T09:00:01.500Z", (1772355601500, "ms")),
-        ("1969-12-31T23:59:59.999Z", (-1, "ms")),
-        ("2026-03-01T09:00:01Z", (1772355601000, "s")),
-        ("2026-03-01T10:00:01.5+01:00", (1772355601500, "ms")),
-        ("2026-03-01 09:00:01", (1772355601000, "s")),
-        ("2026-03-01", (1772323200000, "day")),
-        (1772355601, (1772355601000, "s")),
-        (1772355601500, (1772355601500, "ms")),
-        (1772355601.25, (1772355601250, "ms")),
-        ("2026-03-01T09:00:61.500Z", (None, "")),
-        ("2026-13-01T09:00:01.500Z", (None, "")),
-        ("2026-03-01T09:00:x1.500Z", (None, "")),
-        ("yesterday", (None, "")),
-        (float("nan"), (None, "")),
-        (10**30, (None, "")),
-        (None, (None, "")),
-    ],
-)
-def test_times_are_read_with_their_precision(text: Any, expected: tuple[int | None, str]) -> None:
-    assert milliseconds(text) == expected
 
 
 @pytest.mark.parametrize(

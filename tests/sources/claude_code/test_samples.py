@@ -1,4 +1,4 @@
-"""Each sample is for one thing; what is expected of it stands beside it. `UPDATE_EXPECTED=1` writes that anew."""
+"""Each sample shows one thing, with its expected result beside it. `UPDATE_EXPECTED=1` rewrites these."""
 
 from __future__ import annotations
 

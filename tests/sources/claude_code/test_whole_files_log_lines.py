@@ -94,6 +94,7 @@ def test_the_form_is_known_as_soon_as_it_can_be() -> None:
     assert form_of(start, last=False) == "document"
     assert form_of(b'{"type"', last=False) == "lines"
     assert form_of(b"\n", last=True) == "lines"
+    assert form_of(b"", last=True) == ""
 
 
 @pytest.mark.parametrize("path", goldens.corpus("claude-code-fixture"))

@@ -1,4 +1,4 @@
-"""Since 2026 Codex tells everything once more by `item_completed`: what is said is read once, and a plan is kept."""
+"""Since 2026 Codex repeats everything as `item_completed`: messages are read once, and a plan is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where rollouts are found, how one is known by its content, and compressed ones."""
+"""Finding rollouts, recognizing one by its content, and compressed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client packs old rollouts and unpacks those it goes on with: the session stays one."""
+"""The client packs old rollouts and unpacks those it continues: the session stays one."""
 
 from __future__ import annotations
 

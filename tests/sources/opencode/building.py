@@ -20,7 +20,7 @@ FOLDER = "/home/ann/otter"
 
 
 def info(session: str, title: str, parent: str = "") -> Rec:
-    """What is known of a session."""
+    """The facts of a session."""
     found: Rec = {
         "id": session, "slug": "quiet-otter", "projectID": "p1", "directory": FOLDER, "title": title,
         "version": "1.18.0", "summary": {"additions": 1, "deletions": 0, "files": 1},
@@ -54,7 +54,7 @@ def text(words: str, **more: Any) -> Rec:
 
 
 def tool(name: str, call_id: str, given: Rec, said: str, status: str = "completed", **metadata: Any) -> Rec:
-    """A call that took 40 ms, and what came of it."""
+    """Return a call that took 40 ms, with its result."""
     state: Rec = {"status": status, "input": given, "time": {"start": BEGAN + 500, "end": BEGAN + 540}}
     if status == "error":
         state["error"] = said
@@ -134,7 +134,7 @@ def with_ids(session: str, messages: list[Rec]) -> list[Rec]:
 
 
 def export(about: Rec, messages: list[Rec]) -> bytes:
-    """What `opencode export` prints."""
+    """Return the output of `opencode export`."""
     return json.dumps({"info": about, "messages": with_ids(about["id"], messages)}, indent=2).encode()
 
 

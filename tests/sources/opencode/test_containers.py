@@ -73,7 +73,7 @@ def wholes(path: Path, found: SourceCandidate | None = None) -> dict[str, golden
 
 
 def said(whole: goldens.Whole) -> list[tuple[object, ...]]:
-    """What must be the same wherever a session is read from."""
+    """Return the parts of a read that must not depend on where a session is read from."""
     return [
         (m.role, m.origin, m.kind, m.at, m.fingerprint, m.provider_id, m.usage, m.starts_turn, [b.text for b in m.blocks])
         for m in whole.all()

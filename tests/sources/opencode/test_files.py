@@ -1,4 +1,4 @@
-"""Where conversations are looked for, and what is known by its content."""
+"""Finding sessions, and recognizing files by their content."""
 
 from __future__ import annotations
 

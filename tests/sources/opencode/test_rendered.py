@@ -111,7 +111,7 @@ def test_a_real_conversation_that_is_rendered_is_told_apart(path: Path, old: boo
 
 
 def rendered(part: dict[str, Any], results: list[str], old: bool) -> str:
-    """A part as the client renders it; what a tool said is noted."""
+    """Render a part as the client does; the output of a tool is noted."""
     if part["type"] == "text" and not part.get("synthetic"):
         return f"{part['text']}\n\n"
     if part["type"] == "reasoning":

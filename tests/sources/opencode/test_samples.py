@@ -1,4 +1,4 @@
-"""Exports as samples with what is expected of them, and the promises that all readers keep."""
+"""Exports as samples with their expected results, and the promises that all readers keep."""
 
 from __future__ import annotations
 

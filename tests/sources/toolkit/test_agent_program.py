@@ -1,4 +1,4 @@
-"""What all writers of native sessions share: tools by other names, images out of any format, ids that repeat."""
+"""Parts shared by the writers of native sessions: tools by other names, images of any format, repeatable ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools of any agent are, and why their results say that they failed."""
+"""The neutral kinds of any agent's tools, and the error classes of their results."""
 
 from __future__ import annotations
 

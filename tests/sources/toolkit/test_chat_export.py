@@ -1,4 +1,4 @@
-"""Exports of chat services: walked conversation by conversation, and told apart into threads."""
+"""Exports of chat services: walked session by session, and split into threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of JSON documents are found with the bytes they stand at."""
+"""Elements of JSON documents are found with their byte ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of records taken as plain dicts: every record is handed over once, whatever happened to the file."""
+"""Files of records as plain dicts: every record is passed on once, whatever happened to the file."""
 
 from __future__ import annotations
 
