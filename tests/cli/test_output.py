@@ -7,9 +7,10 @@ import json
 
 import pytest
 
-from everturn.cli.output import Output, to_json
+from everturn.cli.output import Output
 from everturn.sessions.secrets import make_key
 from everturn.store.contract import open_store
+from everturn.text.printable import to_json
 
 TOKEN = "gh" + "p_" + "Zq3vN8xT1mK5pW7rY2cB4dF6gH9jL0sAeUiO"
 

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from everturn.cli.output import Output, Pen, first_lines, folder_text, in_one_line
-from everturn.text.printable import plural
+from everturn.cli.output import Output, Pen, first_lines, in_one_line
+from everturn.text.printable import plural, short_folder
 from tests.cli.desk import KEY
 
 
@@ -44,7 +44,7 @@ def test_secrets_are_masked_before_anything_is_cut(out: Output) -> None:
 
 
 def test_a_folder_goes_by_its_last_two_parts() -> None:
-    assert [folder_text(path) for path in ("/home/ann/shop", "D:\\a\\b", "shop", "/", "")] == [
+    assert [short_folder(path) for path in ("/home/ann/shop", "D:\\a\\b", "shop", "/", "")] == [
         "ann/shop",
         "a/b",
         "shop",

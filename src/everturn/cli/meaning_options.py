@@ -28,8 +28,10 @@ _PATIENCE = 5.0  # seconds a search waits for a vector
 
 def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
     """Open the search by meaning; None without vectors. A mistake in the config is a warning and does not stop a search."""
+    if not cx.settings.meaning:
+        return None
     path = vectors_path(cx, store)
-    if not cx.settings.meaning or path is None or not path.exists():
+    if path is None or not path.exists():
         return None
     from everturn.llm.embedder import open_embedder, read_embedder_config
     from everturn.retrieval.meaning import MeaningSearch

@@ -8,23 +8,19 @@ be recognized.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from everturn.text.printable import cut_cells
+from everturn.text.printable import cut_cells, to_json
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.secrets.redaction import Cleaner
     from everturn.store.contract import Store
 
-
-#: Characters that JSON may contain but a terminal must not get: DEL, C1, bidi controls. Escaped, they mean the same.
-_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
 #: Cells that a text column keeps on a narrow terminal, and on a very narrow one.
 _READABLE, _LEAST = 16, 8
@@ -181,32 +177,6 @@ class ProgressLine:
         self.out.show_progress(cut_cells(line, self.out.width - 1))
 
 
-def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
-    """Return JSON in one line, safe to print. `masked` is applied to every string value, not to keys."""
-    import msgspec
-
-    plain = msgspec.to_builtins(document)
-    if masked:
-        plain = _change_strings(plain, masked)
-    try:
-        text = msgspec.json.encode(plain).decode()
-    except UnicodeEncodeError:  # half a surrogate pair, as transcripts contain them
-        import json
-
-        text = json.dumps(plain, separators=(",", ":"))
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _change_strings(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_change_strings(item, change) for item in value]
-    return value
-
-
 def _same_text(text: str) -> str:
     return text
 
@@ -294,12 +264,6 @@ def _iterate_lines(text: str, most: int) -> Iterator[str]:
         if end < 0:
             return
         start = end + 1
-
-
-def folder_text(workspace: str) -> str:
-    """Return the last two parts of a path, by which people know their projects."""
-    parts = [part for part in re.split(r"[/\\]", workspace) if part]
-    return "/".join(parts[-2:])
 
 
 def sort_of(session: Session) -> str:

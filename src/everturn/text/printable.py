@@ -19,6 +19,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 #: Colours and styles, which tool output is full of.
 _STYLE = re.compile("\x1b\\[[0-9;:]{0,64}[mK]")
@@ -33,6 +34,9 @@ _ACTIVE = re.compile(
 _DROPPED = re.compile(
     "[\xad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
 )
+
+#: Characters that JSON may contain but a terminal must not get: DEL, C1, bidi controls. Escaped, they mean the same.
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
@@ -151,3 +155,32 @@ def safe_line(text: str, clean: Clean, width: int) -> str:
 def plain_text(text: str) -> str:
     """Return the text without escape sequences and control characters, line by line."""
     return printable(_SEQUENCE.sub("", text) if "\x1b" in text else text)
+
+
+def to_json(value: Any, clean: Clean | None = None) -> str:
+    """Return JSON in one line, safe to print. `clean` is applied to every string value, not to keys."""
+    import msgspec
+
+    plain = msgspec.to_builtins(value)
+    if clean is not None:
+        plain = _map_strings(plain, clean)
+    try:
+        text = msgspec.json.encode(plain).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, as transcripts contain them
+        import json
+
+        text = json.dumps(plain, separators=(",", ":"))
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _map_strings(value: Any, change: Clean) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _map_strings(item, change) for key, item in value.items()}
+    return [_map_strings(item, change) for item in value] if isinstance(value, list | tuple) else value
+
+
+def short_folder(workspace: str) -> str:
+    """Return the last two parts of a path, by which people know their projects."""
+    return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])

@@ -12,13 +12,14 @@ from everturn.errors import EverturnError
 from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.search import search
 from everturn.store.contract import Store
+from everturn.text.printable import short_folder
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.feed import FeedPage, FeedWidget
 from everturn.tui.lines import Line, Span, cut
 from everturn.tui.screen_frame import InputLine
 from everturn.tui.session_items import StartSpot
-from everturn.tui.sessions_screen import age_text, short_folder
+from everturn.tui.sessions_screen import age_text
 
 HITS = 30
 

@@ -19,6 +19,7 @@ from everturn.model.archive import Session, SessionText
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.lookup import short_ids
 from everturn.store.contract import SessionFilter, Store
+from everturn.text.printable import short_folder
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive
@@ -120,11 +121,6 @@ def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = Fa
         kinds=SESSION_KINDS if everything else ("main",),
         states=("current", "superseded") if everything else ("current",),
     )
-
-
-def short_folder(workspace: str) -> str:
-    """Return the last two parts of a path, by which people know their projects."""
-    return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
 
 
 def age_text(ms: int | None, now: int) -> str:

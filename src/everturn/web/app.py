@@ -10,8 +10,6 @@ part. Templates escape all text; only the output of `export.page` is trusted as 
 
 from __future__ import annotations
 
-import json
-import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
@@ -34,37 +32,13 @@ from everturn.errors import Busy, EverturnError, NothingFound, UsageError
 from everturn.secrets.redaction import redact_text
 from everturn.sessions.secrets import archive_cleaner
 from everturn.store.contract import Store
-from everturn.text.printable import plural, printable
+from everturn.text.printable import plural, printable, to_json
 from everturn.text.times import ago, duration, iso
 from everturn.web.addresses import OPERATIONS, PAGES, PageAddress
 from everturn.web.api.operation import Operation
 from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
 from everturn.web.security import KEY, Guard
 from everturn.web.site import Site
-
-#: Characters that JSON may contain but a terminal acts on; escaped, they mean the same.
-_ACTIVE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def to_json(value: Any, clean: Callable[[str], str] | None = None) -> bytes:
-    """Encode a value as one line of JSON, with every string passed through `clean`."""
-    plain = msgspec.to_builtins(value)
-    if clean is not None:
-        plain = _clean_strings(plain, clean)
-    try:
-        text = msgspec.json.encode(plain).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
-        text = json.dumps(plain, separators=(",", ":"))
-    return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
-
-
-def _clean_strings(value: Any, clean: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {key: _clean_strings(one, clean) for key, one in value.items()}
-    return [_clean_strings(one, clean) for one in value] if isinstance(value, list) else value
-
 
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -214,7 +188,7 @@ async def _answer_operation(site: Site, operation: Operation, request: Request) 
 
         def job(store: Store) -> bytes:
             web_request = _make_request(site, store, request, body, site.clock())
-            return to_json(run(web_request), web_request.clean)
+            return to_json(run(web_request), web_request.clean).encode()
 
         if operation.method == "GET":
             data = await site.archive.ask(job, one_view=not operation.counts)

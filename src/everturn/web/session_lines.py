@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Session, SessionText
 from everturn.sessions.lookup import NONE, Marks, marks_by_session, short_ids
+from everturn.text.printable import short_folder
 from everturn.web.request import WebRequest
 
 _LIVE_MS = 5 * 60_000
@@ -82,11 +83,6 @@ def sort_of(session: Session) -> str:
     """Return the kind of a session that is not a current main one."""
     words = [] if session.kind == "main" else [session.kind]
     return ", ".join((*words, *(["older edition"] if session.state != "current" else [])))
-
-
-def short_folder(workspace: str) -> str:
-    """Return the last two parts of a path, by which people know their projects."""
-    return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
 
 
 def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:

@@ -15,7 +15,6 @@ from everturn.cli.frame import WordsCommand
 if TYPE_CHECKING:
     from everturn.recall.answer import AnswerEntry
     from everturn.recall.tool import RecallAnswer
-    from everturn.retrieval.meaning import MeaningSearch
 
 _EXIT_NOTHING = 3
 
@@ -108,6 +107,7 @@ def _answer_about(cx: frame.CommandContext, session: str, budget: int, request: 
 
 
 def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
+    from everturn.cli.meaning_options import for_search
     from everturn.errors import UsageError
     from everturn.recall.tool import ConversationRecall
     from everturn.sessions.lookup import resolve_session
@@ -115,7 +115,7 @@ def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[s
 
     store = cx.store()
     row = resolve_session(store, session) if session else None
-    meaning = _meaning(cx) if request["action"] == "search" else None
+    meaning = for_search(cx, store) if request["action"] == "search" else None
     recall = ConversationRecall(
         store, all_sources(), row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
     )
@@ -123,14 +123,6 @@ def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[s
     if answer.status == "mistake":
         raise UsageError(answer.text.removesuffix("."))
     return _print_answer(cx, answer)
-
-
-def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
-    if not cx.settings.meaning:
-        return None
-    from everturn.cli.meaning_options import for_search
-
-    return for_search(cx, cx.store())
 
 
 def _print_answer(cx: frame.CommandContext, answer: RecallAnswer) -> int:

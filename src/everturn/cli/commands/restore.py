@@ -184,7 +184,7 @@ def _header(target: RestoreTarget) -> dict[str, Any]:
 
 def _json_text(cx: frame.CommandContext, name: str, items: list[Any], alone: Any) -> str:
     """Return one line in the envelope of every command with `--json`; else the bare value, indented."""
-    from everturn.cli.output import to_json
+    from everturn.text.printable import to_json
 
     if cx.json:
         return to_json({"schema": f"everturn/{name}@1", "items": items, "next": None})

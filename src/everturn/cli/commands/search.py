@@ -16,7 +16,6 @@ from everturn.model.vocabulary import FIELDS, ORIGINS
 if TYPE_CHECKING:
     from everturn.cli.output import Output, Pen
     from everturn.retrieval.hits import NeighbourTurn, SearchHit
-    from everturn.retrieval.meaning import MeaningSearch
     from everturn.retrieval.scope import SearchFilters
 
 _ROLES = ("user", "assistant")
@@ -69,13 +68,14 @@ def command(
     that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
     vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
     """
+    from everturn.cli.meaning_options import for_search
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
     from everturn.sources.contract import all_sources
 
     store, now = cx.store(), clock.now()
     filters = _filters(cx, now, **options)
-    meaning = None if options["no_meaning"] else _meaning(cx)
+    meaning = None if options["no_meaning"] else for_search(cx, store)
     page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
     items = _add_context(cx, page.items, context)
     if cx.json:
@@ -91,14 +91,6 @@ def command(
     if page.next and not cx.json:
         cx.out.say(f"there are more: add --after {page.next}")
     return 0
-
-
-def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
-    if not cx.settings.meaning:
-        return None
-    from everturn.cli.meaning_options import for_search
-
-    return for_search(cx, cx.store())
 
 
 def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
@@ -134,8 +126,9 @@ def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -
 
 
 def _print_hits(out: Output, items: list[SearchHit]) -> None:
-    from everturn.cli.output import Pen, folder_text, in_one_line
+    from everturn.cli.output import Pen, in_one_line
     from everturn.sessions.lookup import short_ids
+    from everturn.text.printable import short_folder
     from everturn.text.times import iso
 
     pen = Pen(out)
@@ -148,7 +141,7 @@ def _print_hits(out: Output, items: list[SearchHit]) -> None:
         about = in_one_line(out, text.title or text.first_prompt, 80)
         older = "" if session.state == "current" else "older edition"
         facts = " · ".join(
-            filter(None, (session.agent, iso(session.ended)[:10], folder_text(out.text(text.workspace)), older))
+            filter(None, (session.agent, iso(session.ended)[:10], short_folder(out.text(text.workspace)), older))
         )
         out.emit(("\n" if number else "") + f"{pen('bold', out.text(shorts[session_id]))}  {about}".rstrip())
         out.emit("  " + pen("dim", facts))

@@ -82,7 +82,8 @@ def _print_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> N
 
 
 def _print_table(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
-    from everturn.cli.output import folder_text, in_one_line, sort_of
+    from everturn.cli.output import in_one_line, sort_of
+    from everturn.text.printable import short_folder
     from everturn.text.times import ago
 
     rows = []
@@ -94,7 +95,7 @@ def _print_table(cx: frame.CommandContext, page: ResultPage[SessionListing], now
         about = f"★ {about}" if item.star else about
         row = [
             item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
-            f"{session.n_errors:,}", folder_text(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
+            f"{session.n_errors:,}", short_folder(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
         ]  # fmt: skip
         rows.append([*row[:2], sort_of(session), *row[2:]] if everything else row)
     columns = ["session", "last active", "agent", "turns", "calls", "errors", "workspace", "about"]

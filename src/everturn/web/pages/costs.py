@@ -12,11 +12,11 @@ from everturn.analytics.plots import Bars, PlotBar
 from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats
 from everturn.export.page.markup import Html
 from everturn.store.contract import SessionFilter
-from everturn.text.printable import short_number
+from everturn.text.printable import short_folder, short_number
 from everturn.web.analytics_scope import cached_answer, filters_of, load_prices, scope_of, start_counting
 from everturn.web.pages.paths import query_of
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import archived_agents, short_folder
+from everturn.web.session_lines import archived_agents
 
 _BARS = 31
 _ROWS = 12

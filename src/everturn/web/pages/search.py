@@ -14,8 +14,9 @@ from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.scope import SearchFilters
 from everturn.retrieval.search import Results, search
 from everturn.sessions.lookup import NONE, marks_by_session, short_ids
+from everturn.text.printable import short_folder
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import SessionLine, archived_agents, session_line, short_folder
+from everturn.web.session_lines import SessionLine, archived_agents, session_line
 
 HITS = 40
 _FILTERS = ("agent", "workspace", "since", "until")
