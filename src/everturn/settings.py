@@ -303,7 +303,8 @@ class Settings:
 
     def make_folders(self) -> None:
         """Create our folders and that of the database file, accessible to their owner only."""
-        for folder in (self.data, self.state, *_archive_folder(self.db)):
+        archive_folder = [] if _is_url(self.db) else [Path(self.db).parent]
+        for folder in (self.data, self.state, *archive_folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
@@ -392,10 +393,6 @@ def _relative_to_config(folder: Path, db: str | None) -> str | None:
 
 def _absolute_path(db: str) -> str:
     return db if _is_url(db) else os.path.abspath(os.path.expanduser(db.removeprefix("sqlite:")))
-
-
-def _archive_folder(db: str) -> list[Path]:
-    return [] if _is_url(db) else [Path(db).parent]
 
 
 def _machine_name() -> str:

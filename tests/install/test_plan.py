@@ -304,7 +304,7 @@ THEIRS = {"s.json": b'{"theirs": [1,2]}', "t.json": b'{\n  "mcp": {}\n}\n'}
 def killed(home: Path, kept: Path, command: str, last: int) -> bool:
     """Whether it was killed before it was done."""
     words = [sys.executable, "-c", KILLED, str(home), str(kept), command, str(last)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0
 

@@ -36,7 +36,7 @@ def test_comments_blanks_and_commas_stay_where_they_are() -> None:
     text = settings_file.append_item(text, ("hooks", "Stop"), {"hooks": [1]})
     kept = [line for line in COMMENTED.splitlines() if "hooks" not in line]
     assert [line for line in text.splitlines() if line in kept] == kept
-    assert settings_file.read_json_text(text)["mcp"] == {"other": {"command": ["x", "a,b"]}, "ours": {"command": ["e"]}}
+    assert settings_file.value_at(text, ())["mcp"] == {"other": {"command": ["x", "a,b"]}, "ours": {"command": ["e"]}}
     assert '"Stop": [{"hooks": []}, {"hooks": [1]}]' in text
     assert '        "ours": {\n            "command": [\n' in text
 
@@ -54,7 +54,7 @@ def test_a_comment_in_an_empty_object_stays() -> None:
 
 
 def test_objects_on_the_way_are_made_and_depth_tells_how_many_were_there() -> None:
-    assert settings_file.read_json_text(settings_file.put_entry("{}", ("a", "b", "c"), 1)) == {"a": {"b": {"c": 1}}}
+    assert settings_file.value_at(settings_file.put_entry("{}", ("a", "b", "c"), 1), ()) == {"a": {"b": {"c": 1}}}
     assert [settings_file.depth('{"a": {"b": 1}}', at) for at in (("x",), ("a", "x"), ("a", "b", "c"))] == [0, 1, 2]
 
 
@@ -65,7 +65,7 @@ def test_a_value_is_changed_where_it_stands() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[1 2]", '{"a" 1}', "{} x", "'a'", "{a: 1}", "[" * 5000])
 def test_what_is_no_json_is_said_to_be(text: str) -> None:
     with pytest.raises(ValueError):
-        settings_file.read_json_text(text)
+        settings_file.value_at(text, ())
 
 
 def test_what_cannot_hold_an_entry_is_left_alone() -> None:
@@ -82,7 +82,7 @@ def test_what_is_put_in_and_taken_out_again_leaves_the_text_as_it_was(
 ) -> None:
     text = json.dumps(before, **form)
     changed = settings_file.put_entry(text, ("new",), value)
-    assert settings_file.read_json_text(changed) == json.loads(changed) == {**before, "new": value}
+    assert settings_file.value_at(changed, ()) == json.loads(changed) == {**before, "new": value}
     assert settings_file.take_entry(changed, ("new",)) == text
 
 
@@ -98,5 +98,5 @@ def test_the_same_for_items_of_a_list(before: list[Any], form: dict[str, Any], v
 @given(_OBJECTS.filter(bool), st.sampled_from(_FORMS), st.data())
 def test_any_member_can_be_taken_out(before: dict[str, Any], form: dict[str, Any], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(before)))
-    left = settings_file.read_json_text(settings_file.take_entry(json.dumps(before, **form), (name,)))
+    left = settings_file.value_at(settings_file.take_entry(json.dumps(before, **form), (name,)), ())
     assert left == {key: value for key, value in before.items() if key != name}

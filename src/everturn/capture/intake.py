@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -336,7 +336,8 @@ def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: 
         before.pop(one.path, None)
         intake.report.files += 1
         lines = folder / f"member-{number}"
-        _write_out(lines, member.lines)
+        with lines.open("wb") as output:
+            output.writelines(member.lines)
         one.stat = os.stat(lines)
         one.columns = {
             "device": 0,
@@ -384,8 +385,3 @@ def _adopt_packed_file(
     with store.write():
         store.set_file(row[0].id, path=str(member.path), container=container, state="live")
     return store.file(machine, str(member.path))
-
-
-def _write_out(path: Path, lines: Iterator[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(lines)

@@ -243,13 +243,9 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
     first_prompt = growth.first_prompt
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
-        growth = _without_content(growth)
+        growth = msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
     store.append(session.id, growth)
     _write_facts(store, session, facts, first_prompt, origin.version.mode)
-
-
-def _without_content(growth: SessionGrowth) -> SessionGrowth:
-    return msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
 
 
 def _write_facts(store: Store, session: Session, facts: SessionFacts, first_prompt: str, mode: str) -> None:

@@ -137,9 +137,8 @@ def _write_all(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keeping = [change for change in plan.changes if change.kept is not None]
     earlier = read_record(folder, record.name)
-    folders = dict.fromkeys(
-        (*(earlier.folders if earlier else ()), *_missing_folders(change.path for change in keeping))
-    )
+    missing = (str(parent) for change in keeping for parent in change.path.parents if not parent.exists())
+    folders = dict.fromkeys((*(earlier.folders if earlier else ()), *missing))
     files = tuple(_save_copy(home, change) for change in keeping)
     whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
     if earlier is not None:
@@ -341,8 +340,3 @@ def _write_change(change: FileChange) -> None:
         change.path.unlink(missing_ok=True)
     else:
         write_file(change.path, change.after)
-
-
-def _missing_folders(paths: Iterable[Path]) -> list[str]:
-    """Return the parent folders that do not exist yet."""
-    return list(dict.fromkeys(str(folder) for path in paths for folder in path.parents if not folder.exists()))

@@ -39,11 +39,6 @@ class _JsonNode:
         return next((node for key, node in reversed([*zip(self.names, self.inner, strict=True)]) if key == name), None)
 
 
-def read_json_text(text: str) -> Any:
-    """Parse a JSON text."""
-    return _parse_document(text).value
-
-
 def value_at(text: str, at: JsonPath) -> Any:
     """Return the value at a path, or None."""
     node = _find_node(_parse_document(text), at)
@@ -111,7 +106,7 @@ def _insert_member(text: str, holder: _JsonNode, name: str | None, value: Any) -
     key = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
     close = holder.end - 1
     if not holder.inner:
-        has_comment = _has_text(text, holder.start + 1, close)
+        has_comment = bool(text[holder.start + 1 : close].strip(_BLANK))
         end = _blanks_start(text, close) if has_comment else holder.start + 1
         return f"{text[:end]}\n{indent}{step}{key}{_format_value(value, indent + step, step)}\n{indent}{text[close:]}"
     last = holder.inner[-1]
@@ -173,10 +168,6 @@ def _indent_step(text: str) -> str:
 def _blanks_start(text: str, at: int) -> int:
     """Return where the white space before a position begins."""
     return len(text[:at].rstrip(_BLANK))
-
-
-def _has_text(text: str, start: int, end: int) -> bool:
-    return bool(text[start:end].strip(_BLANK))
 
 
 def _find_comma(text: str, at: int, end: int) -> int | None:

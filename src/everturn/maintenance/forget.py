@@ -114,7 +114,11 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
     """
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
-    shared = {sources[row.version] for row in doomed if not ids.issuperset(_sessions_with_messages(store, row.version))}
+    shared = {
+        source
+        for version, source in sources.items()
+        if any(one.n_messages and one.id not in ids for one in store.sessions_in(version))
+    }
     for source in sorted(_files_of(store, doomed)):
         report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
@@ -124,11 +128,6 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
         _blank_version(store, version, marks)
     return blanked
-
-
-def _sessions_with_messages(store: Store, version: int) -> set[int]:
-    """Return the sessions of a version that have messages."""
-    return {one.id for one in store.sessions_in(version) if one.n_messages}
 
 
 def _files_of(store: Store, doomed: list[Session]) -> set[int]:

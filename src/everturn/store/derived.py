@@ -31,7 +31,6 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     JournalTail,
-    LinkRow,
     MessageRow,
     ProblemRow,
     Session,
@@ -454,7 +453,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
             many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
         many(CALLS.upsert, map(astuple, growth.calls))
         many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
-        many(_STATE_LINK, [_link_key(session, row) for row in growth.links])
+        many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
 
     def _update_session(self, before: Session, growth: SessionGrowth, change: CounterChange) -> None:
@@ -466,10 +465,6 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
         changes["ended"] = max(ends, default=None)
         changes["model"] = growth.model or before.model
         self.set_session(before.id, **changes)
-
-
-def _link_key(session: int, row: LinkRow) -> tuple[int, str, str, str, int]:
-    return session, row.relation, row.native_id, row.call_id, row.hint
 
 
 def _session_index_text(row: SessionText) -> str:

@@ -411,7 +411,8 @@ class IndexSearch:
         rarity = [
             rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
         ]
-        hits = [IndexHit(entry.session, entry.seq, _entry_score(entry, rarity)) for entry in found.entries]
+        scores = (sum(rarity[number] * share for number, share in entry.held) for entry in found.entries)
+        hits = [IndexHit(e.session, e.seq, score) for e, score in zip(found.entries, scores, strict=True)]
         hits.sort(key=lambda hit: (-hit.score, -hit.session, hit.seq))
         return hits[query.offset : query.offset + query.limit]
 
@@ -442,10 +443,6 @@ class IndexSearch:
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """Return indexed stems with this beginning."""
         return self.index.vocabulary(beginning, most)
-
-
-def _entry_score(entry: IndexEntry, rarity: Sequence[float]) -> float:
-    return sum(rarity[number] * held for number, held in entry.held)
 
 
 def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
