@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status
-from everturn.sources.toolkit.json_document import record
+from everturn.sources.toolkit.line_reader import mapping
 from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import digest, milliseconds, strings, word
 
@@ -203,7 +203,7 @@ def _prose_blocks(text: str) -> list[Block]:
 def _call_blocks(start: CallStart, data: Any = None) -> list[Block]:
     """Return the block of a call, followed by an answer block with its text for the human, if it has one."""
     key = _ANSWER.get(start.name, "")
-    answer = word(record(start.input).get(key)) if key else ""
+    answer = word(mapping(start.input).get(key)) if key else ""
     text = "\n".join([start.name, *strings(start.input, key)]) if answer else call_text(start)
     call = Block("call", text, "tool_input", call=start, data=data)
     return [call, *text_blocks(answer, "answer")]

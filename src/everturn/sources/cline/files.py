@@ -17,7 +17,7 @@ from typing import Any
 
 from everturn.model.conversation import Message
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
-from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import milliseconds, word
 
@@ -105,5 +105,5 @@ def find_version(key: str, value: Any) -> str:
     """Return the latest version of the extension that a member of the outer object names; "" when it names none."""
     if key != "environment_history":
         return ""
-    versions = [word(record(one).get("cline_version")) for one in entries(value)]
+    versions = [word(mapping(one).get("cline_version")) for one in listing(value)]
     return next((version for version in reversed(versions) if version), "")

@@ -22,7 +22,7 @@ from everturn.sources.cline.calls import (
     split_typed,
 )
 from everturn.sources.toolkit.blocks import unknown_block
-from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import count, decode_value, milliseconds, strings, word
 
@@ -70,12 +70,12 @@ def answer_message(element: dict[str, Any]) -> Message:
     """Return the message of an assistant element."""
     content = element.get("content")
     blocks: list[Block] = []
-    for block in [content] if isinstance(content, str) else entries(content):
+    for block in [content] if isinstance(content, str) else listing(content):
         blocks += _answer_blocks(block)
     if word(element.get("type")) == "reasoning":
         blocks += [Block("thinking", text, "thinking") for text in strings(element.get("summary"), "type")]
     at, precision = milliseconds(element.get("ts"))
-    model = word(record(element.get("modelInfo")).get("modelId"))
+    model = word(mapping(element.get("modelInfo")).get("modelId"))
     return Message(
         "assistant", "model", "text", at, precision, word(element.get("id")), model=model, blocks=tuple(blocks),
         usage=_answer_usage(element),
@@ -95,7 +95,7 @@ def is_summary(element: dict[str, Any]) -> bool:
 def summary_message(element: dict[str, Any]) -> Message:
     """Return the message of an element that replaces older ones."""
     content = element.get("content")
-    text = content if isinstance(content, str) else "\n".join(filter(None, map(_text, entries(content))))
+    text = content if isinstance(content, str) else "\n".join(filter(None, map(_text, listing(content))))
     role = "assistant" if element.get("role") == "assistant" else "user"
     return Message(role, "injected", "summary", blocks=text_blocks(text, "summary"))
 
@@ -112,7 +112,7 @@ def element_time(element: dict[str, Any], blocks: list[Any]) -> tuple[int | None
 
 
 def _segment_kind(block: Any, before: str) -> str:
-    kind, text = word(record(block).get("type")), _text(block)
+    kind, text = word(mapping(block).get("type")), _text(block)
     if kind == "tool_result" or parse_result_head(text) is not None:
         return "result"
     if is_remark(text):
@@ -125,21 +125,21 @@ def _segment_kind(block: Any, before: str) -> str:
 def _text(block: Any) -> str:
     if isinstance(block, str):
         return block
-    one = record(block)
+    one = mapping(block)
     text = one.get("text")
     return text if isinstance(text, str) and one.get("type") in ("text", None) else ""
 
 
 def _other_block(block: Any) -> Block | None:
     """Return the block of content that is no text; None for text."""
-    if isinstance(block, str) or isinstance(record(block).get("text"), str):
+    if isinstance(block, str) or isinstance(mapping(block).get("text"), str):
         return None
-    kind = word(record(block).get("type"))
+    kind = word(mapping(block).get("type"))
     return Block(kind, data=block) if kind in ("image", "document") else unknown_block(block)
 
 
 def _result_message(blocks: list[Any]) -> Message:
-    first = record(blocks[0])
+    first = mapping(blocks[0])
     is_native = first.get("type") == "tool_result"
     text = _content_text(first.get("content")) if is_native else _text(blocks[0])
     head = parse_result_head(text)
@@ -162,11 +162,11 @@ def _result_message(blocks: list[Any]) -> Message:
 def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(_text(block) or f"[{word(record(block).get('type')) or 'block'}]" for block in entries(content))
+    return "\n".join(_text(block) or f"[{word(mapping(block).get('type')) or 'block'}]" for block in listing(content))
 
 
 def _answer_blocks(block: Any) -> list[Block]:
-    one = record(block)
+    one = mapping(block)
     kind, text = word(one.get("type")), _text(block)
     if text:
         return parse_answer(text)
@@ -181,7 +181,7 @@ def _answer_blocks(block: Any) -> list[Block]:
 
 def _answer_usage(element: dict[str, Any]) -> TokenUsage | None:
     """Return the tokens of an answer. The prompt's count includes those read from the cache."""
-    tokens = record(record(element.get("metrics")).get("tokens"))
+    tokens = mapping(mapping(element.get("metrics")).get("tokens"))
     prompt, completion, cached = (count(tokens.get(key)) or 0 for key in ("prompt", "completion", "cached"))
     return TokenUsage(max(prompt - cached, 0), completion, cached) if prompt or completion else None
 
@@ -228,7 +228,7 @@ def panel_message(element: dict[str, Any], is_first: bool = False) -> Message | 
         return None
     at, precision = milliseconds(element.get("ts"))
     return Message(
-        message.role, message.origin, message.kind, at, precision, model=word(record(element.get("modelInfo")).get("modelId")),
+        message.role, message.origin, message.kind, at, precision, model=word(mapping(element.get("modelInfo")).get("modelId")),
         blocks=message.blocks, starts_turn=message.starts_turn,
     )  # fmt: skip
 
@@ -241,7 +241,7 @@ def request_tokens(element: dict[str, Any]) -> list[int]:
 
 
 def _parse_json(text: str) -> dict[str, Any]:
-    return record(decode_value(text.encode("utf-8", "replace")))
+    return mapping(decode_value(text.encode("utf-8", "replace")))
 
 
 def _spoken_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
@@ -272,7 +272,7 @@ def _machine_message(kind: str, text: str, element: dict[str, Any]) -> Message |
 
 
 def _prompt_blocks(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
-    images = [Block("image", data=image) for image in entries(element.get("images"))]
+    images = [Block("image", data=image) for image in listing(element.get("images"))]
     return (*text_blocks(text, "prompt"), *images)
 
 

@@ -33,7 +33,8 @@ from everturn.sources.contract import (
     find_files,
     read_beginning,
 )
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, entries, record
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item
+from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, open_snapshot, stamp
 from everturn.sources.toolkit.values import milliseconds, word
 
@@ -117,7 +118,7 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
 
 def _unpack_chats(value: bytes, folder: str) -> Iterator[Member]:
     for tab in _elements(value, "tabs"):
-        chat = record(decode_item(tab.raw)[0])
+        chat = mapping(decode_item(tab.raw)[0])
         name = word(chat.get("tabId"))
         bubbles = _elements(tab.raw, "bubbles")
         if name and bubbles:
@@ -127,7 +128,7 @@ def _unpack_chats(value: bytes, folder: str) -> Iterator[Member]:
 
 def _unpack_composer(raw: bytes, folder: str) -> Iterator[Member]:
     """Yield the conversation of a composer that holds its bubbles itself, if it has any."""
-    composer = record(decode_item(raw)[0])
+    composer = mapping(decode_item(raw)[0])
     name = word(composer.get("composerId"))
     bubbles = _elements(raw, "conversation")
     if name and bubbles:
@@ -140,8 +141,8 @@ def _unpack_rows(database: DatabaseSnapshot, folder: str) -> Iterator[Member]:
     sql = f"SELECT key, {_VALUE} FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
     rows = [(str(row["key"]).partition(":")[2], _bytes(row["value"])) for row in database.rows(sql)]
     for name, raw in rows:
-        composer = record(decode_item(raw)[0])
-        order = [word(record(one).get("bubbleId")) for one in entries(composer.get("fullConversationHeadersOnly"))]
+        composer = mapping(decode_item(raw)[0])
+        order = [word(mapping(one).get("bubbleId")) for one in listing(composer.get("fullConversationHeadersOnly"))]
         if not order:
             yield from _unpack_composer(raw, folder)
         elif name:
@@ -157,9 +158,9 @@ def _read_bubbles(database: DatabaseSnapshot, composer: str, order: list[str]) -
 
 
 def _composer_head(name: str, composer: dict[str, Any], folder: str) -> dict[str, Any]:
-    uri = record(record(composer.get("workspaceIdentifier")).get("uri"))
+    uri = mapping(mapping(composer.get("workspaceIdentifier")).get("uri"))
     folder = folder or word(uri.get("fsPath")) or word(uri.get("path"))
-    model = word(record(composer.get("modelConfig")).get("modelName"))
+    model = word(mapping(composer.get("modelConfig")).get("modelName"))
     title, created = composer.get("name"), composer.get("createdAt")
     return _head(name, "composer", folder, title, created, model, _parent_id(composer))
 
@@ -183,7 +184,7 @@ def _lines(head: dict[str, Any], bubbles: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _parent_id(composer: dict[str, Any]) -> str:
-    return word(record(composer.get("subagentInfo")).get("parentComposerId"))
+    return word(mapping(composer.get("subagentInfo")).get("parentComposerId"))
 
 
 def _read_item(database: DatabaseSnapshot, key: str) -> bytes:
@@ -203,7 +204,7 @@ def _bytes(value: Any) -> bytes:
 def _workspace_folder(path: Path) -> str:
     """Return the folder that a database in `workspaceStorage` belongs to."""
     try:
-        folder = word(record(decode_item(path.with_name("workspace.json").read_bytes())[0]).get("folder"))
+        folder = word(mapping(decode_item(path.with_name("workspace.json").read_bytes())[0]).get("folder"))
     except OSError:
         return ""
     uri = urlsplit(folder)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fingerprint
 from everturn.sources.toolkit.blocks import call_block, error_class, exit_status, unknown_block
-from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import count, decode_value, digest, exit_code, milliseconds, strings, word
 
@@ -48,13 +48,13 @@ def is_known_bubble(bubble: dict[str, Any]) -> bool:
 
 
 def _answer(bubble: dict[str, Any]) -> Message:
-    thought = record(bubble.get("thinking")).get("text") or bubble.get("thinking")
+    thought = mapping(bubble.get("thinking")).get("text") or bubble.get("thinking")
     text = _text(bubble)
     blocks = [
         *text_blocks(thought if isinstance(thought, str) else "", "thinking", "thinking"),
         *text_blocks(text, "answer"),
         *_code_blocks(bubble, text),
-        *_call_blocks(record(bubble.get("toolFormerData"))),
+        *_call_blocks(mapping(bubble.get("toolFormerData"))),
     ]
     failure = "\n".join(strings(bubble.get("errorDetails")))
     if failure and not blocks:
@@ -63,9 +63,9 @@ def _answer(bubble: dict[str, Any]) -> Message:
 
 
 def _prompt_blocks(bubble: dict[str, Any]) -> list[Block]:
-    attached = {key: bubble.get(key) or record(bubble.get("context")).get(key) for key in _ATTACHED}
+    attached = {key: bubble.get(key) or mapping(bubble.get("context")).get(key) for key in _ATTACHED}
     context = "\n".join(strings(attached, "uuid", "type", "range"))
-    images = [Block("image", data=image) for image in entries(bubble.get("images"))]
+    images = [Block("image", data=image) for image in listing(bubble.get("images"))]
     return [*text_blocks(_text(bubble), "prompt"), *text_blocks(context, "meta"), *images]
 
 
@@ -73,7 +73,7 @@ def _text(bubble: dict[str, Any]) -> str:
     for key in ("text", "rawText"):
         if isinstance(bubble.get(key), str) and bubble[key]:
             return word(bubble[key])
-    delegate = word(record(bubble.get("delegate")).get("a"))
+    delegate = word(mapping(bubble.get("delegate")).get("a"))
     return delegate or _rich_text(bubble.get("richText") or bubble.get("initText"))
 
 
@@ -94,7 +94,7 @@ def _rich_text(rich: Any) -> str:
 
 def _code_blocks(bubble: dict[str, Any], text: str) -> list[Block]:
     """Return the blocks of code that the text does not contain."""
-    codes = [word(record(one).get("content")) for one in entries(bubble.get("codeBlocks"))]
+    codes = [word(mapping(one).get("content")) for one in listing(bubble.get("codeBlocks"))]
     return [Block("text", code, "answer") for code in codes if code and code not in text]
 
 
@@ -111,7 +111,7 @@ def _call_blocks(data: dict[str, Any]) -> list[Block]:
         return [call]
     value = _parse_json(result)
     text = "\n".join(strings(value)) if value is not None else word(result)
-    return [call, Block("result", text, "tool_output", result=_call_end(identity, data, record(value), text))]
+    return [call, Block("result", text, "tool_output", result=_call_end(identity, data, mapping(value), text))]
 
 
 def _call_end(identity: str, data: dict[str, Any], result: dict[str, Any], text: str) -> CallEnd:
@@ -136,17 +136,17 @@ def _parse_json(value: Any) -> Any:
 
 
 def _message(bubble: dict[str, Any], role: str, origin: str, kind: str, blocks: Sequence[Block]) -> Message:
-    started = record(bubble.get("timingInfo")).get("clientStartTime")
+    started = mapping(bubble.get("timingInfo")).get("clientStartTime")
     at, precision = milliseconds(bubble.get("createdAt") or started or None)
     name = word(bubble.get("bubbleId")) or word(bubble.get("id"))
     is_answer = origin == "model"
-    tool = record(bubble.get("toolFormerData"))
-    tokens = record(bubble.get("tokenCount"))
+    tool = mapping(bubble.get("toolFormerData"))
+    tokens = mapping(bubble.get("tokenCount"))
     given, output = count(tokens.get("inputTokens")) or 0, count(tokens.get("outputTokens")) or 0
     version = f"{word(tool.get('status'))}/{len(_text(bubble))}"
     return Message(
         role, origin, kind, at, precision, name, (word(tool.get("modelCallId")) or name) if is_answer else "",
-        (word(record(bubble.get("modelInfo")).get("modelName")) or word(bubble.get("modelType"))) if is_answer else "",
+        (word(mapping(bubble.get("modelInfo")).get("modelName")) or word(bubble.get("modelType"))) if is_answer else "",
         tuple(blocks), TokenUsage(given, output) if is_answer and (given or output) else None, origin == "human",
         fingerprint=fingerprint(name, version) if name else None,
     )  # fmt: skip
@@ -167,8 +167,8 @@ def line_message(line: dict[str, Any]) -> Message | None:
     """Return the message of a line; None when it holds none."""
     if word(line.get("type")) == "turn_ended":
         return _turn_end(line)
-    content = record(line.get("message")).get("content")
-    parts = [content] if isinstance(content, str) else entries(content)
+    content = mapping(line.get("message")).get("content")
+    parts = [content] if isinstance(content, str) else listing(content)
     if line.get("role") == "assistant":
         blocks = tuple(_answer_block(part) for part in parts)
         is_complete = all(block.call is None for block in blocks)
@@ -200,7 +200,7 @@ def _prompt_message(parts: list[Any]) -> Message:
     blocks: list[Block] = []
     at: tuple[int | None, str] = (None, "")
     for part in parts:
-        text = part if isinstance(part, str) else record(part).get("text")
+        text = part if isinstance(part, str) else mapping(part).get("text")
         if isinstance(text, str):
             blocks += _split_query(text)
             at = _parse_timestamp(text) if at[0] is None else at
@@ -221,12 +221,12 @@ def _split_query(text: str) -> list[Block]:
 
 
 def _other_block(part: Any) -> Block:
-    kind = word(record(part).get("type"))
+    kind = word(mapping(part).get("type"))
     return Block(kind, data=part) if kind in ("image", "document") else unknown_block(part)
 
 
 def _answer_block(part: Any) -> Block:
-    one = record(part)
+    one = mapping(part)
     kind, text = word(one.get("type")), part if isinstance(part, str) else one.get("text")
     if kind == "tool_use":
         name = word(one.get("name"))

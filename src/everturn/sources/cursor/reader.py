@@ -22,8 +22,17 @@ from everturn.sources.cursor.message import (
     parse_export_head,
     unknown_line,
 )
-from everturn.sources.toolkit.json_document import decode_item, record
-from everturn.sources.toolkit.line_reader import Counted, ReadTally, Rec, RecordPlace, SessionTally, read, walker
+from everturn.sources.toolkit.json_document import decode_item
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    ReadTally,
+    Rec,
+    RecordPlace,
+    SessionTally,
+    mapping,
+    read,
+    walker,
+)
 from everturn.sources.toolkit.values import plain, state_of, word
 
 
@@ -70,7 +79,7 @@ class CursorReader:
             self._learn_head(line)
             return "(head)", "known", ""
         if "bubble" in line:
-            bubble = record(line["bubble"])
+            bubble = mapping(line["bubble"])
             self._add(bubble_message(bubble), raw, place.start)
             disposition = "message" if is_known_bubble(bubble) else "unknown"
             return f"bubble/{plain(str(bubble.get('type'))[:20])}", disposition, ""
@@ -139,5 +148,5 @@ def view(record_bytes: bytes) -> Message | None:
     if not isinstance(value, dict):
         return export_message(record_bytes.decode("utf-8", "replace"))
     if "bubble" in value:
-        return bubble_message(record(value["bubble"]))
+        return bubble_message(mapping(value["bubble"]))
     return line_message(value) or unknown_line(value)

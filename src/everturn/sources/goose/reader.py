@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, fingerprint
 from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, existing_folders, read_beginning
 from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status, unknown_block
-from everturn.sources.toolkit.json_document import decode_item, entries, record
-from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally
+from everturn.sources.toolkit.json_document import decode_item
+from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, listing, mapping
 from everturn.sources.toolkit.message_parts import message_digest, unknown_message
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
 from everturn.sources.toolkit.values import milliseconds, plain, state_of, strings, word
@@ -57,7 +57,7 @@ def _build(row: Rec) -> Message:
     content = row.get("content")
     if isinstance(content, str) and content.startswith("["):
         content, _ = decode_item(content.encode("utf-8", "replace"))
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else entries(content)
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else listing(content)
     role, origin, kind = _classify(word(row.get("role")), parts, _metadata(row))
     field = {"human": "prompt", "model": "answer"}.get(origin, "summary" if kind == "summary" else "meta")
     blocks = tuple(block for part in parts for block in _blocks(part, field))
@@ -73,7 +73,7 @@ def _build(row: Rec) -> Message:
 
 def _classify(role: str, parts: list[Any], metadata: Rec) -> tuple[str, str, str]:
     """Return role, origin and kind of a message, judged by its content."""
-    kinds = {word(record(part).get("type")) for part in parts}
+    kinds = {word(mapping(part).get("type")) for part in parts}
     if role not in ("user", "assistant") or not parts:
         return "system", "system", "unknown"
     if kinds <= {"toolResponse"}:
@@ -91,11 +91,11 @@ def _metadata(row: Rec) -> Rec:
     metadata = row.get("metadata")
     if isinstance(metadata, str):
         metadata, _ = decode_item(metadata.encode("utf-8", "replace"))
-    return record(metadata)
+    return mapping(metadata)
 
 
 def _blocks(part: Any, field: str) -> list[Block]:
-    build = _PARTS.get(word(record(part).get("type")))
+    build = _PARTS.get(word(mapping(part).get("type")))
     return build(part, field) if build else [unknown_block(part)]
 
 
@@ -110,8 +110,8 @@ def _notice(part: Rec, field: str) -> list[Block]:
 
 
 def _call(part: Rec, field: str) -> list[Block]:
-    request = record(part.get("toolCall"))
-    value = record(request.get("value"))
+    request = mapping(part.get("toolCall"))
+    value = mapping(request.get("value"))
     start = _neutral_call(call_start(word(part.get("id")), word(value.get("name")), value.get("arguments")))
     text = call_text(start) if value else "\n".join(strings(request, "status"))
     return [Block("call", text, "tool_input", call=start, data=part)]
@@ -120,16 +120,16 @@ def _call(part: Rec, field: str) -> list[Block]:
 def _neutral_call(start: CallStart) -> CallStart:
     """Give calls of Goose's own tools their neutral kind."""
     if start.name.endswith("text_editor"):
-        return replace(start, kind=_EDITOR.get(word(record(start.input).get("command")), "edit"), command="")
+        return replace(start, kind=_EDITOR.get(word(mapping(start.input).get("command")), "edit"), command="")
     if start.name.startswith(_TASKS):
         return replace(start, kind="task", prompt="\n".join(strings(start.input)))
     return replace(start, kind="plan") if start.name.startswith(_TODO) else start
 
 
 def _result(part: Rec, field: str) -> list[Block]:
-    result = record(part.get("toolResult"))
+    result = mapping(part.get("toolResult"))
     value = result.get("value")
-    failed = word(result.get("status")) == "error" or record(value).get("isError") is True
+    failed = word(result.get("status")) == "error" or mapping(value).get("isError") is True
     text = "\n".join(_result_texts(value) if "value" in result else strings(result, "status"))
     status = exit_status(text) if failed else None
     end = CallEnd(word(part.get("id")), failed, error_class(text) if failed else "", status)
@@ -138,13 +138,13 @@ def _result(part: Rec, field: str) -> list[Block]:
 
 def _result_texts(value: Any) -> list[str]:
     """Return the texts of a result. Where it has texts for the model and for the human, the model's are used."""
-    items = value if isinstance(value, list) else record(value).get("content", value)
+    items = value if isinstance(value, list) else mapping(value).get("content", value)
     if not isinstance(items, list):
         return strings(items)
-    own = [item for item in items if "assistant" in entries(record(record(item).get("annotations")).get("audience"))]
+    own = [item for item in items if "assistant" in listing(mapping(mapping(item).get("annotations")).get("audience"))]
     texts: list[str] = []
     for item in own or items:
-        is_image = record(item).get("type") == "image"
+        is_image = mapping(item).get("type") == "image"
         texts += ["[image]"] if is_image else strings(item, "type", "annotations", "mimeType")
     return texts
 
@@ -188,7 +188,7 @@ class GooseReader(LineReader[GooseReaderState]):
         return plain(record.get("role")), "unknown" if message.kind == "unknown" else "message", ""
 
     def _learn(self, session: SessionTally, head: Rec) -> None:
-        self._state.model = word(record(head.get("model_config")).get("model_name"))
+        self._state.model = word(mapping(head.get("model_config")).get("model_name"))
         session.learn(workspace=word(head.get("working_dir")))
         title = word(head.get("description")) or word(head.get("name"))
         if title:

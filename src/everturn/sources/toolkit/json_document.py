@@ -188,16 +188,6 @@ def settle(walk: DocumentWalk, tally: ReadTally) -> None:
         tally.problems.append(Problem(trouble, _TORN, start, size, provisional=True))
 
 
-def record(value: Any) -> dict[str, Any]:
-    """Return a JSON object; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def entries(value: Any) -> list[Any]:
-    """Return a JSON array; an empty one for anything else."""
-    return value if isinstance(value, list) else []
-
-
 # --- a sound document, as nearly all are: its elements are found without looking at every bracket ---
 def _split_whole(data: bytes, key: str) -> tuple[list[DocumentItem], int] | None:
     """Return the items of a document and its end; None when it has to be walked."""
