@@ -81,7 +81,7 @@ class TranscriptFeed:
         first = self._turn_structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
-    def toggled(self, store: Store, item: FoldedItem) -> FoldedItem | WordsItem:
+    def toggle(self, store: Store, item: FoldedItem) -> FoldedItem | WordsItem:
         """Return the item opened if it is closed, else closed. Running it twice on one item does the same as once."""
         if item.parts is None:
             self.items.opened.add(item.key)
@@ -211,7 +211,7 @@ class SessionScreen(SessionActions):
 
     async def _toggle_item(self, item: FoldedItem) -> None:
         if (feed := self.feed) is not None:
-            self.pages.exchange(await self.archive.ask(lambda store: feed.toggled(store, item)))
+            self.pages.exchange(await self.archive.ask(lambda store: feed.toggle(store, item)))
             self.pages.go_to(item.key)
 
     def action_whole(self) -> None:

@@ -1,7 +1,7 @@
-"""What answers to programs look like, field by field: those of the API, and those of the commands with `--json`.
+"""The JSON of the API and of commands with `--json`, field by field.
 
-The OpenAPI document is made from these. They are strict: a field that is not named here is a mistake, and tests hold the
-answers of both surfaces against them. What is UNSET may be missing.
+The OpenAPI document is made from these structs. They are strict: an unknown field is a mistake, and tests validate the
+answers of both surfaces against them. A field that is UNSET may be missing.
 """
 
 from __future__ import annotations

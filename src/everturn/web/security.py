@@ -120,12 +120,12 @@ class Guard:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sent(message: Message) -> None:
+    async def send_message(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", ()), *_RAW_HEADERS]
         await send(message)
 
-    return sent
+    return send_message
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:

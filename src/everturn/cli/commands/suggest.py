@@ -60,7 +60,7 @@ def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_opti
 
 
 def _sentence(one: Suggestion) -> str:
-    """What was seen, and what to do."""
+    """Return the finding and the advice as one sentence."""
     from everturn.derive.turns import ODD_NAME
     from everturn.text.printable import plural
 
