@@ -150,7 +150,7 @@ def test_each_message_is_there_as_soon_as_it_was_said() -> None:
     recording.user(ConversationMessage("user", "add"))
     assert [one.content for one in session.query(ConversationState).all()[0].messages] == ["add"]
     recording.response(ConversationMessage("assistant", "adding"))
-    recording.started(StartedCall("c1"))
+    recording.start_call(StartedCall("c1"))
     recording.result(ConversationMessage("tool", "3", (), "c1", "add"))
     recording.user(ConversationMessage("user", "thanks"))
     found = session.query(ConversationState).latest()

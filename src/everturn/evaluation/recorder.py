@@ -132,7 +132,7 @@ class ConversationRecording(Slice[ConversationState]):
         )
         self._unanswered = []
 
-    def started(self, call: StartedCall) -> None:
+    def start_call(self, call: StartedCall) -> None:
         """Record that a call is about to run."""
         self._require_begun()
         self._require_turn().started.append(call)
@@ -227,7 +227,7 @@ class RecordedJournal(Journal):
             recording.response(message, {**payload, **_sent_payload(record)})
         elif isinstance(record, records.IntentRecord):
             for call in record.calls:
-                recording.started(StartedCall(call.call_id, call.attempt, call.purpose))
+                recording.start_call(StartedCall(call.call_id, call.attempt, call.purpose))
         elif isinstance(record, records.ResultRecord) and record.of == self.past.response:
             name = self.past.calls[record.call_id].part.name
             recording.result(

@@ -227,7 +227,7 @@ def assemble_context(
     view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
     view.take(split_turns(history))
     left_out = len(history) - len(view.messages)
-    quoted = view.recalled(recalled)
+    quoted = view.fit_recalled(recalled)
     whole = _join_system(system, _format_sections(state, quoted, left_out))
     if left_out:
         view.said.append(f"{left_out} earlier messages are not in view; they are in the archive")
@@ -274,7 +274,7 @@ class _ContextView:
             fitting.append(fitted)
         return fitting
 
-    def recalled(self, words: str) -> str:
+    def fit_recalled(self, words: str) -> str:
         """Return as much of the recalled text as fits."""
         size = self._sizes.text(words)
         room = self._left - self._sizes.text(RECALLED)

@@ -320,13 +320,13 @@ class _CallThread:
             return value
         import asyncio
 
-        async def queued() -> Any:
+        async def await_value() -> Any:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             if self._job.context.stop.is_set():
                 raise asyncio.CancelledError
             return await value
 
-        return asyncio.run(queued())
+        return asyncio.run(await_value())
 
 
 def show_result(value: Any) -> str:

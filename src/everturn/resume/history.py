@@ -84,7 +84,7 @@ def read_history(
         builder.take(row, message)
     if taken_back:
         builder.left["taken back"] += taken_back
-    return builder.done(first)
+    return builder.build(first)
 
 
 def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
@@ -186,7 +186,7 @@ class _HistoryBuilder:
             if any(block.text and block.result is None for block in message.blocks):
                 self.left[_LEFT_OUT_KINDS.get(message.kind, "context")] += 1
 
-    def done(self, compacted: int) -> History:
+    def build(self, compacted: int) -> History:
         """Return the history."""
         made: list[Message] = []
         for place, message in enumerate(self._messages):
