@@ -181,7 +181,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
-    timeout = 30
+    timeout = 600
 
     def do_GET(self) -> None:
         model = {"id": "scripted", "type": "model", "object": "model", "display_name": "scripted"}

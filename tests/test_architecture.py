@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import statistics
+import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +51,11 @@ def looked_at(node: ast.Attribute | ast.Call) -> str:
     return ast.unparse(node.func if isinstance(node, ast.Call) else node)
 
 
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module with its syntax tree."""
+    return ((path, ast.parse(path.read_text("utf-8"))) for path in MODULES)
+
+
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command and subcommand, the hidden one too."""
     context = click.Context(frame.root, info_name="everturn")
@@ -75,9 +83,44 @@ def test_no_module_outside_sources_names_a_format() -> None:
     assert offenders == [], "what is known of a format belongs into its Source"
 
 
-def test_no_module_is_over_400_lines() -> None:
-    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > 400} == {}
+def test_modules_are_worth_opening_and_none_is_over_500_lines() -> None:
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in MODULES if path.stem != "__init__"}
+    assert {name: length for name, length in lengths.items() if length > 500} == {}
+    assert statistics.median(lengths.values()) >= 120
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    homes = defaultdict(list)
+    for path, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(name_of(path))
+    assert len(homes) > 400
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_no_module_is_named_by_a_verb_form() -> None:
+    nouns = {"derived", "embed", "feed", "meaning", "ranking", "rendered"}
+    words = {name_of(path): path.stem.rpartition("_")[2] for path in MODULES}
+    assert {name for name, word in words.items() if word.endswith(("ing", "ed")) and word not in nouns} == set()
+
+
+def test_an_init_file_defines_nothing() -> None:
+    """The root loads its public names lazily; a package may answer for names that have moved."""
+    hooks = {"__getattr__", "__dir__"}
+    offenders = [
+        f"{name_of(path)}: {node.name}"
+        for path, tree in trees()
+        for node in tree.body
+        if path.stem == "__init__" and path.parent != PACKAGE
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name not in hooks
+    ]
+    assert offenders == []
+
+
+def test_every_package_has_tests_beside_those_of_the_others() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"sample", "model"}
+    assert {name for name in packages if not list((ROOT / "tests" / name).glob("**/test_*.py"))} == set()
 
 
 def test_every_module_says_what_it_is_for() -> None:
@@ -144,7 +187,22 @@ def test_every_make_command_of_the_documents_exists() -> None:
 def test_the_architecture_page_names_every_folder() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert {folder for folder in folders if f"`{folder}/`" not in page} == set()
+    rows = dict(re.findall(r"^\| `([a-z_]+)/` \| (.+) \|$", page, re.M))
+    assert set(rows) == folders, "one row per package, with its job"
+    layers = re.search(r"```\n(cli\n.*?)```", page, re.S)
+    assert layers is not None
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"][0]
+    assert layers[1].split("\n")[:-1] == contract["layers"]
+
+
+def test_the_reading_orders_name_modules_that_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    orders = re.findall(r"^- \*\*([a-z]+)\*\*: (.+)$", page.partition("## Reading orders")[2], re.M)
+    assert [name for name, _ in orders] == ["sync", "search", "restore", "loop", "page"]
+    for name, order in orders:
+        modules = re.findall(r"`([a-z_/]+)`", order)
+        assert len(modules) <= 8, name
+        assert [module for module in modules if not (PACKAGE / f"{module}.py").is_file()] == [], name
 
 
 def test_the_lock_names_the_public_index_only() -> None:

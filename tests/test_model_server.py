@@ -23,7 +23,7 @@ PATHS = {
 def post(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, str]:
     request = urllib.request.Request(server.root + path, json.dumps(body).encode())
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

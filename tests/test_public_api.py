@@ -15,7 +15,7 @@ import pytest
 
 import everturn
 import everturn.resume
-from everturn import moved
+from everturn import deprecations
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Call, Says
 
@@ -46,7 +46,7 @@ def test_checkers_are_told_the_same_names() -> None:
 
 
 def test_documented_names_are_still_found_where_they_were() -> None:
-    entries = [(module, *entry.split("=")) for module, names in moved.MOVED.items() for entry in names.split()]
+    entries = [(module, *entry.split("=")) for module, names in deprecations.MOVED.items() for entry in names.split()]
     assert len(entries) > 40
     for module, name, target in entries:
         home, new = target.split(":")

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 60.0  # seconds until what does not come is given up
+PATIENCE = 300.0  # seconds until what does not come is given up
 _CONFIG = "set -g status off\nset -g history-limit 20000\nset -s escape-time 0\n"
 _ENDED = re.compile(r"\[ended (\d+)\]\s*$")
 _number = count()  # of a server: one that is ending must not be asked for another pane
@@ -110,5 +110,5 @@ class Pane:
     def _run(self, *words: str) -> str:
         # A tmux that the tests themselves may run in is not to be heard of.
         env = {name: value for name, value in os.environ.items() if name != "TMUX"} | {"LC_ALL": "C.UTF-8"}
-        done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, env=env, timeout=60, check=False)
+        done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, env=env, timeout=600, check=False)
         return done.stdout

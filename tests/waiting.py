@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 #: Seconds. Only a test that fails waits that long.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def wait_until(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:

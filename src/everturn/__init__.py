@@ -74,7 +74,7 @@ class _MovedFinder:
     def find_spec(name: str, path: object = None, target: object = None) -> object:
         if not name.startswith("everturn."):
             return None
-        from everturn.moved import find_moved
+        from everturn.deprecations import find_moved
 
         return find_moved(name)
 

@@ -127,7 +127,7 @@ class Desk:
         """A command line."""
         return [sys.executable, "-m", "everturn", *words]
 
-    def run(self, *words: str, typed: str = "", timeout: float = 60) -> Ran:
+    def run(self, *words: str, typed: str = "", timeout: float = 600) -> Ran:
         """A command, with what is typed into it."""
         done = subprocess.run(
             self.command(*words), input=typed.encode(), env=self.env, cwd=self.workspace, capture_output=True,
@@ -206,7 +206,7 @@ class Terminal:
         """Press keys."""
         os.write(self._master, text.encode())
 
-    def until(self, wanted: str, seconds: float = 60) -> str:
+    def until(self, wanted: str, seconds: float = 300) -> str:
         """Wait for something behind what was waited for before; all that came up to it."""
         start, end = self._looked, time.monotonic() + seconds
         while (found := self.seen.find(wanted, start)) < 0:
@@ -220,7 +220,7 @@ class Terminal:
         self._looked = found + len(wanted)
         return self.seen[start : self._looked]
 
-    def ended(self, seconds: float = 60) -> int:
+    def ended(self, seconds: float = 300) -> int:
         """Wait for the end; the exit code."""
         end = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < end:

@@ -158,7 +158,7 @@ def test_a_watch_counts_what_it_finds_at_first(desk: Desk, tmp_path: Path) -> No
     while not store.totals("tool_total") and time.monotonic() < until:
         time.sleep(0.05)
     watch.send_signal(signal.SIGINT)
-    _, said = watch.communicate(timeout=60)
+    _, said = watch.communicate(timeout=600)
     assert store.totals("tool_total") and store.stale_sessions() == [], said.decode()
     store.close()
 

@@ -191,7 +191,7 @@ def test_a_process_killed_in_the_middle_of_parallel_calls_repeats_nothing(tmp_pa
         [sys.executable, "-c", DYING, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
         capture_output=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()

@@ -23,7 +23,7 @@ class Desktop:
         (home / "config.toml").write_text('machine = "box"\nowner = "ann"\n')
 
     def run(
-        self, *words: str, before: Sequence[str] = (), program: str = "everturn", patience: int = 60
+        self, *words: str, before: Sequence[str] = (), program: str = "everturn", patience: int = 600
     ) -> subprocess.CompletedProcess[str]:
         """One command, to its end. `before` is put in front of it, such as strace with its options."""
         return subprocess.run(

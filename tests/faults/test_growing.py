@@ -55,7 +55,7 @@ def test_a_watch_takes_in_every_line_as_it_is_written(tmp_path: Path) -> None:
             assert writer.wait(60) == 0
         _wait_until_taken_in(desktop, history)
         watch.send_signal(signal.SIGINT)
-        stdout, stderr = watch.communicate(timeout=60)
+        stdout, stderr = watch.communicate(timeout=600)
         assert (watch.returncode, stderr.strip()) == (0, "stopped; everything seen so far is in the archive")
     reports = [json.loads(line)["report"] for line in stdout.splitlines()]
     assert len(reports) > 1

@@ -416,7 +416,7 @@ def test_what_was_acknowledged_is_there_after_the_process_was_killed(tmp_path: P
         [sys.executable, "-c", DYING, path],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()

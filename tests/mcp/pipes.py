@@ -13,7 +13,7 @@ from typing import Any
 import everturn
 
 SRC = str(Path(everturn.__file__).parent.parent)
-_PATIENCE = 60  # seconds until a server that does not answer is ended, so that a test fails instead of waiting
+_PATIENCE = 600  # seconds until a server that does not answer is ended, so that a test fails instead of waiting
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ def server(db: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 def post(port: int, **headers: str) -> int:
     """The status of a handshake with these headers."""
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request("POST", "/mcp", json.dumps(HELLO), usual | headers)
     status = connection.getresponse().status
     connection.close()
@@ -72,7 +72,7 @@ def test_a_port_that_is_taken_is_told(db: Path) -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         done = subprocess.run(
-            command(db, "--http", "--port", port), env=environment(), capture_output=True, timeout=60, check=False
+            command(db, "--http", "--port", port), env=environment(), capture_output=True, timeout=600, check=False
         )
     assert done.returncode == 1
     assert f"port {port} cannot be used" in done.stderr.decode() and "--port" in done.stderr.decode()
@@ -84,7 +84,7 @@ def test_without_the_sdk_it_says_what_to_install(db: Path) -> None:
         f"sys.exit(main(['mcp', '--http', '--db', {str(db)!r}]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", program], env=environment(), capture_output=True, timeout=600, check=False
     )
     assert done.returncode == 1
     assert b"pip install 'everturn[mcp]'" in done.stderr and b"Traceback" not in done.stderr

@@ -44,7 +44,7 @@ def running(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], in
 
 
 def status(port: int, path: str = "/") -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request("GET", path)
     found = connection.getresponse().status
     connection.close()
@@ -80,7 +80,7 @@ def test_a_private_one_prints_the_way_in(db: Path) -> None:
 @pytest.mark.slow
 def test_a_reader_that_stays_does_not_keep_it_from_ending(db: Path) -> None:
     with running(db, "--port", "0") as (process, port):
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", port, timeout=600)
         connection.request("GET", "/")
         connection.getresponse().read()
         process.send_signal(signal.SIGINT)

@@ -3,6 +3,6 @@
 
 def __getattr__(name: str) -> object:
     """Find names that were documented here before `loop` and `evaluation` became packages of their own."""
-    from everturn.moved import moved_name
+    from everturn.deprecations import moved_name
 
     return moved_name("resume", name)

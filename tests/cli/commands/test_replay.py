@@ -80,7 +80,7 @@ def test_ctrl_c_ends_it_in_a_sentence(desk: Desk) -> None:
             assert process.poll() is None
         time.sleep(0.2)  # it waits for the next step now
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 130 and b"interrupted" in err and b"Traceback" not in err

@@ -125,7 +125,7 @@ def test_watch_takes_in_what_is_written_and_stops_on_ctrl_c(everturn: Everturn, 
     while not grown and time.monotonic() < deadline:
         grown = json.loads(process.stdout.readline())["report"]["messages"]
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert (grown, process.returncode) == (2, 0)
     assert "Traceback" not in err
     assert everturn.json("sessions")["items"][0]["counts"]["turns"] == 2

@@ -77,7 +77,7 @@ class Tmux:
             ["tmux", "-u", "-f", self._config, "-S", self._socket, *words],
             capture_output=True,
             check=True,
-            timeout=60,
+            timeout=600,
             env={"LC_ALL": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TERM": "xterm-256color"},
         )
         return done.stdout.decode("utf-8")

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.terminal import recording_formats
 from everturn.sources.terminal.recording_formats import guess_size
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
@@ -28,6 +30,11 @@ _ENDINGS = ("txt", "log", "out", "text", "ansi", "ans", "cap", "capture", "scree
 _FEW = 3
 _FEWEST_BARS = 0.25  # of the lines that are not blank
 _MOST_BROKEN = 0.02  # of the characters
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """Return a candidate if the file is a recording. See `Source.sniff`."""
+    return SourceCandidate(path, "container") if recognise_recording(head, path.name) is not None else None
 
 
 def recognise_recording(head: bytes, name: str = "") -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
@@ -65,10 +66,10 @@ def find_moved(name: str) -> ModuleSpec | None:
     return spec_from_loader(name, _MovedLoader(), is_package=module == "analyse") if module in MOVED else None
 
 
-class _MovedLoader:
+class _MovedLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Make a module that looks its names up where they are now."""
-        module = ModuleType(spec.name, "Names that have moved. See `everturn.moved`.")
+        module = ModuleType(spec.name, "Names that have moved. See `everturn.deprecations`.")
         old = spec.name.removeprefix("everturn.")
         module.__getattr__ = lambda name: moved_name(old, name)  # type: ignore[method-assign]
         return module
