@@ -39,6 +39,7 @@ class Program:
     settle: Callable[[Home], Mapping[str, str]]  # write its settings; its environment
     spell: Spell
     ready: str  # a regular expression: the screen when it takes a prompt
+    busy: str  # a regular expression: the screen while it works
     arguments: Callable[[Home], list[str]] = lambda home: []
     new: Keys = ()
     agent: Keys = ()
@@ -86,6 +87,7 @@ PROGRAMS = {
             settle=homes.settle_opencode_0_1,
             spell=SPELLINGS["opencode"],
             ready=r"enter send|┃\s*>",
+            busy=r"esc interrupt|working\.",
             new=("/new", "Enter"),
             scroll=_PAGES,
             interrupt=("Escape", "Escape"),
@@ -97,6 +99,7 @@ PROGRAMS = {
             settle=homes.settle_opencode_0,
             spell=SPELLINGS["opencode"],
             ready=r"enter send|┃\s*>",
+            busy=r"esc interrupt|working\.",
             new=("/new", "Enter"),
             agent=("Tab",),
             scroll=_PAGES,
@@ -111,6 +114,7 @@ PROGRAMS = {
             settle=homes.settle_opencode_1,
             spell=SPELLINGS["opencode"],
             ready=r"Ask anything|ctrl\+p commands",
+            busy=r"esc interrupt|esc again",
             new=("/new", "Enter"),
             agent=("Tab",),
             scroll=_PAGES,
@@ -128,6 +132,7 @@ PROGRAMS = {
             settle=homes.settle_claude,
             spell=SPELLINGS["claude"],
             ready=r"\? for shortcuts|❯",
+            busy=r"esc to interrupt",
             new=("/clear", "Enter"),
             agent=("BTab",),
             toast=("C-c",),
@@ -140,6 +145,7 @@ PROGRAMS = {
             settle=homes.settle_codex,
             spell=SPELLINGS["codex"],
             ready=r"›",
+            busy=r"esc to interrupt",
             new=("/new", "Enter"),
             agent=("BTab",),
             dialog=Dialog(r"Would you like to", {"once": ("y",), "always": ("p",), "reject": ("Escape",)}),
@@ -153,6 +159,7 @@ PROGRAMS = {
             settle=homes.settle_gemini,
             spell=SPELLINGS["gemini"],
             ready=r"Type your message",
+            busy=r"esc to cancel",
             arguments=lambda home: [] if home.asks else ["--approval-mode", "yolo"],
             new=("/clear", "Enter"),
             toast=("C-c",),

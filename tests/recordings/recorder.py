@@ -184,8 +184,7 @@ class _Session:
         for decision in step.decisions:
             self._decide(decision)
         if step.waits:
-            self._wait(lambda: self.model.is_idle, STEP)
-            self._settle()
+            self._finish_turn()
         else:
             self._wait(lambda: self.model.has_begun, STEP)
             self._wait(self._is_well_begun, STEP)
@@ -249,6 +248,7 @@ class _Session:
         self.events.append(Event("interrupt", "", self.clock.now()))
         before = self._look()
         self._send(self.program.interrupt)
+        self._wait(lambda: re.search(self.program.busy, self._look()) is None, STEP)
         self._settle()
         self.notices.append(Notice("interrupt", added_lines(before, self._look()), self.clock.now()))
         self.model.stop_waiting()
@@ -292,7 +292,9 @@ class _Session:
             self._settle(0.3, most=3)
 
     def _finish_turn(self) -> None:
+        """Wait until the model has said all, and the program has drawn it."""
         self._wait(lambda: self.model.is_idle, STEP)
+        self._wait(lambda: re.search(self.program.busy, self._look()) is None, STEP)
         self._settle()
 
     def _settle(self, quiet: float = QUIET, most: float = STEP) -> None:
