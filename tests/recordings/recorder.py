@@ -293,9 +293,15 @@ class _Session:
 
     def _finish_turn(self) -> None:
         """Wait until the model has said all, and the program has drawn it."""
-        self._wait(lambda: self.model.is_idle, STEP)
-        self._wait(lambda: re.search(self.program.busy, self._look()) is None, STEP)
+        self._wait(self._is_over, STEP)
         self._settle()
+
+    def _is_over(self) -> bool:
+        screen, dialog = self._look(), self.program.dialog
+        if dialog is not None and not self.model.is_idle and re.search(dialog.sign, screen):
+            self._decide("once")  # a question nobody planned, such as whether to go on after the same call failed often
+            return False
+        return self.model.is_idle and re.search(self.program.busy, screen) is None
 
     def _settle(self, quiet: float = QUIET, most: float = STEP) -> None:
         """Wait until the screen has not changed for a while."""
