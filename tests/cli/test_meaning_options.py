@@ -323,7 +323,7 @@ def test_a_search_imports_nothing_of_it_unless_it_is_configured(desk: Desk, serv
         "print(*sys.modules, file=sys.stderr)"
     )
     needs = {"everturn.cli.meaning_options", "everturn.retrieval.meaning", "everturn.store.vector_file"}
-    needs |= {"everturn.llm.embedder", "http.client", "email"}
+    needs |= {"everturn.llm.embedder", "everturn.llm.http_backend", "httpx2"}
 
     def imported() -> set[str]:
         command = [sys.executable, "-c", code, str(desk.db)]

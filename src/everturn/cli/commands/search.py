@@ -68,14 +68,17 @@ def command(
     that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
     vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
     """
-    from everturn.cli.meaning_options import for_search
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
     from everturn.sources.contract import all_sources
 
     store, now = cx.store(), clock.now()
     filters = _filters(cx, now, **options)
-    meaning = None if options["no_meaning"] else for_search(cx, store)
+    meaning = None
+    if cx.settings.meaning and not options["no_meaning"]:
+        from everturn.cli.meaning_options import for_search
+
+        meaning = for_search(cx, store)
     page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
     items = _add_context(cx, page.items, context)
     if cx.json:
