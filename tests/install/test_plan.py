@@ -275,8 +275,8 @@ def test_one_process_at_a_time_installs(home: Path, kept: Path) -> None:
 #: A process that is killed right before it puts the file with this number into its place.
 KILLED = """
 import os, pathlib, signal, sys
-from everturn.install.plan import Record, carry_out, plan_install, plan_uninstall, read_record, take_out
-from everturn.sources import OwnFile, Setting
+from everturn.install.plan import InstallRecord, carry_out, plan_install, plan_uninstall, read_record, take_out
+from everturn.sources.contract import JsonSetting, OwnFile
 home, kept, command, last = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 left = [last]
 def counted(real):
@@ -288,15 +288,15 @@ def counted(real):
     return call
 os.replace, os.unlink = counted(os.replace), counted(os.unlink)
 edits = [
-    Setting(home / "s.json", ("hooks", "Stop"), {"command": command}, item=True),
+    JsonSetting(home / "s.json", ("hooks", "Stop"), {"command": command}, item=True),
     OwnFile(home / "new" / f"{command}.md", command),
-    Setting(home / "t.json", ("mcp", "everturn"), {"command": command}),
+    JsonSetting(home / "t.json", ("mcp", "everturn"), {"command": command}),
 ]
 earlier = read_record(kept, "some")
 if command == "out":
     take_out(plan_uninstall(earlier, kept), earlier, kept)
 else:
-    carry_out(plan_install(edits, earlier, kept), Record("some", 1), kept)
+    carry_out(plan_install(edits, earlier, kept), InstallRecord("some", 1), kept)
 """
 THEIRS = {"s.json": b'{"theirs": [1,2]}', "t.json": b'{\n  "mcp": {}\n}\n'}
 

@@ -321,8 +321,9 @@ def find_files(
     skipped: Collection[str] = (),
     deepest: int = 8,
     closed_by: str = "",
+    in_order: bool = True,
 ) -> Iterator[SourceCandidate]:
-    """Yield what `pick` makes of the files below a root, those of a folder before those of its subfolders.
+    """Yield what `pick` makes of the files below a root, `in_order` of their names, those of a folder before its subfolders'.
 
     Links to folders and folders named in `skipped` are not entered, nor are the folders beside a picked file named
     `closed_by`. An unreadable folder does not stop the search: the first error is raised at the end.
@@ -334,9 +335,7 @@ def find_files(
         is_closed = depth >= deepest
         try:
             with os.scandir(folder) as listing:
-                entries = list(
-                    listing
-                )  # in the order of the file system: by name, forks would come before their parents
+                entries = sorted(listing, key=lambda entry: entry.name) if in_order else list(listing)
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders += [] if entry.name in skipped else [entry.path]

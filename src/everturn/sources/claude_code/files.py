@@ -114,7 +114,7 @@ def roots(places: SearchPlaces) -> list[Path]:
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all files below a root: a configuration folder, its `projects`, or any folder with transcripts."""
     start = _start(root)
-    return find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST)
+    return find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST, in_order=False)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:

@@ -66,7 +66,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
     failures: list[OSError] = []
     for start in starts:
         try:
-            yield from find_files(start, _pick_file, deepest=_DEEPEST)
+            yield from find_files(start, _pick_file, deepest=_DEEPEST, in_order=False)
         except OSError as failure:
             failures.append(failure)
     if failures:
