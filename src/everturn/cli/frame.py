@@ -1,4 +1,4 @@
-"""The frame of the command line: how commands are found, the options they share, how errors are printed.
+"""The frame of the command line: how commands are found, the options they share, and what they are given.
 
 A command is a file `cli/commands/NAME.py` that defines `command`; the first line of its docstring is its one-line help. There
 is no list of commands: the folder is the list, and its files are read, not imported, until a command runs. That keeps
@@ -10,9 +10,7 @@ is no list of commands: the folder is the list, and its files are read, not impo
     def command(cx: frame.CommandContext, words: tuple[str, ...]) -> int | None: ...
 
 `common` adds `--db`, `--config` and `--json`, and passes the `CommandContext` as the first argument. A command returns None
-(exit 0) or an exit code, and raises an `EverturnError` for anything a person should read. `main` alone prints errors: one
-sentence on stderr, never a traceback for a user's mistake. Exit codes: 0 ok · 1 failure · 2 usage · 3 nothing found ·
-4 partly failed · 75 busy · 130 interrupted · 141 the reader of stdout is gone.
+(exit 0) or an exit code, and raises an `EverturnError` for anything a person should read. `main` prints errors.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
 
 
 Handler = Callable[..., Any]
-
-INTERRUPTED = 130
-READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it for any program
 
 #: Aliases of commands.
 ALIASES = {"ingest": "add"}
@@ -346,95 +341,3 @@ class WordsCommand(click.Command):
             else:
                 words.append(arg)
         return super().parse_args(ctx, [*options, "--", *words])
-
-
-# --- one command line ---
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    _never_fail_to_encode()
-    if os.environ.get("_EVERTURN_COMPLETE"):
-        return _complete()
-    try:
-        code = _run(words)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _silence_stdout()
-    except KeyboardInterrupt:
-        return _print_error("interrupted; nothing is lost, run it again to go on", INTERRUPTED, before="\n")
-    except Exception as error:
-        return _explain(error)
-    return code
-
-
-def _run(words: list[str]) -> int:
-    with root.make_context("everturn", words) as context:
-        result = root.invoke(context)
-    return result if isinstance(result, int) else 0
-
-
-def _explain(error: Exception) -> int:
-    """Print one sentence for an error and return its exit code."""
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    if isinstance(error, click.Abort):
-        return _print_error("stopped; nothing was changed", INTERRUPTED)
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)  # the whole help: keep its lines
-        return error.exit_code
-    if isinstance(error, click.ClickException):
-        return _print_error(_usage(error), error.exit_code)
-    if isinstance(error, EverturnError):
-        return _print_error(str(error), error.exit_code)
-    if os.environ.get("EVERTURN_DEBUG"):
-        import traceback
-
-        traceback.print_exception(error)
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return _print_error(f"this should not happen: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
-
-
-def _usage(error: Any) -> str:
-    """Return a message of click as a sentence that ends with the help to read."""
-    message: str = " ".join(error.format_message().split()).rstrip(".")  # click lists choices on lines of their own
-    message = message[:1].lower() + message[1:] if message[1:2].islower() else message
-    context = getattr(error, "ctx", None)
-    if context is None or "`everturn " in message:
-        return message
-    return f"{message}; see `{context.command_path} --help`"
-
-
-def _print_error(sentence: str, code: int, before: str = "") -> int:
-    try:
-        from everturn.secrets.redaction import redact_text
-        from everturn.text.printable import printable
-
-        # An error may name a path or the address of a database with the password in it.
-        sys.stderr.write(f"{before}everturn: {printable(redact_text(sentence), '')}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
-    return code
-
-
-def _silence_stdout() -> int:
-    """Discard further output when the reader is gone (`| head`), also when the interpreter flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return READER_GONE
-
-
-def _never_fail_to_encode() -> None:
-    """Escape characters that the terminal cannot encode, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-
-
-def _complete() -> int:
-    """Answer the completion request of a shell, which comes in an environment variable."""
-    from click.shell_completion import shell_complete
-
-    return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])
