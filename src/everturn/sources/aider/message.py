@@ -27,12 +27,13 @@ from everturn.sources.toolkit.blocks import error_class
 from everturn.sources.toolkit.line_reader import text_of
 from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import milliseconds, word
+from everturn.text.lazy_pattern import lazy_pattern
 
-_SEARCH = re.compile(r"<{5,9} (?:SEARCH|ORIGINAL)\s*")
-_MIDDLE = re.compile(r"={5,9}\s*")
-_REPLACE = re.compile(r">{5,9} (?:REPLACE|UPDATED)\s*")
-_FENCE = re.compile(r"(`{3,}|~{3,})([\w+#.-]*)\s*")
-_PATH = re.compile(r"[\w@.~+\-()\[\]]+(?:[/\\][\w@.~+\-()\[\] ]+)*")
+_SEARCH = lazy_pattern(r"<{5,9} (?:SEARCH|ORIGINAL)\s*")
+_MIDDLE = lazy_pattern(r"={5,9}\s*")
+_REPLACE = lazy_pattern(r">{5,9} (?:REPLACE|UPDATED)\s*")
+_FENCE = lazy_pattern(r"(`{3,}|~{3,})([\w+#.-]*)\s*")
+_PATH = lazy_pattern(r"[\w@.~+\-()\[\]]+(?:[/\\][\w@.~+\-()\[\] ]+)*")
 _ABOVE = 3  # the name of the file is at most so many lines above its block
 
 
@@ -89,16 +90,14 @@ def _find_diffs(lines: list[str]) -> Iterator[AiderEdit]:
             continue
         heads = [n for n in range(start, end - 1) if lines[n].startswith("--- ") and lines[n + 1].startswith("+++ ")]
         for head, after in pairwise([*heads, end]):
-            path = _parse_path(lines[head + 1][4:].removeprefix("b/"))
-            if path:
+            if path := _parse_path(lines[head + 1][4:].removeprefix("b/")):
                 yield AiderEdit(path, "\n".join(lines[head:after]), creates=lines[head][4:].strip() == "/dev/null")
 
 
 def _find_whole_files(lines: list[str]) -> Iterator[AiderEdit]:
     for _, start, end in _find_fences(lines):
         line = lines[start - 2] if start > 1 else ""
-        path = _parse_path(line)
-        if path and ("." in path or "/" in path) and " " not in line.strip():
+        if (path := _parse_path(line)) and ("." in path or "/" in path) and " " not in line.strip():
             yield AiderEdit(path, "\n".join(lines[start:end]))
 
 
@@ -123,16 +122,16 @@ def _parse_path(line: str) -> str:
 
 
 # --- lines and their writers ---
-HEAD = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
+HEAD = lazy_pattern(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
 _HUMAN = "####"
 _AIDER = ">"
 
 #: Lines of aider with a meaning of their own: the first match counts.
 _AIDER_LINES = (
-    ("usage", re.compile(r"> Tokens: [\d.,]+[kM]? sent")),
-    ("result", re.compile(r"> (?:Applied edit to|Did not apply edit to|Skipping edits to|#+ \d+ SEARCH/REPLACE blocks? failed) ?")),
-    ("interrupt", re.compile(r"> \s*\^C")),
-    ("failure", re.compile(r"> (?:litellm\.|openai\.|The API provider|Retrying in|Unable to (?:connect|authenticate)|API Error)")),
+    ("usage", lazy_pattern(r"> Tokens: [\d.,]+[kM]? sent")),
+    ("result", lazy_pattern(r"> (?:Applied edit to|Did not apply edit to|Skipping edits to|#+ \d+ SEARCH/REPLACE blocks? failed) ?")),
+    ("interrupt", lazy_pattern(r"> \s*\^C")),
+    ("failure", lazy_pattern(r"> (?:litellm\.|openai\.|The API provider|Retrying in|Unable to (?:connect|authenticate)|API Error)")),
 )  # fmt: skip
 
 
@@ -196,14 +195,14 @@ def _aider_line_kind(line: str) -> str:
 # --- passages ---
 _NUMBER = r"([\d.,]+)([kM]?)"
 _TOKENS = {
-    "input": re.compile(rf"{_NUMBER} sent"),
-    "output": re.compile(rf"{_NUMBER} received"),
-    "cache_read": re.compile(rf"{_NUMBER} cache hit"),
-    "cache_write": re.compile(rf"{_NUMBER} cache write"),
+    "input": lazy_pattern(rf"{_NUMBER} sent"),
+    "output": lazy_pattern(rf"{_NUMBER} received"),
+    "cache_read": lazy_pattern(rf"{_NUMBER} cache hit"),
+    "cache_write": lazy_pattern(rf"{_NUMBER} cache write"),
 }
 _FACTOR = {"": 1, "k": 1000, "M": 1_000_000}
-_RESULT = re.compile(r"> (Applied edit to|Did not apply edit to|Skipping edits to) (\S[^\n]{0,300}?)(?: \([^()\n]*\)| that matches[^\n]*)?\s*")  # fmt: skip
-_MISMATCH = re.compile(r"failed to (?:exactly )?match lines in (\S[^\n]{0,300}?)\s*$", re.MULTILINE)
+_RESULT = lazy_pattern(r"> (Applied edit to|Did not apply edit to|Skipping edits to) (\S[^\n]{0,300}?)(?: \([^()\n]*\)| that matches[^\n]*)?\s*")  # fmt: skip
+_MISMATCH = lazy_pattern(r"failed to (?:exactly )?match lines in (\S[^\n]{0,300}?)\s*$", re.MULTILINE)
 _BLANK = "<blank>"
 
 
@@ -267,8 +266,7 @@ def _prompt_text(text: str) -> str:
 def _result_blocks(text: str) -> list[Block]:
     blocks = []
     for line in text.splitlines():
-        report = _RESULT.fullmatch(line)
-        if report:
+        if report := _RESULT.fullmatch(line):
             path, failed = word(report[2]), report[1] != "Applied edit to"
             end = CallEnd(call_id(path), failed, "rejected" if failed else "", path=path)
             blocks.append(Block("result", _strip_marks(line), "tool_output", result=end))

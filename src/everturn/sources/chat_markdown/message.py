@@ -27,18 +27,19 @@ from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.toolkit.line_reader import text_of
 from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import milliseconds, word
+from everturn.text.lazy_pattern import lazy_pattern
 
 RULE = "---"
 START, END = "<!-- SESSION_SUMMARY_START -->", "<!-- SESSION_SUMMARY_END -->"
 
-QUERY = re.compile(r"## Query (\d{1,9}) \((\d\d:\d\d:\d\d)\)\s*")
-RESTORED = re.compile(r"## Session Restored \((\d\d:\d\d:\d\d)\)\s*")
-SPOKEN = re.compile(r"\*\*([^*\n]{1,200}):\*\*(?: |$)")
-METRICS = re.compile(r"\*Time: ([\d.,]+) ?s(?: \| Tokens: ([\d.,]+[KkM]?)(?: \(in: ([\d.,]+[KkM]?), out: ([\d.,]+[KkM]?)\))?)?\*\s*")  # fmt: skip
-_LAYOUT_TITLE = re.compile(r"(?:\ufeff)?# (.{1,200}) Conversation\s*")
-_AGENT = re.compile(r"\*\*Agent:\*\* +(\S.{0,199}?)\s*")
+QUERY = lazy_pattern(r"## Query (\d{1,9}) \((\d\d:\d\d:\d\d)\)\s*")
+RESTORED = lazy_pattern(r"## Session Restored \((\d\d:\d\d:\d\d)\)\s*")
+SPOKEN = lazy_pattern(r"\*\*([^*\n]{1,200}):\*\*(?: |$)")
+METRICS = lazy_pattern(r"\*Time: ([\d.,]+) ?s(?: \| Tokens: ([\d.,]+[KkM]?)(?: \(in: ([\d.,]+[KkM]?), out: ([\d.,]+[KkM]?)\))?)?\*\s*")  # fmt: skip
+_LAYOUT_TITLE = lazy_pattern(r"(?:\ufeff)?# (.{1,200}) Conversation\s*")
+_AGENT = lazy_pattern(r"\*\*Agent:\*\* +(\S.{0,199}?)\s*")
 _YOU = "**You:**"
-_GUARDED = re.compile(
+_GUARDED = lazy_pattern(
     r"(\\*)(?:(## (?:Query \d{1,9}|Session Restored) \(\d\d:\d\d:\d\d\)|<!-- SESSION_SUMMARY_(?:START|END) -->)|(---|\*Time: .*\*))\s*$"
     r"|(\\*)\*\*([^*\n]{1,200}):\*\*"
 )
@@ -78,8 +79,7 @@ def _begins_section(known: ChatLineState, line: str, mark: str) -> bool:
         known.agent = agent[1] if agent else known.agent
     if not line.startswith("## ") or mark not in ("rule", "end"):
         return False
-    query = QUERY.fullmatch(line)
-    if query is not None and int(query[1]) > known.query:
+    if (query := QUERY.fullmatch(line)) is not None and int(query[1]) > known.query:
         known.part, known.query = "query", int(query[1])
         return True
     if RESTORED.fullmatch(line) and known.part == "header":
@@ -123,16 +123,15 @@ def unguard_text(text: str) -> str:
 
 
 def _is_layout_line(line: str, agent: str, is_last: bool) -> bool:
-    match = _GUARDED.match(line)
-    if match is None:
+    if (match := _GUARDED.match(line)) is None:
         return False
     backslashes, heading, ending, before, name = match.groups()
     return bool(backslashes or before or heading or (ending and is_last) or (agent and name == agent))
 
 
-_FIELD = re.compile(r"^\*\*([A-Z][A-Za-z ]{1,30}):\*\*[ \t]+(\S[^\r\n]*?)[ \t\r]*$", re.MULTILINE)
-_TITLE = re.compile(r"\s*# ([^\n]{1,200}) Conversation\s*$", re.MULTILINE)
-_RESUMED = re.compile(r"[Rr]esumed from (\S+)")
+_FIELD = lazy_pattern(r"^\*\*([A-Z][A-Za-z ]{1,30}):\*\*[ \t]+(\S[^\r\n]*?)[ \t\r]*$", re.MULTILINE)
+_TITLE = lazy_pattern(r"\s*# ([^\n]{1,200}) Conversation\s*$", re.MULTILINE)
+_RESUMED = lazy_pattern(r"[Rr]esumed from (\S+)")
 _FACTOR = {"K": 1000, "k": 1000, "M": 1_000_000}
 
 
@@ -230,8 +229,7 @@ def summary_text(text: str) -> str | None:
 
 
 def _build_summary(text: str) -> Message:
-    inside = summary_text(text)
-    if inside is None:
+    if (inside := summary_text(text)) is None:
         return Message("system", "system", "notice", blocks=_meta_blocks(text), fidelity="rendered")
     blocks = text_blocks(unguard_text(inside), "summary")
     return Message("system", "system", "summary", blocks=blocks, fidelity="rendered")
@@ -240,8 +238,7 @@ def _build_summary(text: str) -> Message:
 def _build_answer(text: str) -> Message:
     body = _strip_rule(text)
     *lines, last = body.split("\n") if body else [""]
-    metrics = METRICS.fullmatch(last)
-    if metrics is not None:
+    if (metrics := METRICS.fullmatch(last)) is not None:
         body = "\n".join(lines)
     spoken = SPOKEN.match(body)
     answer = unguard_text(body[spoken.end() if spoken else 0 :].strip())

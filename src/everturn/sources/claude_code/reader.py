@@ -41,6 +41,7 @@ class ClaudeReader:
             self._state.form = "lines"
         self._walk: JsonLines[ClaudeRecord] | Elements = self._make_walk()
         self._tally = ReadTally()
+        self._learned: tuple[SessionTally | str | None, ...] = ()
         self._is_subagent = found.kind == "subagent"
         self._name = found.native_id.rpartition("/")[2] or found.path.stem
         if not self._state.native_id and (found.parent or not self._is_subagent):
@@ -63,7 +64,7 @@ class ClaudeReader:
 
     def _take(self, record: ClaudeRecord, start: int, raw: bytes | memoryview) -> Counted:
         state = self._state
-        if record.version:
+        if record.version and record.version != state.client:
             state.client = plain(record.version)
         if not state.native_id and (record.session_id or record.type not in KNOWN):
             self._set_session(word(record.session_id))
@@ -110,9 +111,11 @@ class ClaudeReader:
 
     def _learn(self, session: SessionTally, record: ClaudeRecord) -> None:
         """Set the facts that a record states about its session; the workspace is the first one named."""
-        session.learn(
-            client=record.version, branch=record.git_branch, team=record.team_name, agent_name=record.agent_name
-        )
+        facts = session, record.version, record.git_branch, record.team_name, record.agent_name, record.cwd
+        if facts == self._learned:  # most records repeat the facts of the one before
+            return
+        self._learned = facts
+        session.learn(client=facts[1], branch=facts[2], team=facts[3], agent_name=facts[4])
         if record.cwd and not (seen := self._state.reported_facts(session.native_id)).workspace:
             session.learn(workspace=record.cwd)
             seen.workspace = True

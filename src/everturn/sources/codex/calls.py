@@ -15,6 +15,7 @@ from everturn.sources.toolkit.blocks import MessageSpeaker, tool_kind
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import count, decode_value, exit_code, strings, word
 from everturn.text.diffs import patched_files
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: Tool names with another meaning than elsewhere, or of this client only.
 _KINDS = {
@@ -30,18 +31,18 @@ _KINDS = {
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 _PATHS = ("path", "file_path", "dir_path", "filename")
-_SHELLS = re.compile(r"(?:.*[/\\])?(?:ba|z|da|k|fi)?sh|(?:.*[/\\])?(?:cmd|powershell|pwsh)(?:\.exe)?", re.IGNORECASE)
-_SCRIPT = re.compile(r"-[a-z]*c|/c|-Command", re.IGNORECASE)
+_SHELLS = lazy_pattern(r"(?:.*[/\\])?(?:ba|z|da|k|fi)?sh|(?:.*[/\\])?(?:cmd|powershell|pwsh)(?:\.exe)?", re.IGNORECASE)
+_SCRIPT = lazy_pattern(r"-[a-z]*c|/c|-Command", re.IGNORECASE)
 
-_REPORT = re.compile(
+_REPORT = lazy_pattern(
     r"(?:Chunk ID: \S{1,40}\n)?(?:Exit code: (?P<code>-?\d{1,9})\n)?Wall time: (?P<wall>[\d.]{1,20}) seconds?\n"
     r"(?:Process exited with code (?P<exited>-?\d{1,9})\n)?"
 )
-_SANDBOX = re.compile(r"failed in sandbox .{1,80}?exit code: (-?\d{1,9})", re.DOTALL)
+_SANDBOX = lazy_pattern(r"failed in sandbox .{1,80}?exit code: (-?\d{1,9})", re.DOTALL)
 
 #: Error classes by the beginning of an output of a call that failed.
 _FAILURES = tuple(
-    (name, re.compile(pattern))
+    (name, lazy_pattern(pattern))
     for name, pattern in (
         ("rejected", r"(?i)(?:exec command|exec_command|patch|command|tool call)? ?(?:was )?rejected\b|user rejected"),
         ("interrupted", r"aborted\b"),
@@ -57,7 +58,7 @@ _FAILURES = tuple(
         ("other", r"(?:exec_command|write_stdin|tool call|collab \w+) (?:error|failed)"),
     )
 )
-_TIMED_OUT = re.compile(r"command timed out after \d")
+_TIMED_OUT = lazy_pattern(r"command timed out after \d")
 _FAILURE_HEAD = 300
 _TIMEOUT_STATUS = 124
 
@@ -97,8 +98,7 @@ def read_output(item: Rec) -> tuple[str, CallEnd]:
         noted = mapping(wrapped.get("metadata"))
         seconds = noted.get("duration_seconds")
         return wrapped["output"], _end(call_id, wrapped["output"], noted.get("exit_code"), seconds)
-    report = _REPORT.match(given)
-    if report is None:
+    if (report := _REPORT.match(given)) is None:
         return given, _unreported_end(call_id, given)
     code = report["code"] or report["exited"]
     return given, _end(call_id, given, int(code) if code else None, _parse_seconds(report["wall"]))
@@ -223,11 +223,11 @@ _MARKS = frozenset("#<W")
 _SPEAKER_HEAD = 200
 
 #: The heading that ends the text an editor inserts before a prompt.
-_REQUEST = re.compile(r"\n## My request for Codex:[ \t]*\n?")
-_SHELL = re.compile(
+_REQUEST = lazy_pattern(r"\n## My request for Codex:[ \t]*\n?")
+_SHELL = lazy_pattern(
     r"\s*<user_shell_command>\s*<command>\n?(.*?)\n?</command>\s*(.*?)\s*</user_shell_command>\s*", re.DOTALL
 )
-_FOLDER = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: (.{1,4096})")
+_FOLDER = lazy_pattern(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: (.{1,4096})")
 
 
 def guess_speaker(text: str) -> MessageSpeaker:

@@ -25,34 +25,35 @@ from everturn.sources.toolkit.blocks import MessageSpeaker, error_class, exit_st
 from everturn.sources.toolkit.line_reader import text_of
 from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import digest, milliseconds, word
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: The agent, its session and the time: `<!-- Claude Code Session 1111… (2026-05-01 10:00:00Z) -->`.
-SESSION = re.compile(r"^<!-- ([^<>\n]{1,80}?) Session ([\w.:-]{1,120}) \(([^()\n]{0,40})\) -->\s*$", re.MULTILINE)
-_TAG = re.compile(r'<tool-use data-tool-type="([^"\n]{0,80})" data-tool-name="([^"\n]{0,200})">')
-_SUMMARY = re.compile(r"<summary>(?:Tool use: )?(.{0,4000}?)</summary>", re.DOTALL)
-_NAMED = re.compile(r"Tool use: \*\*([^*\n]{1,200})\*\* ?(.*)")
-_BOLD = re.compile(r"\A\*\*[^*\n]*\*\*")
-_TAGS = re.compile(r"</?(?:details|tool-use)(?: [^>\n]*)?>")
-_FENCE = re.compile(r"(`{3,})([\w+#.-]*)\s*")
-_CODE = re.compile(r"`([^`\n]+)`")
-_ARGUMENT = re.compile(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]|(.*))`\s*$", re.MULTILINE)
-_PATH = re.compile(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
-_BARE_PATH = re.compile(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\s<]+)")
-_LABELS = re.compile(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:)\s*$", re.MULTILINE)
-_TOUCHED = re.compile(r"The file (\S+) has been (?:updated|edited)|File (created) successfully at: (\S+)")
+SESSION = lazy_pattern(r"^<!-- ([^<>\n]{1,80}?) Session ([\w.:-]{1,120}) \(([^()\n]{0,40})\) -->\s*$", re.MULTILINE)
+_TAG = lazy_pattern(r'<tool-use data-tool-type="([^"\n]{0,80})" data-tool-name="([^"\n]{0,200})">')
+_SUMMARY = lazy_pattern(r"<summary>(?:Tool use: )?(.{0,4000}?)</summary>", re.DOTALL)
+_NAMED = lazy_pattern(r"Tool use: \*\*([^*\n]{1,200})\*\* ?(.*)")
+_BOLD = lazy_pattern(r"\A\*\*[^*\n]*\*\*")
+_TAGS = lazy_pattern(r"</?(?:details|tool-use)(?: [^>\n]*)?>")
+_FENCE = lazy_pattern(r"(`{3,})([\w+#.-]*)\s*")
+_CODE = lazy_pattern(r"`([^`\n]+)`")
+_ARGUMENT = lazy_pattern(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]|(.*))`\s*$", re.MULTILINE)
+_PATH = lazy_pattern(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
+_BARE_PATH = lazy_pattern(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\s<]+)")
+_LABELS = lazy_pattern(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:)\s*$", re.MULTILINE)
+_TOUCHED = lazy_pattern(r"The file (\S+) has been (?:updated|edited)|File (created) successfully at: (\S+)")
 _REFUSED = ("<tool_use_error>", "The user doesn't want to proceed", "Error: ")
 
 #: The tools of items of the older form, by the beginning of their summary.
 _ITEMS = (
-    (re.compile(r'Searched codebase "'), "codebase_search"),
-    (re.compile(r"Listed (?:directory|current directory)"), "list_dir"),
-    (re.compile(r'Grep search for "'), "grep_search"),
-    (re.compile(r'Searched web "'), "web_search"),
-    (re.compile(r"Searched (?:files|for files)|Found files"), "file_search"),
+    (lazy_pattern(r'Searched codebase "'), "codebase_search"),
+    (lazy_pattern(r"Listed (?:directory|current directory)"), "list_dir"),
+    (lazy_pattern(r'Grep search for "'), "grep_search"),
+    (lazy_pattern(r'Searched web "'), "web_search"),
+    (lazy_pattern(r"Searched (?:files|for files)|Found files"), "file_search"),
 )
-_READ = re.compile(r"Read file: ([^\n`]{1,1000})")
-_SHELL = re.compile(r"```(?:bash|sh|shell)\n(.*?)\n```\s*```[a-z]*\n(.*)\n?```", re.DOTALL)
-_DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*)</details>", re.DOTALL)
+_READ = lazy_pattern(r"Read file: ([^\n`]{1,1000})")
+_SHELL = lazy_pattern(r"```(?:bash|sh|shell)\n(.*?)\n```\s*```[a-z]*\n(.*)\n?```", re.DOTALL)
+_DETAILS = lazy_pattern(r"<details>\s*<summary>(.*?)</summary>(.*)</details>", re.DOTALL)
 _KINDS = {"shell": "shell", "read": "read", "write": "edit", "search": "search", "task": "plan"}
 
 
@@ -117,8 +118,7 @@ def _split_result(body: str) -> tuple[str, str]:
     """Split a call into arguments and result: the last fence that is no code, which may contain fences itself."""
     lines, fence, start = body.split("\n"), "", -1
     for number, line in enumerate(lines):
-        match = _FENCE.fullmatch(line)
-        if match is None:
+        if (match := _FENCE.fullmatch(line)) is None:
             continue
         if fence:
             fence = "" if match[1] == fence and not match[2] else fence
@@ -144,24 +144,23 @@ def _find_command(arguments: str) -> str:
         if _FENCE.fullmatch(line):
             end = next((n for n in range(number + 1, len(lines)) if _FENCE.fullmatch(lines[n])), len(lines))
             return "\n".join(lines[number + 1 : end])
-    argument = _ARGUMENT.search(arguments)
-    if argument:
+    if argument := _ARGUMENT.search(arguments):
         return argument[1] or argument[2]
     codes = _CODE.findall(arguments)
     return codes[-1] if codes else ""
 
 
 # --- sections ---
-MARK = re.compile(r"_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^()\n]*)\))?\*\*_\s*")
+MARK = lazy_pattern(r"_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^()\n]*)\))?\*\*_\s*")
 RULE = "---"
 
 #: The first characters of lines that may be part of the layout.
 _LAYOUT_CHARACTERS = frozenset("_<- \t")
 
 #: A run of lines of plain text, as nearly all are: `opens` needs to see only the first.
-ALIKE = re.compile(rb"(?:[^_<\- \t\r\n][^\n]*+\n)++")
+ALIKE = lazy_pattern(rb"(?:[^_<\- \t\r\n][^\n]*+\n)++")
 
-_TIME = re.compile(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
+_TIME = lazy_pattern(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
 
 
 class SpecstoryMark(Struct, frozen=True):
@@ -205,8 +204,7 @@ def opens(known: SpecstoryLineState, line: str) -> bool:
 
 
 def _begins_section(known: SpecstoryLineState, line: str, last: str, earlier: str) -> bool:
-    mark = MARK.fullmatch(line)
-    if mark is None or last not in ("", "blank"):
+    if (mark := MARK.fullmatch(line)) is None or last not in ("", "blank"):
         return False
     if not mark[3] and known.role and earlier != "rule":
         return False
@@ -216,8 +214,7 @@ def _begins_section(known: SpecstoryLineState, line: str, last: str, earlier: st
 
 def parse_mark(line: str) -> SpecstoryMark:
     """Return the facts in the first line of a section."""
-    mark = MARK.fullmatch(line.rstrip("\r\n"))
-    if mark is None:
+    if (mark := MARK.fullmatch(line.rstrip("\r\n"))) is None:
         return SpecstoryMark()
     about = (mark[3] or "").strip()
     time = _TIME.search(about)
@@ -225,11 +222,11 @@ def parse_mark(line: str) -> SpecstoryMark:
     return SpecstoryMark(mark[1], bool(mark[2]), model, time[1] if time else "")
 
 
-_TITLE = re.compile(r"^#{1,2} (.*?)(?: ?\((\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?Z?)\))?\s*$", re.MULTILINE)
-_GENERATED = re.compile(r"<!-- Generated by SpecStory(?:, Markdown v([\w.-]{1,40}))? -->")
-_ELEMENT = re.compile(r"^(?:<think>|<tool-use |Tool use: \*\*)", re.MULTILINE)
-_CLOSED = {"<think>": re.compile(r"</think>"), "<tool-use ": re.compile(r"^(?:</details>)?</tool-use>", re.MULTILINE)}
-_THINK = re.compile(r"</?(?:think|details)>|<summary>[^<]{0,200}</summary>")
+_TITLE = lazy_pattern(r"^#{1,2} (.*?)(?: ?\((\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?Z?)\))?\s*$", re.MULTILINE)
+_GENERATED = lazy_pattern(r"<!-- Generated by SpecStory(?:, Markdown v([\w.-]{1,40}))? -->")
+_ELEMENT = lazy_pattern(r"^(?:<think>|<tool-use |Tool use: \*\*)", re.MULTILINE)
+_CLOSED = {"<think>": lazy_pattern(r"</think>"), "<tool-use ": re.compile(r"^(?:</details>)?</tool-use>", re.MULTILINE)}
+_THINK = lazy_pattern(r"</?(?:think|details)>|<summary>[^<]{0,200}</summary>")
 
 
 PROMPT = MessageSpeaker("human", "text", True, "prompt")

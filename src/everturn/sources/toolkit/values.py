@@ -88,7 +88,7 @@ def word(value: Any) -> str:
 
 def count(value: Any) -> int | None:
     """Return a number as an int; None if it is negative, too large to be stored, or no number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | float)):
         return None
     return int(value) if 0 <= value < _MOST else None
 
