@@ -187,17 +187,13 @@ def _compare(store: Store, version: Version, mode: str, file: BinaryIO) -> tuple
     info = os.fstat(file.fileno())
     columns = stat_columns(info)
     same_file = (columns["device"], columns["inode"]) == (version.device, version.inode)
-    if info.st_size >= version.offset and _probes_match(version, file):
+    if info.st_size >= version.offset and probes(file, version.offset) == {"head": version.head, "tail": version.tail}:
         if (same_file and info.st_size > version.offset) or mode != "full" or version.erased:
             return "", 0
         common = common_bytes(store, version.id, file)
         return ("", 0) if common == version.size else ("rewritten", common)
     reason = "truncated" if info.st_size < version.offset else "rewritten"
     return reason, common_bytes(store, version.id, file) if mode == "full" else 0
-
-
-def _probes_match(version: Version, file: BinaryIO) -> bool:
-    return probes(file, version.offset) == {"head": version.head, "tail": version.tail}
 
 
 def _start_reader(start: ReaderStart) -> SourceReader | None:
@@ -234,9 +230,7 @@ def _read_batch(file: BinaryIO, limit: int, batch: int) -> bytes:
 
 
 def _redact_lines(data: bytes, redact: Redact | None) -> bytes:
-    if redact is None:
-        return data
-    return b"".join(redact(line) for line in data.splitlines(keepends=True))
+    return data if redact is None else b"".join(redact(line) for line in data.splitlines(keepends=True))
 
 
 def _source_length(data: bytes, consumed: int, redact: Redact | None) -> int:

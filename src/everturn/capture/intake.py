@@ -150,8 +150,7 @@ class Intake:
             found.parent, container=candidate.container,
         )  # fmt: skip
         with self.job.store.write():
-            row = self.job.store.file(self.job.machine, candidate.path)
-            if row is not None:
+            if (row := self.job.store.file(self.job.machine, candidate.path)) is not None:
                 known = row[0]
             else:
                 known.id = self.job.store.add_file(known)

@@ -70,8 +70,7 @@ def scan_sources(
     fresh: list[FileCandidate] = []
     for source, found in _listing(sources, places, result):
         path = str(found.path)
-        row = missing.pop(path, None)
-        if row is None and path in known:
+        if (row := missing.pop(path, None)) is None and path in known:
             continue  # two roots lead to the same file
         candidate = look_at_file(source, found, row)
         if row is None:
@@ -179,8 +178,7 @@ def _scan_unlisted(
     """Scan known files below no current root, such as files added by hand; return those that may exist."""
     present = []
     for file, version in list(missing.values()):
-        source = sources.get(file.format)
-        if source is None or not _may_exist(file.path):
+        if (source := sources.get(file.format)) is None or not _may_exist(file.path):
             continue
         found = SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent)
         sort_candidate(result, look_at_file(source, found, (file, version)), now, retry)
@@ -216,8 +214,7 @@ def _match_moves(
     }
     matched: set[int] = set()
     for candidate in fresh:
-        file = _find_moved_file(candidate, by_inode, by_name)
-        if file is None or file.id in matched:
+        if (file := _find_moved_file(candidate, by_inode, by_name)) is None or file.id in matched:
             result.changed.append(candidate)
         else:
             matched.add(file.id)
@@ -237,8 +234,7 @@ def _find_moved_file(
     file = by_inode.get((_as_signed(info.st_dev), _as_signed(info.st_ino)))
     if file is not None and (file.format, file.native_id, file.kind) == identity:
         return file
-    named = by_name.get(identity)
-    if named is not None and info.st_size >= named[1].offset:
+    if (named := by_name.get(identity)) is not None and info.st_size >= named[1].offset:
         return named[0]
     return None
 

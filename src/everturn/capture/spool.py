@@ -69,8 +69,7 @@ def drain_spool(store: Store, folder: Path, policy: Policy | None = None) -> Dra
 
 def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
     """Match calls that hooks reported since then with calls of transcripts, which have turns."""
-    before = store.unmatched_hook_calls(since)
-    if not before:
+    if not (before := store.unmatched_hook_calls(since)):
         return EnrichReport()
     with store.write():
         store.match_hook_events(before)

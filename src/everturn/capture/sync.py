@@ -105,8 +105,7 @@ def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report
 
 def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterable[tuple[Source, SourceCandidate]]:
     """Yield a transcript with its subagents and outputs below its folder."""
-    row = job.store.file(job.machine, str(path))
-    if row is not None and row[0].format in job.sources:
+    if (row := job.store.file(job.machine, str(path))) is not None and row[0].format in job.sources:
         file = row[0]
         named = [(job.sources[file.format], SourceCandidate(path, file.kind, file.native_id, file.parent))]
     else:
@@ -215,8 +214,7 @@ def _mark_moves_and_gone(job: SyncJob, found: ScanResult, report: SyncReport) ->
         for file in [*found.gone, *inside]:
             store.set_file(file.id, state="gone")
     for _, candidate in found.moved:
-        row = store.file(job.machine, candidate.path)
-        if row is not None:
+        if (row := store.file(job.machine, candidate.path)) is not None:
             candidate.known, candidate.version = row
         found.changed.append(candidate)
     report.moved, report.gone = len(found.moved), len(found.gone)
@@ -253,8 +251,7 @@ def watch_sources(job: SyncJob, stop: Event, tell: Callable[[SyncReport], None])
 
     _sync_and_tell(job, tell)
     while not stop.is_set():
-        roots = _roots(job)
-        if not roots:
+        if not (roots := _roots(job)):
             stop.wait(TICK_MS / 1000)
             continue
         events = file_events(

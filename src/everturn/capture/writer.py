@@ -308,8 +308,7 @@ def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
     stored, begun = bytearray(piece.stored), 0 if piece.start.in_forgotten else None
     gone = list(forgotten_ranges(marks, len(stored), begun))
     piece.start.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
-    blanked = sum(blank(stored, first, last) for first, last in gone)
-    return bytes(stored), blanked
+    return bytes(stored), sum(blank(stored, first, last) for first, last in gone)
 
 
 SLICE = 4 << 20
@@ -321,8 +320,7 @@ def rebuild_archive(
     """Derive the rows of every version with bytes again; return the number of versions."""
     todo = []
     for file, _ in writer.store.files():
-        source = sources.get(file.format)
-        if source is not None:
+        if (source := sources.get(file.format)) is not None:
             todo += [(source, file, version) for version in writer.store.versions(file.id) if has_bytes(version)]
     todo.sort(key=lambda item: item[2].id)
     with writer.store.write():

@@ -81,8 +81,7 @@ def _command_touches(one: ShellCommand) -> Iterator[Touch]:
     program = _PROGRAMS.get(names[0]) if names else None
     if program is not None:
         options, touches = program
-        operands = _operands(names[1:], options)
-        if operands is not None:
+        if (operands := _operands(names[1:], options)) is not None:
             yield from touches(operands)
     for _, file in one.outputs:
         if file.sure:
@@ -155,9 +154,7 @@ def _enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     sure = (
         one.name == "cd" and one.joint == "&&" and len(words) == 1 and words[0].sure and words[0].text not in ("", "-")
     )
-    if not sure or folder is None:
-        return None
-    return _resolve_path(folder, words[0].text)
+    return None if not sure or folder is None else _resolve_path(folder, words[0].text)
 
 
 def _resolve_path(folder: str | None, path: str) -> str:
@@ -269,8 +266,7 @@ def find_mentions(text: str) -> Counter[str]:
     shown = _both_ends(text, _MENTION_CHARS)
     found: Counter[str] = Counter()
     for end in _END.finditer(shown):
-        name = _mentioned_name(shown, end)
-        if name:
+        if name := _mentioned_name(shown, end):
             found[name] += 1
     return Counter(dict(found.most_common(_MAX_MENTIONS)))
 

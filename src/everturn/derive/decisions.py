@@ -39,8 +39,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
     found: dict[str, DecisionMark] = {}
     pasted = 0
     for sentence in split_sentences(text):
-        mark = _sentence_mark(sentence)
-        if mark is None or (sentence.pasted and pasted >= _MAX_PASTED):
+        if (mark := _sentence_mark(sentence)) is None or (sentence.pasted and pasted >= _MAX_PASTED):
             continue
         pasted += sentence.pasted
         found.setdefault(likeness(mark.text), mark)
@@ -61,15 +60,13 @@ def likeness(text: str) -> str:
 
 def _announcement_marks(text: str) -> Iterator[DecisionMark]:
     for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)):
-        words = one_line(found[1].strip(" *_"), LONGEST)
-        if words:
+        if words := one_line(found[1].strip(" *_"), LONGEST):
             yield DecisionMark(words, "marker")
 
 
 def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
     words = _POLITE.sub("", sentence.text.strip("*_ "))
-    marker = _MARKER.match(words)
-    if marker and not (sentence.pasted and marker[1].lower() in _REMARKS):
+    if (marker := _MARKER.match(words)) and not (sentence.pasted and marker[1].lower() in _REMARKS):
         return _marker_mark(marker[1].lower(), words[marker.end() :])
     if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _MAX_WORDS:
         return None
@@ -82,8 +79,7 @@ def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
 
 
 def _marker_mark(name: str, rest: str) -> DecisionMark | None:
-    words = one_line(rest.strip(" *_"), LONGEST)
-    if not words:
+    if not (words := one_line(rest.strip(" *_"), LONGEST)):
         return None
     return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 

@@ -162,8 +162,7 @@ def _last_chain(commands: list[tuple[str, str]]) -> tuple[list[tuple[str, str]],
     folder = ""
     chain: list[tuple[str, str]] = []
     for number, (simple, operator) in enumerate(commands):
-        entered = _FOLDER.match(simple)
-        if entered and not chain:
+        if (entered := _FOLDER.match(simple)) and not chain:
             folder = entered[1].strip("\"'")
             continue
         before = commands[number - 1][1] if number else ""

@@ -68,8 +68,7 @@ def find_call_questions(start: CallStart) -> list[str]:
 
 def find_next_steps(text: str) -> list[str]:
     """Return the next steps that an answer names last."""
-    headed = list(_HEADED.finditer(text))
-    if headed:
+    if headed := list(_HEADED.finditer(text)):
         return _list_items(text[headed[-1].end() :])
     found = [
         one_line(one.text, _LONGEST) for one in split_sentences(text[-2_000:]) if _NEXT.match(one.text.lstrip("*_ "))
@@ -87,8 +86,7 @@ def _list_items(text: str) -> list[str]:
     """Return the items of the list at the beginning, or else the first line."""
     found: list[str] = []
     for line in text.strip("\n").splitlines():
-        item = _ITEM.match(line)
-        if item:
+        if item := _ITEM.match(line):
             found.append(one_line(item[1], _LONGEST))
         elif found and line.strip() and not line.startswith((" ", "\t")):
             break
@@ -180,14 +178,10 @@ def _plan_of_change(given: dict[str, Any]) -> PlanUpdate | None:
 
 def _plan_of_boxes(text: str) -> PlanUpdate | None:
     found = [
-        PlanChange(one_line(body, _LONGEST), _box_status(sign))
+        PlanChange(one_line(body, _LONGEST), _STATUS.get(sign.lower(), "done" if sign in "✓✔☑" else "doing"))
         for sign, body in _BOX.findall(text[:100_000])[:_MAX_ITEMS]
     ]
     return PlanUpdate(tuple(found)) if found else None
-
-
-def _box_status(sign: str) -> str:
-    return _STATUS.get(sign.lower(), "done" if sign in "✓✔☑" else "doing")
 
 
 def _item_text(item: dict[str, Any]) -> str:

@@ -95,7 +95,7 @@ def _refers_back(found: re.Match[str], sentence: str) -> bool:
     """Whether the phrase refers back in this sentence."""
     phrase = " ".join(found[0].lower().split())
     before, after = sentence[: found.start()], sentence[found.end() :]
-    if _is_quoted(before, after):
+    if any(before.count(sign) % 2 and sign in after for sign in ('"', "`", "“")):
         return False
     if phrase.startswith("that "):
         return not _COMPOUND.match(after) and not (phrase != "that thing" and _CLAUSE.search(before))
@@ -106,10 +106,6 @@ def _refers_back(found: re.Match[str], sentence: str) -> bool:
     if phrase == "go back to":
         return not _BACK_TO.match(after) and not before.lower().rstrip().endswith(("users", "user", "refund to", "not"))
     return not (phrase == "we already" and _ALREADY.match(after))
-
-
-def _is_quoted(before: str, after: str) -> bool:
-    return any(before.count(sign) % 2 and sign in after for sign in ('"', "`", "“"))
 
 
 # --- is it in the window? ---

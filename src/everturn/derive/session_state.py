@@ -189,8 +189,7 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 def local_path(path: str, workspace: str) -> str:
     """Return a path relative to the workspace, so that one file has one name."""
-    home = workspace.rstrip("/\\")
-    if home and path.startswith((f"{home}/", f"{home}\\")):
+    if (home := workspace.rstrip("/\\")) and path.startswith((f"{home}/", f"{home}\\")):
         return path[len(home) + 1 :]
     return path.removeprefix("./")
 

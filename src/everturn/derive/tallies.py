@@ -168,8 +168,7 @@ class TallyBuilder:
             self._count_pair(("parallel", first, second), turn.failed[a] or turn.failed[b])
 
     def _count_pair(self, key: tuple[int | str, ...], failed: bool) -> None:
-        row = self._row("tool_pair", key)
-        if row is not None:
+        if (row := self._row("tool_pair", key)) is not None:
             row[0] += 1
             row[1] += failed
             row[2] += self._count_first(row, 3, self._session)
@@ -194,8 +193,7 @@ class TallyBuilder:
         again = error = False
         for first in range(last, max(last - LONGEST_PATH, -1), -1):
             path = steps[first : last + 1]
-            row = paths.get(path)
-            if row is None:
+            if (row := paths.get(path)) is None:
                 row = paths[path] = [0] * 13
             row[0] += 1
             if row[11] != session:
@@ -237,11 +235,9 @@ class TallyBuilder:
     # --- rows ---
 
     def _row(self, table: str, key: tuple[int | str, ...]) -> list[int] | None:
-        counts = self._counts.get(table)
-        if counts is None:
+        if (counts := self._counts.get(table)) is None:
             return None
-        row = counts.get(key)
-        if row is None:
+        if (row := counts.get(key)) is None:
             row = counts[key] = [0] * (_WIDTH[table] + 2)
         return row
 

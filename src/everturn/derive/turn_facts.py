@@ -79,11 +79,9 @@ def _git_command_line(start: CallStart) -> str:
 
 def _commit_subject(text: str) -> str:
     after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
-    document = _DOCUMENT.search(after)
-    if document:
+    if document := _DOCUMENT.search(after):
         return one_line(document[2], _SUBJECT)
-    message = _MESSAGE.search(after)
-    if message is None:
+    if (message := _MESSAGE.search(after)) is None:
         return ""
     words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
     return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
@@ -264,8 +262,7 @@ class _FactCollector:
             self.waiting[start.call_id] = call, start
 
     def _take_result(self, block: Block, call_id: str) -> None:
-        waiting = self.waiting.pop(call_id, None)
-        if waiting is not None:
+        if (waiting := self.waiting.pop(call_id, None)) is not None:
             self._add_result(*waiting, block.text)
 
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
@@ -273,8 +270,7 @@ class _FactCollector:
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self.commits += [(commit, call.seq) for commit in find_commits(start, output, went_well)]
         if call.status == "ok":
-            plan = find_plan(start, output)
-            if plan is not None:
+            if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]

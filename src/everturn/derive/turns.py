@@ -275,9 +275,5 @@ class _Grower:
             growth.n_prompts += 1
         if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
             prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-            growth.first_prompt = _cut_prompt(prompt)
-
-
-def _cut_prompt(text: str) -> str:
-    """Return the beginning, cut between words: half a secret would not be recognised."""
-    return text if len(text) <= _FIRST_PROMPT else text[:_FIRST_PROMPT].rpartition(" ")[0]
+            # Cut between words: half a secret would not be recognised.
+            growth.first_prompt = prompt if len(prompt) <= _FIRST_PROMPT else prompt[:_FIRST_PROMPT].rpartition(" ")[0]

@@ -53,12 +53,10 @@ _PASSING = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"
 
 
 def headers(key: str) -> dict[str, str]:
-    """See `Wire`."""
     return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
 
 
 def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
-    """See `Wire`."""
     made: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
     if request.temperature is not None:
         made["temperature"] = request.temperature
@@ -77,7 +75,6 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 def message(wire: Mapping[str, Any]) -> ChatMessage:
-    """See `Wire`."""
     skeleton, content = dict(wire), wire.get("content")
     parts: tuple[ChatPart, ...] = ()
     if isinstance(content, str):
@@ -165,7 +162,6 @@ def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
 
 
 def read(response: Any) -> Reply:
-    """See `Wire`."""
     if not isinstance(response, dict) or not isinstance(response.get("content"), list):
         raise GarbledAnswer("it has no content")
     made = message(response)
@@ -174,7 +170,6 @@ def read(response: Any) -> Reply:
 
 
 def failure(response: Any) -> WireFailure | None:
-    """See `Wire`."""
     error = response.get("error") if isinstance(response, dict) else None
     if not isinstance(error, dict):
         return None
@@ -183,7 +178,6 @@ def failure(response: Any) -> WireFailure | None:
 
 
 def assembly() -> AnthropicAssembly:
-    """See `Wire`."""
     return AnthropicAssembly()
 
 
@@ -198,7 +192,6 @@ class AnthropicAssembly:
         self._is_stopped = False
 
     def feed(self, data: str) -> list[Delta]:
-        """See `ReplyAssembly`."""
         event = decode_json(data)
         kind = event.get("type")
         if kind == "error":
@@ -216,7 +209,6 @@ class AnthropicAssembly:
         return []
 
     def reply(self) -> Reply:
-        """See `ReplyAssembly`."""
         blocks = [self._block(place) for place in sorted(self._blocks)]
         made = read({**self._message, "content": blocks})
         broken = {place for place, text in self._inputs.items() if isinstance(decode_arguments(text), str)}

@@ -46,12 +46,10 @@ _PASSING = {"rate_limit_exceeded", "server_error", "overloaded_error", "rate_lim
 
 
 def headers(key: str) -> dict[str, str]:
-    """See `Wire`."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
-    """See `Wire`."""
     made: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
     if request.temperature is not None:
         made["temperature"] = request.temperature
@@ -74,7 +72,6 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 def message(wire: Mapping[str, Any]) -> ChatMessage:
-    """See `Wire`."""
     skeleton = dict(wire)
     content, calls = wire.get("content"), wire.get("tool_calls")
     parts = [ChatPart("thinking", as_text(wire[name])) for name in _THOUGHTS if as_text(wire.get(name))][:1]
@@ -180,7 +177,6 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
 
 
 def read(response: Any) -> Reply:
-    """See `Wire`."""
     choices = response.get("choices") if isinstance(response, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise GarbledAnswer("it has no choices")
@@ -194,7 +190,6 @@ def read(response: Any) -> Reply:
 
 
 def failure(response: Any) -> WireFailure | None:
-    """See `Wire`."""
     error = response.get("error") if isinstance(response, dict) else None
     if isinstance(error, str):
         return WireFailure("", error, False)
@@ -206,7 +201,6 @@ def failure(response: Any) -> WireFailure | None:
 
 
 def assembly() -> CompletionAssembly:
-    """See `Wire`."""
     return CompletionAssembly()
 
 
@@ -221,7 +215,6 @@ class CompletionAssembly:
         self._used: Any = None
 
     def feed(self, data: str) -> list[Delta]:
-        """See `ReplyAssembly`."""
         if data.strip() == "[DONE]":
             self.is_done = True
             return []
@@ -363,8 +356,7 @@ def _check_content(message: Mapping[str, Any], where: str) -> Iterator[BrokenRul
 
 
 def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
-    calls = message.get("tool_calls")
-    if calls is None:
+    if (calls := message.get("tool_calls")) is None:
         return
     if calls == []:
         yield "empty_calls", where, "a list of calls must not be empty"

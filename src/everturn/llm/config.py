@@ -190,8 +190,7 @@ def _system_keyring(key: str) -> Callable[[str, str], str | None]:
 
 
 def _open_program_backend(config: ModelConfig, surroundings: Surroundings) -> Backend:
-    program = surroundings.programs.get(config.program)
-    if program is None:
+    if (program := surroundings.programs.get(config.program)) is None:
         known = ", ".join(sorted(surroundings.programs)) or "none"
         raise BadConfig(f"models.{config.name}.program", f"there is no such program; known are {known}")
     limits = ProgramLimits(seconds=config.timeout, window=config.window)

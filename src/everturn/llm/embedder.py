@@ -95,7 +95,6 @@ class EndpointEmbedder:
         self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See `Embedder`."""
         vectors: list[list[float]] = []
         for start in range(0, len(texts), self._batch):
             batch_texts = list(texts[start : start + self._batch])
@@ -179,7 +178,6 @@ class LocalEmbedder:
         self.dimensions = dimensions
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See `Embedder`."""
         if not texts:
             return []
         run = self._run

@@ -291,8 +291,7 @@ class _ResultPairing:
         """Return messages of results. A provider's keep their form."""
         made: list[ChatMessage] = []
         for part in results:
-            source = self._home.get(id(part))
-            if source is not None and source.wire:
+            if (source := self._home.get(id(part))) is not None and source.wire:
                 made.append(source if len(source.parts) == 1 else structs.replace(source, parts=(part,)))
             elif made and not made[-1].wire:
                 made[-1] = ChatMessage("tool", (*made[-1].parts, part))

@@ -155,15 +155,14 @@ class HttpBackend:
                     if delta.reply is None:
                         yield delta
                         continue
-                    reply = _with_lost_usage(delta.reply, number, lost)
+                    reply = structs.replace(delta.reply, tries=number, usage=_add_usage(lost, delta.reply.usage))
                     if reply.stop != "cut" or not whole:
                         yield Delta("end", reply=reply)
                         return
                     lost = reply.usage
                     raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
             except RetryableFailure as failed_try:
-                wait = retry_wait(patience, failed_try.after, number, ends)
-                if wait is None:
+                if (wait := retry_wait(patience, failed_try.after, number, ends)) is None:
                     yield from _give_up(failed_try, number)
                     return
                 self._sleep(wait)
@@ -382,10 +381,6 @@ def _give_up(failed_try: RetryableFailure, tries: int) -> Iterator[Delta]:
         failed_try.error.tries = tries
         raise failed_try.error from None
     yield Delta("end", reply=failed_try.cut)
-
-
-def _with_lost_usage(reply: Reply, tries: int, lost: ReplyTokens) -> Reply:
-    return structs.replace(reply, tries=tries, usage=_add_usage(lost, reply.usage))
 
 
 def _add_usage(lost: ReplyTokens, used: ReplyTokens) -> ReplyTokens:

@@ -98,13 +98,11 @@ class ProgramBackend:
         yield from reply_deltas(self.ask(request))
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `Backend`."""
         if request.tools:
             raise ModelRefused(self.name, "a program takes no tools")
         model = request.model or self.model
         command = self._program.command(model)
-        path = shutil.which(command[0], path=self._env.get("PATH", os.defpath))
-        if path is None:
+        if (path := shutil.which(command[0], path=self._env.get("PATH", os.defpath))) is None:
             raise ModelUnreachable(self.name, f"the program {command[0]} is not installed")
         with tempfile.TemporaryDirectory(prefix=ASKING, ignore_cleanup_errors=True) as folder:
             env = self._environment(Path(folder))

@@ -65,7 +65,6 @@ class ResponsesAssembly:
         self._items: dict[int, dict[str, Any]] = {}
 
     def feed(self, data: str) -> list[Delta]:
-        """See `ReplyAssembly`."""
         if data.strip() == "[DONE]":
             return []
         event = decode_json(data)
@@ -83,7 +82,6 @@ class ResponsesAssembly:
         return []
 
     def reply(self) -> Reply:
-        """See `ReplyAssembly`."""
         final = self._response.get("output")
         items = [self._items[index] for index in sorted(self._items)]
         output = final if isinstance(final, list) and final and self.is_done else items
@@ -107,8 +105,7 @@ class ResponsesAssembly:
 
     def _add_delta(self, event: dict[str, Any], kind: str) -> list[Delta]:
         text = as_text(event.get("delta"))
-        item = self._items.get(_event_index(event, "output_index"))
-        if item is None:
+        if (item := self._items.get(_event_index(event, "output_index"))) is None:
             raise GarbledAnswer("a piece of an item that did not begin")
         if kind in _ARGUMENTS:
             member = _ARGUMENTS[kind]
@@ -158,12 +155,10 @@ _ROLES = {"developer": "system"}
 
 
 def headers(key: str) -> dict[str, str]:
-    """See `Wire`."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
-    """See `Wire`."""
     made: dict[str, Any] = {"model": request.model, "max_output_tokens": request.max_tokens, "store": False}
     if request.temperature is not None:
         made["temperature"] = request.temperature
@@ -279,8 +274,7 @@ def _own_items(part: ChatPart, message: ChatMessage, theirs: Mapping[str, str]) 
     if part.kind == "result":
         text = f"Error: {part.text}" if part.is_error else part.text
         return [{"type": f"{theirs.get(call_id, 'function_call')}_output", "call_id": call_id, "output": text}]
-    text = part_as_text(part)
-    if not text:
+    if not (text := part_as_text(part)):
         return []
     is_answer = message.role == "assistant"
     role = message.role if message.role in ("user", "assistant", "system", "developer") else "user"
@@ -296,7 +290,6 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
 
 
 def read(response: Any) -> Reply:
-    """See `Wire`."""
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list):
         raise GarbledAnswer("it has no output")
@@ -307,7 +300,6 @@ def read(response: Any) -> Reply:
 
 
 def failure(response: Any) -> WireFailure | None:
-    """See `Wire`."""
     error = response.get("error") if isinstance(response, dict) else None
     if isinstance(error, str):
         return WireFailure("", error, False)
@@ -318,7 +310,6 @@ def failure(response: Any) -> WireFailure | None:
 
 
 def assembly() -> ResponsesAssembly:
-    """See `Wire`."""
     return ResponsesAssembly(read, failure)
 
 
@@ -399,8 +390,7 @@ def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[Br
 def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[BrokenRule]:
     seen: set[str] = set()
     for place, item in enumerate(items):
-        item_id = as_text(item.get("id"))
-        if item_id and item_id in seen:
+        if (item_id := as_text(item.get("id"))) and item_id in seen:
             yield "repeated_item", f"input.{place}", f"the item {item_id} stands there twice"
         seen.add(item_id)
 

@@ -124,8 +124,7 @@ def _can_cut(part: ChatPart) -> bool:
 
 def _cut_part(part: ChatPart, most: int, count: Count) -> ChatPart:
     if part.kind == "call":
-        given = _cut_values(part.arguments, most, count)
-        return structs.replace(part, arguments=given, raw=None)
+        return structs.replace(part, arguments=_cut_values(part.arguments, most, count), raw=None)
     text = cut_text(part.text, most, count)
     return structs.replace(part, text=text, raw=text if isinstance(part.raw, str) else None)
 
@@ -179,8 +178,7 @@ class Sizes:
 
     def message(self, message: ChatMessage) -> int:
         """Return the tokens of a message."""
-        known = self._known.get(id(message))
-        if known is None:
+        if (known := self._known.get(id(message))) is None:
             known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
         return known[1]
 
@@ -188,8 +186,7 @@ class Sizes:
         """Return the tokens of a part."""
         if len(part.text) < _LONG_TEXT:
             return self._part(part)
-        known = self._known.get(id(part))
-        if known is None:
+        if (known := self._known.get(id(part))) is None:
             known = self._known[id(part)] = (part, self._part(part))
         return known[1]
 

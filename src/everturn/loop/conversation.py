@@ -141,8 +141,7 @@ def response_message(reply: Reply, when: datetime) -> tuple[ConversationMessage,
     made = ConversationMessage("assistant", reply.text, calls, created_at=when)
     if model_message(made) != message:
         made = replace(made, provider=_message_json(message))
-    payload = {"model": reply.model, "stop": reply.stop, "usage": msgspec.to_builtins(reply.usage)}
-    return made, payload
+    return made, {"model": reply.model, "stop": reply.stop, "usage": msgspec.to_builtins(reply.usage)}
 
 
 def model_message(message: ConversationMessage) -> ChatMessage:
@@ -192,8 +191,7 @@ def call_arguments_json(part: ChatPart) -> str:
 
 def _message_json(message: ChatMessage) -> dict[str, JSONValue]:
     """Return the whole message as JSON without empty members; `model_message` is its inverse."""
-    whole = _drop_empty(message)
-    return {**whole, "parts": [_drop_empty(part) for part in message.parts]}
+    return {**_drop_empty(message), "parts": [_drop_empty(part) for part in message.parts]}
 
 
 def _drop_empty(one: ChatMessage | ChatPart) -> dict[str, JSONValue]:

@@ -109,8 +109,7 @@ class JournalState:
     def take(self, record: Record) -> None:
         """Apply the next record. One about a forgotten response has no effect."""
         self.count += 1
-        handler = _TAKE.get(type(record))
-        if handler is not None:
+        if (handler := _TAKE.get(type(record))) is not None:
             handler(self, record)
 
     # --- one method per record type ---
@@ -148,8 +147,7 @@ class JournalState:
                 call.decision, call.waits = None, ""  # applied: it does not count for another attempt
 
     def _take_result(self, record: ResultRecord) -> None:
-        call = self._find_call(record.of, record.call_id)
-        if call is None or call.result is not None:
+        if (call := self._find_call(record.of, record.call_id)) is None or call.result is not None:
             return
         call.result, call.waits = record, ""
         if record.of != self.response:
@@ -202,8 +200,7 @@ class JournalState:
         return call if call is not None and call.of == of else self.orphans.get((of, call_id))
 
     def _require_call(self, of: int, call_id: str) -> CallProgress:
-        call = self._find_call(of, call_id)
-        if call is None:
+        if (call := self._find_call(of, call_id)) is None:
             raise UsageError(f"session {self.session} has no open call {call_id!r}; resume shows which there are")
         return call
 

@@ -124,9 +124,7 @@ def _fit_whole(
         tokens += past.sizes.message(message)
         if tokens > most:
             return None
-    if around.said:
-        return None
-    return structs.replace(around, messages=tuple(history), tokens=tokens)
+    return None if around.said else structs.replace(around, messages=tuple(history), tokens=tokens)
 
 
 def _make_request(
@@ -231,8 +229,7 @@ def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQue
                     return
                 inbox.put(delta)
         finally:
-            close = getattr(stream, "close", None)
-            if close is not None:
+            if (close := getattr(stream, "close", None)) is not None:
                 close()
         inbox.put(_STREAM_END)
     except BaseException as failure:  # raised in the waiting thread

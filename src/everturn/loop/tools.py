@@ -128,8 +128,7 @@ def _signature(fn: Callable[..., Any], name: str) -> tuple[str, type]:
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise UsageError(f"tool {name}: its arguments must have names; *{parameter.name} has none")
-        kind = types.get(parameter.name, Any)
-        if kind is ToolContext:
+        if (kind := types.get(parameter.name, Any)) is ToolContext:
             context = parameter.name
         elif parameter.default is parameter.empty:
             fields.append((parameter.name, kind))

@@ -245,8 +245,7 @@ class TurnLog:
 
     def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
         """Return the messages that match a typed query, best first, at most 200."""
-        session = self._session(session_id)
-        if session is None or not query.strip():
+        if (session := self._session(session_id)) is None or not query.strip():
             return []
         limit, parsed = max(1, min(limit, MOST_FOUND)), parse_query(query)
         if not parsed.wanted and not parsed.regex:
@@ -282,8 +281,7 @@ class TurnLog:
 
     def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
         """Return the last messages, oldest first. They never begin with a result whose call is missing."""
-        session = self._session(session_id)
-        if session is None:
+        if (session := self._session(session_id)) is None:
             raise SessionNotFound(session_id)
         first = max(0, session.n_messages - max(1, min(limit, MOST)))
         rows = list(read_rows(self.store, session, first, session.n_messages - 1))
@@ -325,8 +323,7 @@ class TurnLog:
         }
 
     def _require_writable(self, session_id: str) -> Session:
-        session = self._session(session_id)
-        if session is None:
+        if (session := self._session(session_id)) is None:
             raise SessionNotFound(session_id)
         lease = leases.current_lease(self.store, session_id)
         if lease.until > self._clock() and not leases.is_gone(lease, self._holder):

@@ -54,8 +54,7 @@ _AROUND = 600  # bytes on both sides of hidden characters that are searched agai
 def find_spans(data: bytes, raw: bool = False) -> list[Span]:
     """Return the secrets in UTF-8 text, in order, merged where they overlap. `raw` is JSON: a secret ends with its string."""
     found = _plain_spans(data, raw)
-    hidden = _hidden_ranges(data)
-    if hidden:
+    if hidden := _hidden_ranges(data):
         found += _spans_through_hidden(data, hidden, raw)
     if found and PLACEHOLDER in data:
         found = _outside_placeholders(found, [match.span() for match in _PLACEHOLDER_PATTERN.finditer(data)])
@@ -175,8 +174,7 @@ def redact_text(text: str, key: bytes = _KEY_FREE) -> str:
 
 def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
     """Return one or several raw JSON lines with their secrets masked."""
-    spans = find_spans(line, raw=True)
-    if not spans:
+    if not (spans := find_spans(line, raw=True)):
         return line
     if line.find(b"\n", 0, -1) >= 0:
         return b"".join(redact_bytes(one, key) for one in line.splitlines(keepends=True))

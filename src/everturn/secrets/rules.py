@@ -198,8 +198,7 @@ _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 def token_spans(data: bytes, raw: bool) -> list[Span]:
     """Return the secrets known by their shape, in no order. `raw` is JSON: a secret ends with its string."""
     found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
-    near = _parts_near_runs(data)
-    if near:
+    if near := _parts_near_runs(data):
         part = CutBytes(data, near, b" ")
         spans = [
             *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
@@ -246,8 +245,7 @@ def _prefixed_tokens(data: bytes) -> Iterator[Span]:
                 continue
             if start and len(head) <= _SHORT and _WITHIN.match(data, start - 1):
                 continue
-            match = _compile_rule(body).match(data, at)
-            if match:
+            if match := _compile_rule(body).match(data, at):
                 yield kind, start, match.end()
 
 

@@ -69,7 +69,6 @@ class AnalyticsStore:
     # --- counting ---
 
     def recount(self, sessions: Sequence[int]) -> None:
-        """Count these sessions again and change the totals by the difference."""
         gone, came = _TrailTallies(), _TrailTallies()
         for number in sessions:
             before = self._delete_session_rows(number)
@@ -129,7 +128,6 @@ class AnalyticsStore:
     # --- questions ---
 
     def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
-        """Return the sessions whose counts are out of date, lowest id first, each with its number of calls."""
         sql = """
             SELECT t."session", COALESCE(s."n_calls",0) FROM "plane_stale" t LEFT JOIN "session" s ON s."id"=t."session"
             ORDER BY t."session" LIMIT ?
@@ -137,7 +135,6 @@ class AnalyticsStore:
         return [(int(session), int(calls)) for session, calls in self.driver.all(sql, (limit,))]
 
     def check_rules(self) -> bool:
-        """Whether the counts were made by the rules of this version. If not, the plane is reset."""
         row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (_RULES,))
         if row is not None and row[0] == str(RULES):
             return True
@@ -148,7 +145,6 @@ class AnalyticsStore:
         return False
 
     def totals(self, table: str, subagents: bool = True, least: int = 1) -> dict[tuple[int | str, ...], list[int]]:
-        """Return a table of totals: key (without `subagent`) → counters. Rows with n below `least` are left out."""
         layout = TOTALS[table]
         sums = ",".join(f'CAST(SUM("{name}") AS BIGINT)' for name in layout.counters)
         conditions = Conditions()
@@ -167,7 +163,6 @@ class AnalyticsStore:
     def trails(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> Iterator[tuple[int, Trail]]:
-        """Yield the tool use of sessions, lowest id first. `kinds` and `states` of the filter are ignored."""
         for session, data in self._select_rows(
             "plane_session", 'p."session",p."trail"', 'p."session"', session_filter, only, subagents
         ):
@@ -176,7 +171,6 @@ class AnalyticsStore:
     def usage(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
-        """Return the tokens of sessions by quarter of an hour and model, with inherited ones marked."""
         return USAGE.read(
             self._select_rows("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), session_filter, only, subagents)
         )
@@ -184,12 +178,10 @@ class AnalyticsStore:
     def activity(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
-        """Return the turns and calls of sessions by quarter of an hour."""
         key = quote_name(ACTIVITY.key, "p")
         return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, session_filter, only, subagents))
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
-        """Yield all rows of one of `model.analytics.PLANE`, in order."""
         yield from self.driver.each(
             f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
         )

@@ -104,8 +104,7 @@ class OwnershipStore:
         shares: Shares = Counter()
         first_here = []
         for message in messages:
-            owner = owners.get(message.fingerprint)
-            if owner is None or message.inherited == HANDED_OVER:
+            if (owner := owners.get(message.fingerprint)) is None or message.inherited == HANDED_OVER:
                 continue
             if owner < session.id:
                 message.inherited = 1
@@ -319,10 +318,8 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
     """The part of a store that holds derived rows."""
 
     def open_session(self, row: Session) -> Session:
-        """Return the session of (version, native_id), inserted from `row` if new. Its id never changes, even in a rebuild."""
         sql = f'{SESSIONS.select} WHERE "version"=? AND "native_id"=?'
-        found = self.driver.one(sql, (row.version, row.native_id))
-        if found is None:
+        if (found := self.driver.one(sql, (row.version, row.native_id))) is None:
             superseded = self.driver.one(_SUPERSEDED, (row.version,)) is not None
             self.driver.insert(
                 SESSIONS.insert, SESSIONS.values(replace(row, state="superseded") if superseded else row)
@@ -358,7 +355,6 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
         )
 
     def append(self, session: int, growth: SessionGrowth) -> None:
-        """Add rows and index text, determine which messages are inherited, and update the session's counters."""
         before = self._session(session)
         for message in growth.messages:
             message.session = session
@@ -376,7 +372,6 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
         self.driver.run(f'{SESSIONS.update(changes)} WHERE "id"=?', (*changes.values(), session))
 
     def set_text(self, row: SessionText) -> None:
-        """Replace the content facts and the session's own index entry."""
         old = self.driver.one(f'{TEXTS.select} WHERE "session"=?', (row.session,))
         self.driver.run(TEXTS.upsert, astuple(row))
         text = _session_index_text(row)
@@ -412,8 +407,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
 
     # helpers ------------------------------------------------------------------------------------------------------
     def _session(self, session: int) -> Session:
-        row = self.driver.one(f'{SESSIONS.select} WHERE "id"=?', (session,))
-        if row is None:
+        if (row := self.driver.one(f'{SESSIONS.select} WHERE "id"=?', (session,))) is None:
             raise UnknownSession(str(session))
         return Session(*row)
 

@@ -406,7 +406,6 @@ class IndexSearch:
     index: Index
 
     def search(self, query: IndexQuery) -> list[IndexHit]:
-        """Return a page of all matching entries, ordered by their own text alone: the reference for tests."""
         found = self.candidates(query)
         rarity = [
             rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
@@ -421,8 +420,7 @@ class IndexSearch:
         unknown = [name for name in query.fields if name not in FIELDS]
         if unknown:
             raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
-        analysed = _analyse_query(query, self.index)
-        if analysed is None:
+        if (analysed := _analyse_query(query, self.index)) is None:
             return _NOTHING
         with self.driver.reading():
             scope = resolve_scope(self.driver, analysed)
@@ -432,16 +430,13 @@ class IndexSearch:
             return replace(found, entries=report_entries(self.driver, analysed, scope, found.entries))
 
     def count_words(self, words: Sequence[str]) -> dict[str, int]:
-        """Return the words that occur in the archive with their number of entries."""
         return self.index.count_words(words, _KNOWN)
 
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
-        """Return when sessions started and ended."""
         sql = 'SELECT "id","started","ended" FROM "session" WHERE "id" IN ({})'
         return {row[0]: (row[1], row[2]) for row in query_in_lists(self.driver.all, sql, sessions)}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
-        """Return indexed stems with this beginning."""
         return self.index.vocabulary(beginning, most)
 
 

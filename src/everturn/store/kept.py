@@ -30,11 +30,9 @@ class KeptStore:
     driver: Driver
 
     def keep(self, row: KeptRow) -> None:
-        """Insert or replace by (kind, agent, subject, key)."""
         self.driver.run(KEPT.upsert, astuple(row))
 
     def kept(self, kind: str = "", subject: str | None = None) -> list[KeptRow]:
-        """Return the kept rows of a kind ("" = all), or about one subject."""
         conditions = Conditions()
         if kind:
             conditions.add('"kind"=?', kind)
@@ -44,7 +42,6 @@ class KeptStore:
         return KEPT.read(self.driver.all(sql, conditions.params))
 
     def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
-        """Delete the kept rows about a session, of some kinds or all, including rows without an agent."""
         conditions = Conditions()
         conditions.add('"subject"=?', subject)
         conditions.add_one_of('"agent"', (agent, ""))
@@ -99,11 +96,9 @@ class HookEventStore:
     driver: Driver
 
     def add_hook_events(self, rows: Iterable[HookEvent]) -> int:
-        """Add events that are new; return how many."""
         return sum(self.driver.run(_ADD, astuple(row)) for row in rows)
 
     def hook_events(self, session: str = "") -> list[HookEvent]:
-        """Return events by time, of one session by its native id, or all."""
         conditions = Conditions()
         if session:
             conditions.add('"session"=?', session)
@@ -111,17 +106,14 @@ class HookEventStore:
         return _HOOKED.read(self.driver.all(sql, conditions.params))
 
     def unmatched_hook_calls(self, since: int = 0) -> dict[str, int]:
-        """Return native id → number of calls since then that only a hook has seen."""
         return {str(session): int(calls) for session, calls in self.driver.all(_ALONE, (since,))}
 
     def match_hook_events(self, sessions: Iterable[str]) -> None:
-        """Match the events of these sessions that have no call yet with calls of the archive."""
         for name in sessions:
             self.driver.run(_FIND, (name, f"{name}/", f"{name}0", name))
             self.driver.run(_FIND_NAMELESS, (name,))
 
     def drop_hook_events(self, sessions: Sequence[str]) -> None:
-        """Delete the events of sessions."""
         self.driver.many('DELETE FROM "hooked" WHERE "session"=?', [(name,) for name in sessions])
 
 

@@ -88,7 +88,6 @@ class PostgresStore(SqlStore):
         raise UsageError(f"an archive in PostgreSQL is backed up by its own tools; run: {command}")
 
     def sizes(self) -> dict[str, int]:
-        """Return bytes by part."""
         by_table = {name: int(size) for name, size in self.driver.all(_SIZES, [self.driver.schema])}
         raw, index, total = by_table["blob"] + by_table["chunk"], by_table["search_row"], sum(by_table.values())
         return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}

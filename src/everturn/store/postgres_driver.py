@@ -46,12 +46,10 @@ class PostgresDriver:
         self._names = count(1)
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows."""
         with self.translated_errors():
             return self._execute(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        """Return the first row, or None."""
         with self.translated_errors():
             return self._execute(sql, params).fetchone()
 
@@ -64,19 +62,16 @@ class PostgresDriver:
             yield from cursor.execute(number_parameters(sql), params, binary=True)
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """Run a statement; return the number of changed rows."""
         with self.translated_errors():
             return max(self._execute(sql, params).rowcount, 0)
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each row: a plain INSERT by COPY, anything else in a pipeline."""
         rows = iter(rows)
-        first = next(rows, None)
-        if first is None:
+        if (first := next(rows, None)) is None:
             return
         rows = chain((first,), rows)
-        plain = _PLAIN_INSERT.fullmatch(sql)
-        if plain:
+        if plain := _PLAIN_INSERT.fullmatch(sql):
             self.copy(plain[1], rows)
             return
         with self.translated_errors(), self.connection.cursor() as cursor:
@@ -93,7 +88,6 @@ class PostgresDriver:
                 copy.write_row(row)
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
-        """Run an INSERT; return the new id."""
         with self.translated_errors():
             return int(self._execute(f'{sql} RETURNING "id"', params).fetchall()[0][0])
 
@@ -113,7 +107,6 @@ class PostgresDriver:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read from one snapshot for the whole block."""
         if self._writing or self._reading:
             yield
             return

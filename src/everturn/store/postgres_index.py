@@ -116,20 +116,16 @@ class PostgresIndex:
 
     # --- changes ---
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
-        """Add the text of messages."""
         self.driver.copy(_TARGET, _index_rows(session, rows))
 
     def add_session(self, session: int, text: str) -> None:
-        """Replace the session's own entry."""
         self.remove(session, [-1])
         self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in tsvector_literals(text, pieces=True)))
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
-        """Remove entries of messages."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=? AND "seq"=ANY(?)', [session, list(seqs)])
 
     def remove_session(self, session: int) -> None:
-        """Remove every entry of a session."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=?', [session])
         if self._has_old_rows() and self.driver.one(_STILL_OLD) is None:
             self.driver.run("""DELETE FROM "setting" WHERE "key"='old index'""")

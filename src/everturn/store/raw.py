@@ -41,9 +41,7 @@ class Packer:
     def pack(self, data: Bytes) -> bytes:
         """Return the stored form of bytes."""
         packed: bytes = self._compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
-        if len(packed) < len(data):
-            return _ZSTD + packed
-        return _PLAIN + bytes(data)
+        return _ZSTD + packed if len(packed) < len(data) else _PLAIN + bytes(data)
 
     def unpack(self, stored: bytes) -> bytes:
         """Return the original bytes. Raises ValueError if they are damaged."""
@@ -80,7 +78,6 @@ class RawStore:
 
     # --- files and versions ---
     def files(self, machine: str = "") -> list[tuple[SourceFile, Version]]:
-        """Return every source file with its current version."""
         where, params = (' WHERE f."machine"=?', (machine,)) if machine else ("", ())
         return [
             _file_and_version(row) for row in self.driver.all(f'{_FILES_AND_VERSIONS}{where} ORDER BY f."id"', params)
@@ -95,8 +92,7 @@ class RawStore:
 
     def file_by_id(self, source: int) -> tuple[SourceFile, Version]:
         """Return a source file by its id."""
-        row = self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."id"=?', (source,))
-        if row is None:
+        if (row := self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."id"=?', (source,))) is None:
             raise NothingFound(f"no source file {source} in the archive; `everturn sources` lists them")
         return _file_and_version(row)
 
@@ -120,13 +116,11 @@ class RawStore:
 
     def version(self, version: int) -> Version:
         """Return a version by its id."""
-        row = self.driver.one(f'{VERSIONS.select} WHERE "id"=?', (version,))
-        if row is None:
+        if (row := self.driver.one(f'{VERSIONS.select} WHERE "id"=?', (version,))) is None:
             raise NothingFound(f"no version {version} in the archive; `everturn sources` lists what is there")
         return Version(*row)
 
     def add_version(self, row: Version) -> int:
-        """Insert a version, make it the current one, and mark sessions of older ones superseded."""
         new = self.driver.insert(VERSIONS.insert, VERSIONS.values(row))
         self.driver.run('UPDATE "source_file" SET "version"=? WHERE "id"=?', (new, row.source))
         self.driver.run(
@@ -140,14 +134,12 @@ class RawStore:
         self.driver.run(f'{VERSIONS.update(changes)} WHERE "id"=?', (*changes.values(), version))
 
     def move_cursor(self, version: int, offset: int, /, **changes: Any) -> None:
-        """Update the row if its offset is still `offset`; otherwise raise Conflict."""
         sql = f'{VERSIONS.update(changes)} WHERE "id"=? AND "offset"=?'
         if self.driver.run(sql, (*changes.values(), version, offset)) != 1:
             raise Conflict(f"the place reached in source version {version}")
 
     # --- bytes ---
     def append_raw(self, version: int, at: int, data: Bytes) -> None:
-        """Store `data` at offset `at`, which must be the end. The last chunk is replaced until it is big enough."""
         last = self._last_chunk(version)
         if at != (last.start + last.size if last else 0):
             raise Conflict(f"the end of source version {version}")
@@ -161,7 +153,6 @@ class RawStore:
             self.driver.run(CHUNKS.insert, (version, at + first, len(part), self._put_bytes(part)))
 
     def share_raw(self, old: int, new: int, size: int) -> int:
-        """Let `new` begin with the whole chunks of `old` that end within `size`; return the number of bytes."""
         self.driver.run(
             'INSERT INTO "chunk" ("version","start","size","digest") SELECT CAST(? AS BIGINT),"start","size","digest"'
             ' FROM "chunk" WHERE "version"=? AND "start"+"size"<=?',
@@ -194,9 +185,7 @@ class RawStore:
         return CHUNKS.read(self.driver.all(f'{CHUNKS.select} WHERE "version"=? ORDER BY "start"', (version,)))
 
     def read_chunk(self, digest: bytes) -> bytes:
-        """Return the bytes of a digest. Raises NotAnArchive if they are missing or do not match it."""
-        row = self.driver.one('SELECT "data" FROM "blob" WHERE "digest"=?', (digest,))
-        if row is None:
+        if (row := self.driver.one('SELECT "data" FROM "blob" WHERE "digest"=?', (digest,))) is None:
             raise NotAnArchive(self.driver.url, f"chunk {digest.hex()[:16]} is missing")
         try:
             data = self.packer.unpack(row[0])
@@ -207,7 +196,6 @@ class RawStore:
         return data
 
     def put_chunks(self, version: int, chunks: Iterable[tuple[int, bytes]]) -> None:
-        """Replace the bytes at given chunk starts by others of the same length."""
         for start, data in chunks:
             row = self.driver.one(f'{CHUNKS.select} WHERE "version"=? AND "start"=?', (version, start))
             if row is None or row[2] != len(data):
@@ -247,8 +235,7 @@ class RawStore:
 
     def _read_recent_chunk(self, digest: bytes) -> bytes:
         """Return a chunk, from memory if it was read recently: messages are read one after another."""
-        data = self._recent.get(digest)
-        if data is None:
+        if (data := self._recent.get(digest)) is None:
             data = self._remember_chunk(digest, self.read_chunk(digest))
         else:
             self._recent.move_to_end(digest)

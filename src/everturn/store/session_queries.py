@@ -61,7 +61,6 @@ class SessionQueries:
     def sessions(
         self, session_filter: SessionFilter, limit: int = 50, after: str = ""
     ) -> tuple[list[tuple[Session, SessionText]], str]:
-        """Return sessions, newest first (ended, then id), and a cursor for the next page ("" at the end)."""
         conditions = Conditions()
         add_sessions(conditions, session_filter)
         ended = ENDED.format("s")
@@ -85,13 +84,11 @@ class SessionQueries:
 
     def session(self, session: int) -> tuple[Session, SessionText]:
         """Return a session with its content facts."""
-        row = self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))
-        if row is None:
+        if (row := self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))) is None:
             raise UnknownSession(str(session))
         return _session_and_text(row)
 
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
-        """Return sessions whose native id, or its part after the last `/`, starts with this: any state, newest first."""
         start = prefix_pattern(prefix)
         sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
         # LIKE differs in case sensitivity between engines and does not know the last `/`: checked again here.
@@ -103,7 +100,6 @@ class SessionQueries:
         return found
 
     def neighbours(self, agent: str, native_id: str) -> tuple[str, str]:
-        """Return the native ids of the agent's main sessions before and after this one in id order; "" for none."""
         sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
         before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))
         after = self.driver.one(sql.format('>? ORDER BY "native_id"'), (agent, native_id))
@@ -149,7 +145,6 @@ class SessionQueries:
         return CALLS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
 
     def work(self, session: int) -> list[tuple[int, str, int]]:
-        """Return how many calls of which kind each turn made, in order."""
         sql = (
             'SELECT "turn","kind",COUNT(*) FROM "call" WHERE "session"=? GROUP BY "turn","kind" ORDER BY "turn","kind"'
         )
@@ -178,7 +173,6 @@ class SessionQueries:
         return PROBLEMS.read(self.driver.all(sql, (*params, limit)))
 
     def census(self, version: int | None = None) -> list[CensusRow]:
-        """Return the counts of one version, or the sums over all current ones (with version 0)."""
         if version is None:
             return CENSUS.read(self.driver.all(_CURRENT_CENSUS))
         sql = f'{CENSUS.select} WHERE "version"=? ORDER BY "type","client","disposition"'

@@ -65,8 +65,7 @@ def pending_migrations(url: str, steps: Sequence[Migration], applied: Applied) -
 
 def _migration(name: str, sql: str) -> Migration:
     number, _, rest = name.removesuffix(".sql").partition("_")
-    checksum = sha256(sql.replace("\r\n", "\n").encode()).hexdigest()
-    return Migration(int(number), rest, sql, checksum)
+    return Migration(int(number), rest, sql, sha256(sql.replace("\r\n", "\n").encode()).hexdigest())
 
 
 class SqlStore(
@@ -82,15 +81,12 @@ class SqlStore(
         self._recent = OrderedDict()
 
     def close(self) -> None:
-        """Close the database. May be called twice."""
         self.driver.close()
 
     def reading(self) -> AbstractContextManager[None]:
-        """Read from one snapshot for the whole block, whatever others write meanwhile. The block must not write."""
         return self.driver.reading()
 
     def write(self) -> AbstractContextManager[None]:
-        """Run one write transaction, all or nothing. Raises Busy, NoSpace."""
         return self.driver.write()
 
     def delete_file(self, source: int) -> None:

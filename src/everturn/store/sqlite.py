@@ -88,7 +88,6 @@ class SqliteStore(SqlStore):
         return StoreHealth("sqlite", self._schema_number(), problems)
 
     def backup(self, path: str) -> None:
-        """Copy the whole archive into a new file while others keep writing."""
         place = Path(path)
         if place.exists():
             raise UsageError(f"{path} exists already; name a file that does not")
@@ -109,8 +108,7 @@ class SqliteStore(SqlStore):
         self.driver.run("VACUUM")
         if self._path is None:
             return
-        log = self.driver.one("PRAGMA wal_checkpoint(TRUNCATE)")
-        if log is None or log[0]:
+        if (log := self.driver.one("PRAGMA wal_checkpoint(TRUNCATE)")) is None or log[0]:
             raise Busy(self.url)
         if self._number("PRAGMA freelist_count"):
             raise EverturnError(f"{self.url} still has free pages with old content; run it again")
@@ -144,28 +142,23 @@ class SqliteDriver:
         self._reading = False
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows."""
         with self.error_translation:
             return self._execute(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        """Return the first row, or None."""
         with self.error_translation:
             return self._execute(sql, params).fetchone()
 
     def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """Yield the rows."""
         with self.error_translation:
             yield from self._execute(sql, params)
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """Run a statement; return the number of changed rows."""
         with self.error_translation:
             self._execute(sql, params)
             return self.connection.changes()
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each row."""
         rest = iter(rows)
         row: Sequence[Any] = ()
 
@@ -183,7 +176,6 @@ class SqliteDriver:
                     self.connection.execute(sql, _storable(row))
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
-        """Run an INSERT; return the new id."""
         with self.error_translation:
             self._execute(sql, params)
             return self.connection.last_insert_rowid()
@@ -207,7 +199,6 @@ class SqliteDriver:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read from one snapshot for the whole block."""
         if self._writing or self._reading:
             yield
             return
@@ -220,7 +211,6 @@ class SqliteDriver:
             self._roll_back()
 
     def close(self) -> None:
-        """Close the connection. May be called twice."""
         self.unusable = self.unusable or "it is closed"
         self.connection.close(True)
 
@@ -292,8 +282,7 @@ def _storable(params: Sequence[Any]) -> list[Any]:
 
 def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, upgrade: bool = True) -> SqliteDriver:
     """Connect to an archive file and migrate it. Raises OlderArchive without `upgrade`."""
-    size = _size(path, url)
-    if not size and not create:
+    if not (size := _size(path, url)) and not create:
         raise NoArchive(url)
     if size is None:
         _make_file(path, url)

@@ -163,8 +163,7 @@ class PhraseCounter:
         seen = []
         places: Places = {}
         for number, place in phrases:
-            columns = api.phrase_columns(place)
-            if columns:
+            if columns := api.phrase_columns(place):
                 often = 0.0
                 for column in columns:
                     at = api.phrase_column_offsets(place, column)
@@ -267,20 +266,17 @@ class SqliteIndex:
         )
 
     def add_session(self, session: int, text: str) -> None:
-        """Replace the session's own entry."""
         self.remove(session, [-1])
         if text:
             given = (SHORT.row(session, -1), index_text(text))
             self._driver.run(f"INSERT INTO {TABLE} (rowid, summary) VALUES (?,?)", given)
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
-        """Remove entries of messages."""
         for shelf in self._shelves():
             rows = [(shelf.row(session, seq),) for seq in seqs if shelf.holds(seq)]
             self._driver.many(f"DELETE FROM {shelf.table} WHERE rowid=?", rows)
 
     def remove_session(self, session: int) -> None:
-        """Remove every entry of a session."""
         for shelf in self._shelves():
             self._driver.run(
                 f"DELETE FROM {shelf.table} WHERE rowid BETWEEN ? AND ?", shelf.span(Range(session)) or (0, -1)
@@ -348,8 +344,7 @@ class SqliteIndex:
         return [SHORT, *[LONG] * has_long, *map(older_shelf, self._old_tables())]
 
     def _drop_empty(self) -> None:
-        old = self._old_tables()
-        if not old:
+        if not (old := self._old_tables()):
             return
         left = [table for table in old if self._entries_in(table)]
         for table in old:

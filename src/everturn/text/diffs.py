@@ -43,12 +43,10 @@ def style_of(line: str) -> str:
 
 
 def _diff_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
-    patch = _first_text(given, _PATCH)
-    if patch is not None and patch.lstrip().startswith(_BEGINNINGS):
+    if (patch := _first_text(given, _PATCH)) is not None and patch.lstrip().startswith(_BEGINNINGS):
         yield from _patch_lines(patch)
         return
-    pairs = list(_edit_pairs(given))
-    if not pairs and (whole := _first_text(given, _WHOLE)) is not None:
+    if not (pairs := list(_edit_pairs(given))) and (whole := _first_text(given, _WHOLE)) is not None:
         pairs = [("", whole)]
     for number, (old, new) in enumerate(pairs):
         yield from _diff_texts(old, new, path if number == 0 else "")

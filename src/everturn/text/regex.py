@@ -94,8 +94,7 @@ class LinearPattern:
         budget = effort or self.effort
         try:
             for number, start, line in self._possible_lines(text, budget):
-                matches = list(islice(self._find_matches(line, budget), _MAX_SPANS))
-                if matches:
+                if matches := list(islice(self._find_matches(line, budget), _MAX_SPANS)):
                     yield MatchedLine(number, start, line, tuple(span for span in matches if span[0] < span[1]))
         except EffortExhausted:
             return

@@ -40,8 +40,7 @@ def split_sentences(text: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pasted = pasted or (document and bool(_HEADING.match(paragraph)))
         for part in _END.split(_HEADING.sub("", paragraph)):
-            words = " ".join(part.split()).strip()
-            if words:
+            if words := " ".join(part.split()).strip():
                 yield Sentence(words, pasted)
 
 

@@ -123,8 +123,7 @@ def _fold_point(point: int) -> str:
     char = chr(point)
     if any(first <= point <= last for first, last in _SINGLE) and char.isalnum():
         return f" {char} "
-    plain = unicodedata.normalize("NFKD", char.lower())
-    return "".join(map(_plain_or_space, plain)).lower()
+    return "".join(map(_plain_or_space, unicodedata.normalize("NFKD", char.lower()))).lower()
 
 
 def _plain_or_space(char: str) -> str:

@@ -49,8 +49,7 @@ def parse_when(text: str, now_ms: int) -> int:
     if lower in _WORDS:
         return now_ms if lower == "now" else now_ms - now_ms % _DAY - _WORDS[lower] * _DAY
     if span := _SPAN.fullmatch(lower):
-        unit = next(filter(None, span.groups()[1:]))
-        return now_ms - int(span[1]) * _UNITS[unit]
+        return now_ms - int(span[1]) * _UNITS[next(filter(None, span.groups()[1:]))]
     if _MONTH.fullmatch(words):
         words += "-01"
     if _DATE.fullmatch(words):

@@ -28,8 +28,7 @@ _AT_ONCE = 100_000  # characters; the tokenizer refuses texts of more than 200,0
 
 def count_exactly(text: str) -> int | None:
     """Count with a real vocabulary; None if the optional tokenizer is not installed."""
-    encoding = _load_encoding()
-    if encoding is None:
+    if (encoding := _load_encoding()) is None:
         return None
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair has no tokens
     return sum(len(encoding.encode_ordinary(part)) for part in _split_for_encoding(text))

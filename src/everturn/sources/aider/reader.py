@@ -85,7 +85,6 @@ class AiderReader:
         self._workspace = str(path.parent) if path.name == HISTORY and path.is_absolute() else ""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         tally, passages = ReadTally(), self._passages
         before = passages.state.speaker
         for start, raw in passages.split(data, base, last, whole_lines=True):
@@ -97,7 +96,6 @@ class AiderReader:
         return tally.reading(passages.consumed)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         return msgspec.msgpack.encode(self._state)
 
     def _read_passage(self, tally: ReadTally, start: int, raw: bytes, speaker: str) -> None:

@@ -70,7 +70,6 @@ class ChatReader:
         self._passages = Passages(opens, self._state.known)
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         tally, passages, state = ReadTally(), self._passages, self._state
         before = passages.state.part
         for start, raw in passages.split(data, base, last):
@@ -86,7 +85,6 @@ class ChatReader:
         return tally.reading(passages.consumed)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         return msgspec.msgpack.encode(self._state)
 
     def _read_passage(self, tally: ReadTally, part: str, text: str, start: int, size: int) -> None:

@@ -75,8 +75,7 @@ def _build(record: Rec) -> Message | None:
     node = record.get("node")
     if not isinstance(node, dict):
         return _unknown(record)
-    message = node.get("message")
-    if message is None:
+    if (message := node.get("message")) is None:
         return None
     if not isinstance(message, dict):
         return _unknown(node)

@@ -51,8 +51,7 @@ class ClineText(NamedTuple):
 
 def parse_result_head(text: str) -> ClineResultHead | None:
     """Return the head of the result that a text begins with; None when it begins with none."""
-    head = _RESULT.match(text)
-    if head is None:
+    if (head := _RESULT.match(text)) is None:
         return None
     quoted = _QUOTED.fullmatch(head[2] or "")
     subject = quoted[1] if quoted else (head[2] or "").strip()
@@ -79,8 +78,7 @@ def split_typed(text: str, steered: bool = False) -> ClineText:
 
 def find_time(text: str) -> tuple[int | None, str]:
     """Return the time in the environment details, if its notation is unambiguous; else (None, "")."""
-    local = _LOCAL.search(text)
-    if local is None:
+    if (local := _LOCAL.search(text)) is None:
         iso = _ISO.search(text, max(text.find("# Current Time"), 0)) if "# Current Time" in text else None
         return milliseconds(iso[1]) if iso else (None, "")
     month, day, year, hour, minute, second = (int(part) for part in local.groups()[:6])
@@ -205,8 +203,7 @@ def _call_blocks(start: CallStart, data: Any = None) -> list[Block]:
     key = _ANSWER.get(start.name, "")
     answer = word(mapping(start.input).get(key)) if key else ""
     text = "\n".join([start.name, *strings(start.input, key)]) if answer else call_text(start)
-    call = Block("call", text, "tool_input", call=start, data=data)
-    return [call, *text_blocks(answer, "answer")]
+    return [Block("call", text, "tool_input", call=start, data=data), *text_blocks(answer, "answer")]
 
 
 def _parse_parameters(body: str) -> dict[str, str]:

@@ -299,8 +299,7 @@ def _request_message(text: str) -> Message | None:
     """Return the message of a request to the model: the result of the previous call, and the environment details."""
     sent, mark, rest = word(_parse_json(text).get("request")).partition(ENVIRONMENT)
     details = text_blocks(mark + rest, "meta")
-    head = parse_result_head(sent.lstrip())
-    if head is not None and head.name not in HUMAN_TOOLS:
+    if (head := parse_result_head(sent.lstrip())) is not None and head.name not in HUMAN_TOOLS:
         output = head.rest.rstrip()
         result = Block("result", output, "tool_output", result=call_end(head.call_id, head.name, output))
         return Message("tool", "tool", "result", blocks=(result, *details))

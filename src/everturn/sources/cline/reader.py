@@ -69,7 +69,6 @@ class ClineReader:
         self._tally = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         tally, walk = ReadTally(), self._walk
         self._tally = tally
         for item in walk.split(data, base, last):
@@ -82,7 +81,6 @@ class ClineReader:
         return tally.reading(walk.consumed)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         self._state.stage = self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
@@ -148,8 +146,7 @@ class ClineReader:
         has_history = self._candidate.kind == "meta"
         if has_history and kind in KNOWN and kind not in _NOT_IN_HISTORY:
             return self._add_request_tokens(item, value)
-        message = panel_message(value, state.index == 0 or _is_task(value))
-        if message is None:
+        if (message := panel_message(value, state.index == 0 or _is_task(value))) is None:
             return "known"
         if message.origin == "model":
             tokens, state.tokens = state.tokens, []
@@ -173,8 +170,7 @@ class ClineReader:
 
     def _note_truncation(self, item: DocumentItem, value: dict[str, Any]) -> None:
         """Add a compaction when another range of the history is no longer sent to the model."""
-        deleted = str(value.get(_RANGE) or "")
-        if not deleted or deleted == self._state.deleted:
+        if not (deleted := str(value.get(_RANGE) or "")) or deleted == self._state.deleted:
             return
         self._state.deleted = deleted
         for one in _members(item):
@@ -193,8 +189,7 @@ class ClineReader:
         return "message"
 
     def _learn_folder(self, details: str) -> None:
-        folder = find_folder(details)
-        if folder and not self._state.workspace:
+        if (folder := find_folder(details)) and not self._state.workspace:
             self._state.workspace = True
             self._session().learn(workspace=folder)
 

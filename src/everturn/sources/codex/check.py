@@ -24,7 +24,6 @@ _LEAST = 12  # characters of a torn record by which an event is recognized as it
 
 
 def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck:
-    """See `Source.check`."""
     flaws: list[Flaw] = []
     kept = _keep_own_session(found, _mend_torn_records(records, flaws), flaws)
     kept = without_copies(kept, _record_id, flaws, lambda record: record.value)
@@ -110,8 +109,7 @@ def _sort_by_time(records: list[CheckedRecord], flaws: list[Flaw]) -> list[Check
     """Sort by time. A header, and a record without a time, stays behind the one before."""
     latest, order = 0, []
     for index, record in enumerate(records):
-        at = _written_at(record)
-        if at is None or _is_meta(record):
+        if (at := _written_at(record)) is None or _is_meta(record):
             order.append((latest, index))
             continue
         if at < latest:

@@ -54,8 +54,7 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 def home_folder(places: SearchPlaces) -> Path:
     """Return the client's folder: CODEX_HOME with `~` expanded, or the default."""
-    named = places.env.get("CODEX_HOME", "").strip()
-    if not named:
+    if not (named := places.env.get("CODEX_HOME", "").strip()):
         return places.home / ".codex"
     return places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named)
 
@@ -79,8 +78,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return _sniff_compressed(path, head)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
-    known = file_kind(head)
-    if known is None:
+    if (known := file_kind(head)) is None:
         return None
     named = _ROLLOUT.fullmatch(path.name)
     name = known.native_id or (named[1].lower() if named else path.name.partition(".")[0])
@@ -108,8 +106,7 @@ def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
     # While the client packs or unpacks a rollout both are there; it continues the plain one.
     if entry.name.endswith(COMPRESSED) and os.path.lexists(entry.path.removesuffix(COMPRESSED)):
         return None
-    named = _ROLLOUT.fullmatch(entry.name)
-    if named is None:
+    if (named := _ROLLOUT.fullmatch(entry.name)) is None:
         return sniff(Path(entry.path), read_beginning(entry.path))
     return SourceCandidate(Path(entry.path), "container" if named[2] else "main", named[1].lower())
 
@@ -130,8 +127,7 @@ class CodexFileKind(NamedTuple):
 
 def file_kind(head: bytes) -> CodexFileKind | None:
     """Classify a file by its first bytes; None when it is not Codex's."""
-    found = records(head)
-    if not found:
+    if not (found := records(head)):
         name = _ID.search(head)
         return CodexFileKind(name[1].decode().lower() if name else "") if _BEGINNING.match(head) else None
     if _is_screen_log(found[0]):
@@ -182,8 +178,7 @@ _PIECE = 1 << 16
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Yield the rollout in a compressed file."""
     lines = _split_lines(path)
-    first = next(lines, None)
-    if first is None and path.stat().st_size:
+    if (first := next(lines, None)) is None and path.stat().st_size:
         raise OSError("the compressed file is damaged from its beginning on")
     name = found.path.name.removesuffix(COMPRESSED)
     yield Member(name, iter(()) if first is None else chain((first,), lines), native_id=found.native_id)

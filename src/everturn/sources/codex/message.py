@@ -120,8 +120,7 @@ def _user(record: CodexRecord, place: RecordPlace) -> Message:
 
 
 def _user_blocks(part: Any, found: MessageSpeaker) -> tuple[Block, ...]:
-    text = _text_of(part)
-    if text is None:
+    if (text := _text_of(part)) is None:
         return (_wordless_block(part),)
     own = guess_speaker(text)
     return prompt_blocks(text, own if found.origin == "human" else found)

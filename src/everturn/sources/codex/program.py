@@ -52,14 +52,12 @@ _OFF = ("features.shell_tool=false", "features.unified_exec=false", "features.mu
 
 
 def command(model: str) -> list[str]:
-    """See `AskProgram`."""
     words = ["codex", "exec", "--json", "--ephemeral", "--skip-git-repo-check", "--sandbox", "read-only"]
     words += ["--color", "never", *(word for setting in _OFF for word in ("-c", setting))]
     return [*words, *(("--model", model) if model else ()), "-"]
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `AskProgram`."""
     return {}
 
 
@@ -146,7 +144,6 @@ def name(random: str, at: int) -> str:
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `NativeWriter`."""
     named = places.env.get("CODEX_HOME", "").strip()
     day = datetime.fromtimestamp(new.at / 1000, UTC)
     folder = (Path(named) if named else places.home / ".codex") / "sessions" / day.strftime("%Y/%m/%d")
@@ -154,12 +151,10 @@ def place(places: SearchPlaces, new: NewSession) -> Path:
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `NativeWriter`."""
     return b"".join(line({"timestamp": iso(at), **record}) for at, record in _records(new, messages))
 
 
 def begin(prompt: str) -> list[str]:
-    """See `NativeWriter`."""
     return ["codex", prompt]
 
 

@@ -100,8 +100,7 @@ class CodexReader(LineReader[CodexReaderState]):
             session.kind, session.parent = self._state.kind, self._state.parent
 
     def _learn_client(self, item: Rec) -> None:
-        version = word(item.get("cli_version"))
-        if version:
+        if version := word(item.get("cli_version")):
             self._state.client = plain(version)
             self._session().learn(client=version)
 
@@ -153,8 +152,7 @@ class CodexReader(LineReader[CodexReaderState]):
 
     def _read_item(self, record: CodexRecord, place: RecordPlace) -> bool:
         state, kind, item = self._state, record.kind, record.item
-        message = build(record, place)
-        if message is None:
+        if (message := build(record, place)) is None:
             return False
         role = item.get("role")
         response = model = ""

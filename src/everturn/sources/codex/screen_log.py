@@ -87,8 +87,7 @@ class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
         if not _is_known(kind, payload_type):
             self._add(_unknown(record, place))
             return plain(name), "unknown", ""
-        message = _build_message(record, place)
-        if message is not None:
+        if (message := _build_message(record, place)) is not None:
             self._add(self._assign_response(message))
         return plain(name), "message" if message is not None else "known", ""
 

@@ -145,8 +145,7 @@ def _call_start(data: Rec) -> CallStart:
     """Return the call in a request of the model, or in the event of its start."""
     name, arguments = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
     start = call_start(word(data.get("toolCallId")), name, arguments)
-    kind = _TOOLS.get(name)
-    if kind is not None:
+    if (kind := _TOOLS.get(name)) is not None:
         return replace(start, kind=kind, command=word(mapping(arguments).get("input")) if kind == "shell" else "")
     patch = patched_files(arguments) if isinstance(arguments, str) else []
     return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start

@@ -101,8 +101,7 @@ class CopilotReader(LineReader[CopilotReaderState]):
             version = word(data.get("copilotVersion"))
             state.client = plain(version) if version else state.client
             state.model = word(data.get("selectedModel")) or state.model
-            folder = word(context.get("cwd"))
-            if folder and not state.placed:
+            if (folder := word(context.get("cwd"))) and not state.placed:
                 state.placed = True
                 session.learn(workspace=folder)
             session.learn(client=version, branch=word(context.get("branch")))
@@ -185,8 +184,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """Return the candidate for a file that begins like this; None when it is no session."""
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
-    session = _find_session(head)
-    if session is None:
+    if (session := _find_session(head)) is None:
         return None
     named = _UUID.search(path.parent.name if path.name == _EVENTS else path.stem)
     return SourceCandidate(path, "main", session or (named[0].lower() if named else path.stem))
@@ -200,8 +198,7 @@ def workspace(head: bytes) -> str:
 
 def _find_session(head: bytes) -> str | None:
     """Return the session id in a file that begins like this; "" when it names none, None when it is no session."""
-    first = next(iter(records(head)), None)
-    if first is None:
+    if (first := next(iter(records(head)), None)) is None:
         beginning = _BEGINNING.match(head)
         return beginning[1].decode("utf-8", "replace") if beginning else None
     kind, data = word(first.get("type")), mapping(first.get("data"))

@@ -56,8 +56,7 @@ def _answer(bubble: dict[str, Any]) -> Message:
         *_code_blocks(bubble, text),
         *_call_blocks(mapping(bubble.get("toolFormerData"))),
     ]
-    failure = "\n".join(strings(bubble.get("errorDetails")))
-    if failure and not blocks:
+    if (failure := "\n".join(strings(bubble.get("errorDetails")))) and not blocks:
         return _message(bubble, "assistant", "system", "notice", text_blocks(failure, "meta"))
     return _message(bubble, "assistant", "model", "text", blocks)
 
@@ -99,15 +98,13 @@ def _code_blocks(bubble: dict[str, Any], text: str) -> list[Block]:
 
 
 def _call_blocks(data: dict[str, Any]) -> list[Block]:
-    name = word(data.get("name"))
-    if not name:
+    if not (name := word(data.get("name"))):
         return []
     arguments = _parse_json(data.get("rawArgs")) or _parse_json(data.get("params"))
     identity = word(data.get("toolCallId")) or f"{name}:{digest(*strings(arguments))}"
     call = call_block(identity, name, arguments, data)
     status = word(data.get("status"))
-    result = data.get("result")
-    if not result and status not in ("completed", "error", "cancelled"):
+    if not (result := data.get("result")) and status not in ("completed", "error", "cancelled"):
         return [call]
     value = _parse_json(result)
     text = "\n".join(strings(value)) if value is not None else word(result)
@@ -240,8 +237,7 @@ def _answer_block(part: Any) -> Block:
 
 
 def _parse_timestamp(text: str) -> tuple[int | None, str]:
-    stamp = _STAMP.search(text)
-    if stamp is None or stamp[1] not in _MONTHS:
+    if (stamp := _STAMP.search(text)) is None or stamp[1] not in _MONTHS:
         return None, ""
     hour = int(stamp[4]) % 12 + (12 if stamp[6] == "P" else 0)
     zone = f"{int(stamp[7]):+03d}:{stamp[8] or '00'}" if stamp[7] else "+00:00"
@@ -280,8 +276,7 @@ def parse_export_head(text: str) -> CursorExportHead | None:
 
 def export_message(text: str) -> Message:
     """Return the message of one section of an export: the head, a prompt or an answer."""
-    speaker = _SPEAKER.match(text)
-    if speaker is None:
+    if (speaker := _SPEAKER.match(text)) is None:
         head = parse_export_head(text)
         at = (head.at, head.precision) if head else (None, "")
         blocks = text_blocks(text.strip(), "meta")

@@ -56,7 +56,6 @@ class CursorReader:
         self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         self._tally, self._data, self._base = ReadTally(), data, base
         if not self._state.form:
             start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -68,7 +67,6 @@ class CursorReader:
         return read(self._tally, self._lines, data, base, last, self._read_line)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         self._state.open_line = self._lines.open_line
         return msgspec.msgpack.encode(self._state)
 
@@ -83,8 +81,7 @@ class CursorReader:
             self._add(bubble_message(bubble), raw, place.start)
             disposition = "message" if is_known_bubble(bubble) else "unknown"
             return f"bubble/{plain(str(bubble.get('type'))[:20])}", disposition, ""
-        message = line_message(line)
-        if message is not None:
+        if (message := line_message(line)) is not None:
             self._add(message, raw, place.start)
         disposition = "known" if message is None else "message" if is_known_line(line) else "unknown"
         return plain(line.get("type") or line.get("role")), disposition, ""
@@ -138,8 +135,7 @@ def _split_export(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
     """Yield the range of each section, from one writer to the next; the last one ends with the file."""
     turns = EXPORT_TURN.finditer(data)
     starts = [turn.start() for turn in turns if last or turn.end() < len(data)]  # the line may be incomplete
-    cuts = [0, *(start for start in starts if start), *([len(data)] if last else [])]
-    return pairwise(cuts)
+    return pairwise([0, *(start for start in starts if start), *([len(data)] if last else [])])
 
 
 def view(record_bytes: bytes) -> Message | None:

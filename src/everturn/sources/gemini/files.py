@@ -58,8 +58,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """Classify a file by its first bytes; None when it is not Gemini CLI's."""
-    keys = _header(head)
-    if not keys or "type" in keys:
+    if not (keys := _header(head)) or "type" in keys:
         return None
     session, kind = keys.get("sessionId", ""), keys.get("kind", "")
     if not session or "projectHash" not in keys:
@@ -75,8 +74,7 @@ def workspace(head: bytes) -> str:
     """Return the working folder if the beginning of a file names it: the header only has its hash."""
     from everturn.sources.toolkit.json_document import decode_item
 
-    found = _DIRECTORY.search(head)
-    if found:
+    if found := _DIRECTORY.search(head):
         value, _ = decode_item(found[1])
         return value if isinstance(value, str) else ""
     named = _CWD.search(head)

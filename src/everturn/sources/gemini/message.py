@@ -127,8 +127,7 @@ def _exit_status(text: str) -> int | None:
 
 
 def _find_artifact(text: str) -> tuple[str, str]:
-    match = _ARTIFACT.match(text[:5000])
-    if match is None:
+    if (match := _ARTIFACT.match(text[:5000])) is None:
         return "", ""
     return "created" if "created" in match[1].lower() else "edited", word(match[2])
 
@@ -205,8 +204,7 @@ def usage(tokens: Any) -> TokenUsage | None:
 
 def identity(record: dict[str, Any]) -> int | None:
     """Return a fingerprint that changes with a message's calls, so that calls added later are found too."""
-    name = word(record.get("id"))
-    if not name:
+    if not (name := word(record.get("id"))):
         return None
     states = [
         f"{word(call.get('id'))}:{word(call.get('status'))}" for call in map(mapping, listing(record.get("toolCalls")))

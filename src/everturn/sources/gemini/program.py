@@ -62,7 +62,6 @@ def command(model: str) -> list[str]:
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `AskProgram`."""
     if not env.get("GEMINI_API_KEY"):
         return {}
     home = folder / "home"
@@ -72,7 +71,6 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `AskProgram`."""
     reply = decode_value(printed[max(0, printed.find(b"{")) :])  # warnings may come before it
     if not isinstance(reply, dict):
         return ProgramReply()
@@ -153,18 +151,15 @@ _UNFIT = re.compile(r"[^a-z0-9]+")
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `NativeWriter`."""
     minute = datetime.fromtimestamp(new.at / 1000, UTC).strftime("%Y-%m-%dT%H-%M")
     return _project(places, new.workspace) / "chats" / f"session-{minute}-{new.id[:8]}.jsonl"
 
 
 def marks(places: SearchPlaces, new: NewSession) -> Mapping[Path, bytes]:
-    """See `NativeWriter`."""
     return {_project(places, new.workspace) / _MARK: new.workspace.encode("utf-8", "surrogateescape")}
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `NativeWriter`."""
     header = {
         "sessionId": new.id,
         "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
@@ -177,7 +172,6 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
 
 
 def begin(prompt: str) -> list[str]:
-    """See `NativeWriter`."""
     return ["gemini", "--prompt-interactive", prompt]
 
 

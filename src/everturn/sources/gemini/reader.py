@@ -73,8 +73,7 @@ class GeminiReaderState(Struct, array_like=True):
 
     def is_new(self, record: dict[str, Any]) -> bool:
         """Note a message; return whether its id is new. Messages without an id are always new."""
-        key = _key(record)
-        if not key or key not in self.ids:
+        if not (key := _key(record)) or key not in self.ids:
             _put(self.ids, key, True, _MOST_IDS)
             return True
         return False
@@ -126,7 +125,6 @@ class GeminiReader:
         self._walk = DocumentWalk("messages", self._state.stage)
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
         state = self._state
         self._tally = ReadTally()
         if not state.form:
@@ -140,7 +138,6 @@ class GeminiReader:
         return self._feed_document(data, base, last)
 
     def state(self) -> bytes:
-        """See `SourceReader`."""
         self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
@@ -190,8 +187,7 @@ class GeminiReader:
             return "known"
         if before.words != hash_text(record):
             return self._add_message(build(record, start, len(raw)), record)
-        items = _new_calls(record, before, raw, start)
-        if items:
+        if items := _new_calls(record, before, raw, start):
             first, last = items[0], items[-1]
             calls = [decode_item(item.raw)[0] for item in items]
             return self._add_message(
@@ -259,8 +255,7 @@ class GeminiReader:
             self._session().links.append(link)
 
     def _learn(self, header: dict[str, Any]) -> None:
-        summary = word(header.get("summary"))
-        if summary:
+        if summary := word(header.get("summary")):
             self._session().learn(summary=summary, title=summary.split("\n", 1)[0], title_rank=2)
         folders = [word(folder) for folder in listing(header.get("directories"))]
         if folders and not self._state.workspace:

@@ -189,8 +189,7 @@ class JournalReader(LineReader[JournalReaderState]):
             self._begin_session(session, record)
         elif kind == "note" and word(record.get("kind")) == "title":
             session.learn(title=word(record.get("text")), title_rank=_HUMAN_TITLE)
-        message = _build(record, place)
-        if message is not None:
+        if (message := _build(record, place)) is not None:
             add(self._gathering, session, self._name_message(message, record))
         disposition = "unknown" if not is_known(kind) else "known" if message is None else "message"
         return plain(kind), disposition, self._state.client

@@ -143,8 +143,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking_blocks", "thinking")
 
 def view(record: bytes) -> Message | None:
     """Return the message of an element."""
-    displayed = _DISPLAYED.match(record)
-    if displayed:
+    if displayed := _DISPLAYED.match(record):
         return _displayed_message(displayed[1].decode(), decode_value(b'"' + record[displayed.end() :] + b'"'))
     value = decode_value(record)
     return build(value) if isinstance(value, dict) else context_message(value)

@@ -73,7 +73,6 @@ class MessagesReader:
         self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         self._tally, self._data, self._base = ReadTally(), data, base
         if not self._state.mode and not self._choose_mode(data, last):
             if last and data.strip():
@@ -84,7 +83,6 @@ class MessagesReader:
         return self._read_document(data, base, last)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
@@ -99,8 +97,7 @@ class MessagesReader:
         ):
             self._state.mode = "lines"
             return True
-        holder = holder_of(data)
-        if holder is None and not (last and end):
+        if (holder := holder_of(data)) is None and not (last and end):
             return False
         self._state.mode, self._state.holder = "document", holder or "messages"
         self._walk = DocumentWalk(self._state.holder)
@@ -109,8 +106,7 @@ class MessagesReader:
     def _read_document(self, data: bytes, base: int, last: bool) -> ReadResult:
         tally, walk = self._tally, self._walk
         for key, start, raw in walk.split(data, base, last):
-            value = decode_value(raw)
-            if value is None and raw != b"null":
+            if (value := decode_value(raw)) is None and raw != b"null":
                 tally.trouble("invalid_json", start, len(raw))
             elif key:
                 tally.count(f"around/{plain(key)}", self._read_context(key, value, RecordPlace(start, len(raw))))
@@ -146,8 +142,7 @@ class MessagesReader:
         self._tally.session(state.session).learn(title=title, title_rank=1 if title else 0)
         parts = _split_display(raw) if isinstance(value.get(DISPLAY), str) else _split_list(raw, holder_in(value))
         for at, part in parts:
-            message = view(part)
-            if message is not None:
+            if (message := view(part)) is not None:
                 self._add(message, RecordPlace(start + at, len(part)))
         state.session, state.index = before, 0
         return "message"
@@ -181,8 +176,7 @@ class MessagesReader:
 def _split_list(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
     """Yield the offset and the bytes of each element in the message list of a conversation."""
     try:
-        held = follow_keys(raw, raw.find(b"{"), holder)
-        if held is not None:
+        if (held := follow_keys(raw, raw.find(b"{"), holder)) is not None:
             for element in elements(raw, held.start):
                 yield element.start, element.cut(raw)
     except Damage:

@@ -40,8 +40,7 @@ def shape_of(data: bytes) -> str:
     if data == _MARK[: len(data)]:
         return ""
     data = data.removeprefix(_MARK)
-    first = data.lstrip()[:1]
-    if not first:
+    if not (first := data.lstrip()[:1]):
         return ""
     if first == b"#":
         return "text"
@@ -69,8 +68,7 @@ def folder_in(head: bytes) -> str:
 
 
 def _unopened_shape(data: bytes, first: bytes) -> str:
-    cut = _FIRST.match(data)
-    if cut is not None and cut.end() == len(data):
+    if (cut := _FIRST.match(data)) is not None and cut.end() == len(data):
         return ""
     return "document" if first == b"[" else "lines"
 
@@ -138,7 +136,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if head.startswith(_SQLITE):
         return database(path) if _DATABASE.fullmatch(path.name) or _has_our_tables(path) else None
     named = _FILE.fullmatch(path.name)
-    if named is not None and _is_session_file(path):
+    if named is not None and path.parent.parent.name == "session" and path.parent.parent.parent.name == "storage":
         found = _SESSION_FILE_ID.search(head)
         return bundle(path, named[1]) if found is not None and found[1].decode() == named[1] else None
     session = session_in(head)
@@ -158,10 +156,6 @@ def bundle(path: Path, session: str) -> SourceCandidate:
 def is_early(path: Path) -> bool:
     """Return whether a session's file is in the layout of early clients."""
     return path.parent.name == "info"
-
-
-def _is_session_file(path: Path) -> bool:
-    return path.parent.parent.name == "session" and path.parent.parent.parent.name == "storage"
 
 
 def _has_our_tables(path: Path) -> bool:
@@ -190,8 +184,7 @@ def _sessions(storage: Path, failures: list[OSError]) -> Iterator[SourceCandidat
         if not project.is_dir(follow_symlinks=False) or project.name in ("message", "part"):
             continue
         for entry in _list_folder(Path(project.path), failures):
-            named = _FILE.fullmatch(entry.name)
-            if named is not None and entry.is_file():
+            if (named := _FILE.fullmatch(entry.name)) is not None and entry.is_file():
                 yield bundle(Path(entry.path), named[1])
 
 
@@ -234,8 +227,7 @@ _DIGITS = re.compile(r"\d{1,4}", re.ASCII)
 def created_at(session: str, written: str) -> tuple[int | None, str]:
     """Return milliseconds UTC and the precision: exact if id and date agree, else the day; (None, "") if no date."""
     days = _possible_days(written)
-    found = _SESSION_ID.match(session)
-    if found is not None:
+    if (found := _SESSION_ID.match(session)) is not None:
         rest = (~int(found[1], 16) & _BITS) >> 12  # session ids count down, so that the newest sorts first
         for day in days:
             exact = rest + round((day - rest) / _SPAN) * _SPAN

@@ -50,7 +50,7 @@ _LOOKED_AT = 600
 def tool_blocks(part: Rec) -> list[Block]:
     """Return the call of a tool part, its result unless the tool is still running, and its attachments."""
     state = mapping(part.get("state"))
-    start = _start(part, state)
+    start = call_start(word(part.get("callID")) or word(part.get("id")), word(part.get("tool")), state.get("input"))
     blocks = [Block("call", call_text(start), "tool_input", call=start, data=part)]
     if state.get("status") in ("completed", "error"):
         text = _result_text(state)
@@ -90,10 +90,6 @@ def call_start(call_id: str, name: str, given: Any) -> CallStart:
     return build_call(call_id, name, kind_of(name), given, _PATHS)
 
 
-def _start(part: Rec, state: Rec) -> CallStart:
-    return call_start(word(part.get("callID")) or word(part.get("id")), word(part.get("tool")), state.get("input"))
-
-
 def _result_text(state: Rec) -> str:
     given = state.get("error" if state["status"] == "error" else "output")
     return given if isinstance(given, str) else "\n".join(strings(given))
@@ -101,7 +97,7 @@ def _result_text(state: Rec) -> str:
 
 def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
     metadata, arguments = mapping(state.get("metadata")), mapping(start.input)
-    status = _exit_status(metadata)
+    status = exit_code(metadata.get("exit"))
     why = _failure(start, state, text, status)
     artifacts = _find_artifacts(start, metadata, arguments)
     action, path = artifacts[0] if artifacts else ("", "")
@@ -120,10 +116,6 @@ def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str
         found = error_class(text[text.rfind("<", 0, text.rfind("_metadata>", 0, -20)) :])
         return found if found in ("timeout", "interrupted") else ""
     return "exit_status" if status else ""
-
-
-def _exit_status(metadata: Rec) -> int | None:
-    return exit_code(metadata.get("exit"))
 
 
 def _duration(state: Rec) -> int | None:

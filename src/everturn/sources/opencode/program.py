@@ -52,7 +52,6 @@ def command(model: str) -> list[str]:
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `AskProgram`."""
     return {"OPENCODE_DB": ":memory:", "OPENCODE_CONFIG_CONTENT": _CONFIG}
 
 
@@ -148,17 +147,14 @@ def place(places: SearchPlaces, new: NewSession) -> Path:
 
 
 def take_in(path: Path) -> list[str]:
-    """See `NativeWriter`."""
     return ["opencode", "import", str(path)]
 
 
 def begin(prompt: str) -> list[str]:
-    """See `NativeWriter`."""
     return ["opencode", "--prompt", prompt]
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `NativeWriter`."""
     provider, model = _choose_model(places, new)
     info = {
         "id": new.id,

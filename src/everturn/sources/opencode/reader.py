@@ -80,7 +80,6 @@ class OpencodeReader:
         self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
         tally = self._tally = ReadTally()
         self._data, self._base = data, base
         shape = self._state.shape = self._state.shape or shape_of(data)
@@ -95,7 +94,6 @@ class OpencodeReader:
         return tally.reading(0)
 
     def state(self) -> bytes:
-        """See `SourceReader`."""
         self._state.open_line = self._lines.open_line
         return msgspec.msgpack.encode(self._state)
 
@@ -132,11 +130,9 @@ class OpencodeReader:
 
     # --- records ---
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        about = session_of(record)
-        if about:
+        if about := session_of(record):
             return self._learn(about)
-        built = message_of(record)
-        if built is None:
+        if (built := message_of(record)) is None:
             return "file" if "file" in record else "switch", "known", self._state.client
         self._add_record(built, record, place)
         return plain(built.type), "message" if built.known else "unknown", self._state.client
@@ -145,8 +141,7 @@ class OpencodeReader:
         info = info_of(record)
         self._set_session(word(info.get("sessionID")))
         message, state = built.message, self._state
-        folder = word(mapping(info.get("path")).get("cwd"))
-        if folder and not state.placed:
+        if (folder := word(mapping(info.get("path")).get("cwd"))) and not state.placed:
             self._session().learn(workspace=folder)
             state.placed = True
         if state.parent and not state.linked:

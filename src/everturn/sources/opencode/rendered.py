@@ -71,7 +71,8 @@ def tool_at(lines: Lines, at: int) -> OpencodeToolSection | None:
     while (label := _skip_blank(lines, end)) < len(lines) - 1:
         opening, key = lines[label + 1], lines[label]
         if key == _INPUT and opening == f"{FENCE}json" and not found:
-            close = _first_fence(lines, label + 2)
+            # Arguments are JSON, in which no line can begin with a fence.
+            close = next((end for end in range(label + 2, len(lines)) if lines[end] == FENCE), len(lines))
         elif key in _RESULTS and opening == FENCE:
             close = _output_end(lines, label + 2, old)
         else:
@@ -89,8 +90,7 @@ def tool_at(lines: Lines, at: int) -> OpencodeToolSection | None:
 
 def skip_fence(lines: Lines, at: int) -> int:
     """Return the line after the fenced block that begins here; `at` itself without one, or if it is never closed."""
-    opening = _TEXT_FENCE.match(lines[at])
-    if opening is None:
+    if (opening := _TEXT_FENCE.match(lines[at])) is None:
         return at
     marks, about = opening[1], opening[2].strip()
     for end in range(at + 1, min(at + _FAR, len(lines))):
@@ -116,11 +116,6 @@ def _skip_blank(lines: Lines, at: int) -> int:
     while at < len(lines) and not lines[at].strip():
         at += 1
     return at
-
-
-def _first_fence(lines: Lines, at: int) -> int:
-    """Return the next fence. Arguments are JSON, in which no line can begin with a fence."""
-    return next((end for end in range(at, len(lines)) if lines[end] == FENCE), len(lines))
 
 
 def _output_end(lines: Lines, at: int, old: bool) -> int:
@@ -217,8 +212,7 @@ def read_text(tally: ReadTally, session_tally: SessionTally, data: bytes, base: 
 def view_text(record: bytes) -> Message:
     """Return the message of a range of a transcript."""
     lines = _lines(record)
-    heading = HEADING.fullmatch(lines[0])
-    if heading is None:
+    if (heading := HEADING.fullmatch(lines[0])) is None:
         block = Block("unknown", "\n".join(lines).strip("\n"), "meta")
         return Message("system", "system", "unknown", blocks=(block,), fidelity="rendered")
     who, name = heading[1], digest(record.decode("utf-8", "replace"))
@@ -258,8 +252,7 @@ def _assistant(lines: list[str], facts: str, name: str) -> Message:
 def _blocks(lines: list[str], name: str) -> Iterator[Block]:
     at, prose, thinking, n = 0, list[str](), False, 0
     while at < len(lines):
-        tool = tool_at(lines, at)
-        if tool is None and lines[at] != THINKING:
+        if (tool := tool_at(lines, at)) is None and lines[at] != THINKING:
             after = max(skip_fence(lines, at), at + 1)
             prose += lines[at:after]
             at = after

@@ -273,8 +273,7 @@ class PiReader(LineReader[PiReaderState]):
                 session.links.append(Link("forked_from", origin))
         elif kind == "session_info" and word(record.get("name")):
             session.learn(title=word(record.get("name")), title_rank=_HUMAN_TITLE)
-        message = _build(record, place)
-        if message is not None:
+        if (message := _build(record, place)) is not None:
             add(self._gathering, session, message)
         name, is_known = _entry_kind(record)
         disposition = "unknown" if not is_known else "known" if message is None else "message"

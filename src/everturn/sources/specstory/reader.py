@@ -94,7 +94,6 @@ class SpecstoryReader:
         self._workspace = str(candidate.path.parents[len(parts) - parts.index(FOLDER) - 1]) if is_in_project else ""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader.feed`."""
         tally, passages = ReadTally(), self._passages
         for start, raw in passages.split(data, base, last):
             self._read_section(tally, start, raw)
@@ -102,7 +101,6 @@ class SpecstoryReader:
         return tally.reading(passages.consumed)
 
     def state(self) -> bytes:
-        """See `SourceReader.state`."""
         return msgspec.msgpack.encode(self._state)
 
     def _read_section(self, tally: ReadTally, start: int, raw: bytes) -> None:

@@ -211,8 +211,7 @@ class StreamReader(LineReader[StreamReaderState]):
         kind = word(record.get("type"))
         session = self._session(record)
         self._learn(session, record, kind)
-        message = _build(record)
-        if message is None:
+        if (message := _build(record)) is None:
             return plain(kind), "known", state.client
         message = self._add_context(message, session, kind)
         add(self._gathering, session, replace(message, start=place.start, size=place.size))

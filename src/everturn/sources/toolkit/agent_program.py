@@ -77,8 +77,7 @@ def dashed_id(random: str, at: int) -> str:
 def tell_call(call: CallStart, tools: Mapping[str, NativeTool]) -> tuple[str, dict[str, Any]]:
     """Translate a call to the tools of an agent (by kind); return the name and the arguments."""
     given = call.input if isinstance(call.input, dict) else {} if call.input is None else {"input": call.input}
-    tool = tools.get(call.kind)
-    if tool is None or call.name == tool.name:
+    if (tool := tools.get(call.kind)) is None or call.name == tool.name:
         return fit_name(call.name), given
     known = {_NEUTRAL[name]: value for name, value in given.items() if name in _NEUTRAL}
     if call.kind == "shell" and call.command:

@@ -43,10 +43,9 @@ def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | No
     """Yield the exports below a folder that one format recognizes."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):
-            if path.is_file() and not path.is_symlink():
-                found = sniff(path, first_bytes(path, HEAD))
-                if found is not None:
-                    yield found
+            is_plain = path.is_file() and not path.is_symlink()
+            if is_plain and (found := sniff(path, first_bytes(path, HEAD))) is not None:
+                yield found
 
 
 def members(
@@ -107,8 +106,7 @@ def _start(one: K, parents: Mapping[K, K | None], path: Mapping[K, None], known:
     passed: dict[K, None] = {}
     while one not in known:
         passed[one] = None
-        above = parents[one]
-        if above is None or above in path or above not in parents or above in passed:
+        if (above := parents[one]) is None or above in path or above not in parents or above in passed:
             known[one] = one
         else:
             one = above

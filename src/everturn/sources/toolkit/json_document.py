@@ -80,8 +80,7 @@ class DocumentWalk:
             yield from (item._replace(start=base + item.start) for item in items) if base else items
         try:
             while self.stage not in (".", "!"):
-                item = self._next(data)
-                if item is not None:
+                if (item := self._next(data)) is not None:
                     yield item._replace(start=base + item.start)
         except _MoreNeeded:
             if last and (self.stage or data.strip()):
@@ -210,8 +209,7 @@ def _object_items(data: bytes, at: int, key: str) -> tuple[list[DocumentItem], i
             return None
         start, value = colon.end(), bytes(raw)
         if name == key and value.startswith(b"["):
-            inner = _array_items(data, start, _array(value))
-            if inner is None:
+            if (inner := _array_items(data, start, _array(value))) is None:
                 return None
             items += inner[0]
             end = inner[1]

@@ -94,8 +94,7 @@ class JsonLines(Generic[T]):
 
     # --- whole lines ---
     def _rescue_line(self, line: bytes | memoryview, start: int) -> Iterator[Record[T]]:
-        records = list(self._split_at_nul(bytes(line), start))
-        if not records and not self.open_line:
+        if not (records := list(self._split_at_nul(bytes(line), start))) and not self.open_line:
             records = [(start, b"", None, BLANK)]
         self._count(len(records))
         self.open_line = False

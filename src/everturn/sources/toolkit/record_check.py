@@ -54,8 +54,7 @@ def _closed_texts(text: str) -> list[str]:
     for token in _TOKEN.finditer(text):
         sign = token[0]
         if sign == '"':  # never closed
-            whole = _HALF_ESCAPE.sub("", text)
-            return [*_closings(text, stops), whole + '"' + _closers(brackets)]
+            return [*_closings(text, stops), _HALF_ESCAPE.sub("", text) + '"' + _closers(brackets)]
         if sign == ",":
             stops.append((token.start(), _closers(brackets)))
         elif sign in _PAIR:
@@ -158,8 +157,7 @@ def _add_broken_record(
         flaws.append(Flaw("nul_block", note, start, len(raw), copy, lost=True))
         return
     for at, part in _split_torn_records(raw):
-        value = close_json(part)
-        if value is None:
+        if (value := close_json(part)) is None:
             flaws.append(Flaw("damaged", KINDS["damaged"], start + at, len(part), copy, lost=True))
         else:  # `judge_records` decides whether it can be used
             pieces.append(CheckedRecord(value, _encode(value), start + at, len(part), copy, is_torn=True))
@@ -243,8 +241,7 @@ def order_records(
     waiting: dict[int, list[int]] = {}
     ready: list[int] = []
     for place, piece in enumerate(pieces):
-        first = before(place)
-        if first is None:
+        if (first := before(place)) is None:
             ready.append(place)
             continue
         waiting.setdefault(first, []).append(place)
