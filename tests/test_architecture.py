@@ -163,7 +163,7 @@ def test_every_command_can_answer_in_json_and_use_another_archive() -> None:
     for name, command in commands():
         options = {word for parameter in command.params for word in parameter.opts}
         if not isinstance(command, click.Group) or command.invoke_without_command:
-            assert {"--db", "--config"} <= options, f"everturn {name}: use @frame.common"
+            assert {"--db", "--config"} <= options, f"everturn {name}: use @frame.command"
             assert "--json" in options or name in NO_JSON, f"everturn {name} has no --json"
 
 

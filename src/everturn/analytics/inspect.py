@@ -154,12 +154,9 @@ class _TurnsWithTools:
             numbers = {number for number, name in enumerate(trail.names) if name in self._tools}
             if numbers:
                 turns = {turn for turn, tool in zip(trail.turns, trail.tools, strict=True) if tool in numbers}
-                yield _filter_trail(trail, [turn in turns for turn in trail.turns])
-
-
-def _filter_trail(trail: Trail, which: list[bool]) -> Trail:
-    columns = (trail.turns, trail.tools, trail.batches, trail.outcomes, trail.durations)
-    return Trail(trail.names, *(list(compress(column, which)) for column in columns))
+                which = [turn in turns for turn in trail.turns]
+                columns = (trail.turns, trail.tools, trail.batches, trail.outcomes, trail.durations)
+                yield Trail(trail.names, *(list(compress(column, which)) for column in columns))
 
 
 def _count_neighbours(pairs: Iterable[tuple[str, ToolPair]]) -> list[ToolNeighbour]:

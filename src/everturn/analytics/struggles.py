@@ -19,7 +19,7 @@ from msgspec import Struct
 from everturn.analytics import counts
 from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
 from everturn.derive.trails import turns_of
-from everturn.model.analytics import INHERITED, OPEN, Trail, Use
+from everturn.model.analytics import INHERITED, OPEN, Use
 from everturn.store.contract import Store
 
 LEAST = 3
@@ -61,7 +61,8 @@ def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> I
     """Yield every struggle, session by session."""
     counts.catch_up(store)
     for session, trail in counts.trails(store, scope):
-        if _has_enough_failures(trail, least):
+        failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
+        if failed >= least:  # most sessions need no closer look
             yield from find_in_session(session, turns_of(trail), least)
 
 
@@ -91,12 +92,6 @@ def find_in_session(session: int, turns: Iterable[tuple[int, list[Use]]], least:
     for failures in running.values():
         if len(failures) >= least:
             yield _make_struggle(session, calls, failures, None)
-
-
-def _has_enough_failures(trail: Trail, least: int) -> bool:
-    """Whether enough of its own calls failed. Most sessions need no closer look."""
-    failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
-    return failed >= least
 
 
 def _make_struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], end: int | None) -> Struggle:

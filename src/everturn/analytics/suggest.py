@@ -54,7 +54,8 @@ class Suggestion(Struct, frozen=True):
 def find_suggestions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[Suggestion]:
     """Return suggestions, largest saving first, at most `top` of each kind."""
     seen = count_paths(store, scope)
-    worth = [one for one in judge_paths(seen) if not _is_cycle(one.tools)]
+    # Where two tools alternate again and again the agent explores, which no command can replace.
+    worth = [one for one in judge_paths(seen) if not (len(one.tools) > 3 and len(set(one.tools)) == 2)]
     made = [
         *_suggest_paths(store, seen, worth[:top]),
         *_suggest_failing_first(store, seen),
@@ -87,11 +88,6 @@ def _has_steps(steps: tuple[str, ...], tools: list[str]) -> bool:
     """Whether the tools of a turn have these steps in a row."""
     run = [tool for n, tool in enumerate(tools) if not n or tools[n - 1] != tool]
     return any(tuple(run[start : start + len(steps)]) == steps for start in range(len(run) - len(steps) + 1))
-
-
-def _is_cycle(steps: tuple[str, ...]) -> bool:
-    """Whether two tools alternate again and again: the agent explores, which no command can replace."""
-    return len(steps) > 3 and len(set(steps)) == 2
 
 
 # --- first calls that fail ---

@@ -61,7 +61,12 @@ def save(setup: ChatSetup, session: Session, summary: str = "", target: Path | N
 def text_of(setup: ChatSetup, session: Session, summary: str = "") -> str:
     """Return the text of the file."""
     assert setup.write is not None
-    return setup.write(_session_part(setup, session, summary))
+    messages = list(_messages(setup, session))
+    links = [Link(link.relation, link.native_id) for link in setup.store.links(session.id)]
+    facts = SessionFacts(workspace=setup.workspace, summary=summary, agent_name=setup.agent.name)
+    return setup.write(
+        SessionPart(session.native_id, facts, [_header_message(setup, session, messages), *messages], links)
+    )
 
 
 def chain_text(setup: ChatSetup, session: Session) -> str:
@@ -101,13 +106,6 @@ def erase_saved(folder: Path, session: str) -> int:
 
 def _file_id(session: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", session)[:12]
-
-
-def _session_part(setup: ChatSetup, session: Session, summary: str) -> SessionPart:
-    messages = list(_messages(setup, session))
-    links = [Link(link.relation, link.native_id) for link in setup.store.links(session.id)]
-    facts = SessionFacts(workspace=setup.workspace, summary=summary, agent_name=setup.agent.name)
-    return SessionPart(session.native_id, facts, [_header_message(setup, session, messages), *messages], links)
 
 
 def _header_message(setup: ChatSetup, session: Session, messages: list[Message]) -> Message:

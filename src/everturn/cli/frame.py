@@ -4,13 +4,12 @@ A command is a file `cli/commands/NAME.py` that defines `command`; the first lin
 is no list of commands: the folder is the list, and its files are read, not imported, until a command runs. That keeps
 `everturn --help` below 80 ms (`tests/cli/test_frame.py` holds it).
 
-    @click.command(epilog=frame.examples("everturn sessions --since 2d"))
+    @frame.command("everturn sessions --since 2d")
     @click.argument("words", nargs=-1)
-    @frame.common
     def command(cx: frame.CommandContext, words: tuple[str, ...]) -> int | None: ...
 
-`common` adds `--db`, `--config` and `--json`, and passes the `CommandContext` as the first argument. A command returns None
-(exit 0) or an exit code, and raises an `EverturnError` for anything a person should read. `main` prints errors.
+A command returns None (exit 0) or an exit code, and raises an `EverturnError` for anything a person should read. `main`
+prints errors.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import os
 import sys
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -155,33 +154,25 @@ class CommandContext:
         return open_backend(models, name, Surroundings(dict(os.environ), programs))
 
 
-@overload
-def common(run: Handler) -> Handler: ...
-@overload
-def common(*, json: bool = True, reveal: bool = False) -> Callable[[Handler], Handler]: ...
-def common(run: Handler | None = None, *, json: bool = True, reveal: bool = False) -> Any:
-    """Give a command the shared options and the `CommandContext` as its first argument.
+def command(
+    *examples: str, json: bool = True, reveal: bool = False, make: Handler = click.command, **attributes: Any
+) -> Callable[[Handler], Any]:
+    """Make a command with examples in its help, the shared options and the `CommandContext` as its first argument.
 
     `json=False` is for a command that prints no data, `reveal=True` for one that shows text of the archive.
     """
-    options = [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples) if examples else None
 
-    def decorate(handler: Handler) -> Handler:
+    def decorate(handler: Handler) -> Any:
         @functools.wraps(handler)
         def with_context(*args: Any, **values: Any) -> Any:
             return handler(CommandContext(click.get_current_context()), *args, **values)
 
-        decorated: Handler = with_context
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+        made = make(epilog=epilog, **attributes)(with_context)
+        made.params += [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
+        return made
 
-    return decorate(run) if run else decorate
-
-
-def examples(*lines: str) -> str:
-    """Return an epilog with examples, one per line."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+    return decorate
 
 
 class CommandGroup(click.Group):
@@ -210,7 +201,11 @@ class CommandGroup(click.Group):
         """Find the command. Raises click.UsageError with the closest name."""
         found = self.get_command(ctx, args[0])
         if found is None and not args[0].startswith("-"):
-            raise click.UsageError(_no_such_command(args[0], [*self.list_commands(ctx), *ALIASES]), ctx)
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], [*self.list_commands(ctx), *ALIASES], 1, 0.6)
+            hint = f"did you mean `everturn {near[0]}`?" if near else "`everturn --help` lists the commands"
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -244,7 +239,8 @@ def one_line_helps() -> dict[str, str]:
         with open(os.path.join(_FOLDER, entry), encoding="utf-8") as file:
             source = file.read()
         if "\ndef command(" in source or "\ncommand = " in source:
-            found[stem.replace("_", "-")] = _first_line(source)
+            _, _, rest = source.partition('"""')
+            found[stem.replace("_", "-")] = rest.split("\n", 1)[0].partition('"""')[0].strip()
     return found
 
 
@@ -260,19 +256,6 @@ def _import_msgspec_without_its_extra() -> None:
         del sys.modules[extra]
 
 
-def _first_line(source: str) -> str:
-    _, _, rest = source.partition('"""')
-    return rest.split("\n", 1)[0].partition('"""')[0].strip()
-
-
-def _no_such_command(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 1, 0.6)
-    hint = f"did you mean `everturn {near[0]}`?" if near else "`everturn --help` lists the commands"
-    return f"there is no command {name!r}; {hint}"
-
-
 def _remember_flag(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Store a shared option, given before or after the command's name; the later one wins."""
     flags = ctx.find_root().meta.setdefault("everturn.flags", {})
@@ -280,8 +263,8 @@ def _remember_flag(ctx: click.Context, param: click.Parameter, value: Any) -> No
         flags[param.name] = value
 
 
-def _shared_option(*names: str, **attributes: Any) -> Callable[[Handler], Handler]:
-    return click.option(*names, expose_value=False, callback=_remember_flag, **attributes)
+def _shared_option(name: str, **attributes: Any) -> click.Option:
+    return click.Option([name], expose_value=False, callback=_remember_flag, **attributes)
 
 
 _DB = _shared_option("--db", metavar="URL", help="The archive to use: a path, or postgresql://…")
@@ -293,11 +276,9 @@ _REVEAL = _shared_option("--reveal", is_flag=True, help="Show secrets as they ar
 @click.group(
     cls=CommandGroup,
     invoke_without_command=True,
+    params=[_DB, _CONFIG, _JSON],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@_DB
-@_CONFIG
-@_JSON
 @click.version_option(__version__, prog_name="everturn", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> Any:

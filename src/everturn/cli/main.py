@@ -19,9 +19,17 @@ READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it for any program
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    _never_fail_to_encode()
+    # Escape characters that the terminal cannot encode, instead of failing.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
     if os.environ.get("_EVERTURN_COMPLETE"):
-        return _complete()
+        from click.shell_completion import shell_complete
+
+        from everturn.cli.frame import root
+
+        return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -94,20 +102,3 @@ def _silence_stdout() -> int:
     """Discard further output when the reader is gone (`| head`), also when the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_GONE
-
-
-def _never_fail_to_encode() -> None:
-    """Escape characters that the terminal cannot encode, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-
-
-def _complete() -> int:
-    """Answer the completion request of a shell, which comes in an environment variable."""
-    from click.shell_completion import shell_complete
-
-    from everturn.cli.frame import root
-
-    return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])

@@ -366,7 +366,15 @@ class Snapshot:
 
         Raise SnapshotRestoreError.
         """
-        snapshot: Snapshot = _read_snapshot(_parse_snapshot(text))
+        try:
+            value = _decode_json(text)
+        except (ValueError, RecursionError) as failure:
+            raise SnapshotRestoreError([f"it is no JSON ({type(failure).__name__})"]) from failure
+        if not isinstance(value, dict):
+            raise SnapshotRestoreError([f"expected an object, found {name_json_type(value)}"])
+        if "version" in value and value["version"] != VERSION:  # other differences are expected then
+            raise SnapshotRestoreError([f"version: this everturn knows {VERSION!r} only"])
+        snapshot: Snapshot = _read_snapshot(value)
         shapes = {type_name(kind): build_shape(kind) for kind in types}
         wrong: list[str] = []
         slices = tuple(
@@ -388,18 +396,6 @@ class Snapshot:
         if wrong:
             raise SnapshotRestoreError(wrong)
         return items
-
-
-def _parse_snapshot(text: str | bytes) -> dict[str, Any]:
-    try:
-        value = _decode_json(text)
-    except (ValueError, RecursionError) as failure:
-        raise SnapshotRestoreError([f"it is no JSON ({type(failure).__name__})"]) from failure
-    if not isinstance(value, dict):
-        raise SnapshotRestoreError([f"expected an object, found {name_json_type(value)}"])
-    if "version" in value and value["version"] != VERSION:  # other differences are expected then
-        raise SnapshotRestoreError([f"version: this everturn knows {VERSION!r} only"])
-    return value
 
 
 def _decode_json(text: str | bytes) -> Any:

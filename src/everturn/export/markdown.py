@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Sources, TurnView, has_words, read_turns
+from everturn.sessions.messages import Sources, has_words, read_turns
 from everturn.sessions.transcript import Passage, is_quiet, passages
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, printable
@@ -49,7 +49,11 @@ def as_markdown(
     page = _MarkdownPage(clean or (lambda text: text))
     yield from _write_head(store, session, page)
     for view in read_turns(store, session):
-        yield _turn_heading(view)
+        turn, lasted = view.turn, turn_ms(view.turn)
+        parts = [f"## Turn {turn.idx + 1}"]
+        parts += [minute_text(turn.started)] if turn.started is not None else []
+        parts += [duration(lasted)] if lasted else []
+        yield " · ".join(parts) + "\n\n"
         for passage in passages(store, sources, session, view, results=True):
             if (thinking or passage.kind != "thinking") and (context or not is_quiet(passage)):
                 yield from _write_passage(passage, page)
@@ -130,17 +134,6 @@ def _relative(one: Relative, ancestors: list[Relative], page: _MarkdownPage) -> 
     if one.call is not None:
         text += f", started in turn {one.call.turn + 1}"
     return text if one.session is not None else f"{text} (not in the archive)"
-
-
-def _turn_heading(view: TurnView) -> str:
-    turn = view.turn
-    parts = [f"## Turn {turn.idx + 1}"]
-    if turn.started is not None:
-        parts.append(minute_text(turn.started))
-    lasted = turn_ms(turn)
-    if lasted:
-        parts.append(duration(lasted))
-    return " · ".join(parts) + "\n\n"
 
 
 def minute_text(ms: int) -> str:

@@ -156,16 +156,12 @@ def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     with _install_lock(folder, plan):
         for change in plan.work:
             _write_change(change)
-        _remove_record(record, folder)
-
-
-def _remove_record(record: InstallRecord, folder: Path) -> None:
-    for made in sorted(record.folders, key=len, reverse=True):
-        with suppress(OSError):  # not empty
-            os.rmdir(made)
-    for path in (folder / record.name).iterdir():
-        path.unlink()
-    (folder / record.name).rmdir()
+        for made in sorted(record.folders, key=len, reverse=True):
+            with suppress(OSError):  # not empty
+                os.rmdir(made)
+        for path in (folder / record.name).iterdir():
+            path.unlink()
+        (folder / record.name).rmdir()
 
 
 def write_file(path: Path, data: bytes, mode: int | None = None) -> None:

@@ -151,7 +151,12 @@ def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: Healt
         advice = "`everturn add PATH` takes in files from anywhere"
         report.note("sources", "ok", "no agent history found on this machine", advice)
     _note_drift(report, store)
-    _note_quarantine(report, store)
+    bad = [file for file, _ in store.files() if file.fail_reason]
+    for file in bad[:10]:
+        reason = f"{file.path}: {file.fail_reason} (tried {file.fail_count}×)"
+        report.note("quarantine", "warn", reason, "`everturn sync --retry`")
+    if len(bad) > 10:
+        report.note("quarantine", "warn", f"{len(bad) - 10} more files in quarantine", "`everturn sources` lists them")
     return report
 
 
@@ -221,16 +226,3 @@ def _note_drift(report: HealthReport, store: Store) -> None:
         "drift", "warn", f"{sum(row.n for row in odd)} records of unknown types: {shown}",
         "they are kept, shown and searchable; a newer everturn may know them",
     )  # fmt: skip
-
-
-def _note_quarantine(report: HealthReport, store: Store) -> None:
-    bad = [file for file, _ in store.files() if file.fail_reason]
-    for file in bad[:10]:
-        report.note(
-            "quarantine",
-            "warn",
-            f"{file.path}: {file.fail_reason} (tried {file.fail_count}×)",
-            "`everturn sync --retry`",
-        )
-    if len(bad) > 10:
-        report.note("quarantine", "warn", f"{len(bad) - 10} more files in quarantine", "`everturn sources` lists them")

@@ -45,7 +45,15 @@ def merge_archive(
             report.forgotten += 1
             continue
         _merge_file(writer, other, file, sources.get(file.format), report)
-    _merge_kept(writer.store, other, report)
+    with writer.store.write():
+        for row in other.kept(""):
+            writer.store.keep(row)
+            report.kept += 1
+        writer.store.bury(other.tombstones())
+        buried = {row.key for row in writer.store.tombstones() if row.kind == "session"}
+        writer.store.add_hook_events(
+            msgspec.structs.replace(row, own=None) for row in other.hook_events() if row.session not in buried
+        )
     return report
 
 
@@ -60,7 +68,13 @@ def _merge_file(
             report.same += 1
         elif match is not None:
             report.continued += 1
-            report.bytes += _append_bytes(writer, other, match, theirs)
+            start = match.size
+            with writer.store.write():
+                writer.store.move_cursor(match.id, match.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
+                for at in range(start, theirs.size, SLICE):
+                    writer.store.append_raw(match.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
+            match.size, match.offset = theirs.size, theirs.offset
+            report.bytes += theirs.size - start
             if source is not None:
                 derive_version(writer, source, file, match)
         else:
@@ -76,16 +90,6 @@ def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version
         store.read_raw(own.id, at, min(SLICE, common - at)) == other.read_raw(theirs.id, at, min(SLICE, common - at))
         for at in range(0, common, SLICE)
     ) and (common > 0 or own.size == theirs.size)
-
-
-def _append_bytes(writer: ArchiveWriter, other: Store, own: Version, theirs: Version) -> int:
-    start = own.size
-    with writer.store.write():
-        writer.store.move_cursor(own.id, own.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
-        for at in range(start, theirs.size, SLICE):
-            writer.store.append_raw(own.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
-    own.size, own.offset = theirs.size, theirs.offset
-    return theirs.size - start
 
 
 def _add_version(
@@ -127,15 +131,3 @@ def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> No
         store.append(own.id, growth)
     store.set_version(mine.id, parser=theirs.parser, parsed=theirs.parsed, lines=theirs.lines, glued=theirs.glued)
     store.add_census([msgspec.structs.replace(row, version=mine.id) for row in other.census(theirs.id)])
-
-
-def _merge_kept(store: Store, other: Store, report: MergeReport) -> None:
-    with store.write():
-        for row in other.kept(""):
-            store.keep(row)
-            report.kept += 1
-        store.bury(other.tombstones())
-        buried = {row.key for row in store.tombstones() if row.kind == "session"}
-        store.add_hook_events(
-            msgspec.structs.replace(row, own=None) for row in other.hook_events() if row.session not in buried
-        )

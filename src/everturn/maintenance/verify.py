@@ -70,24 +70,20 @@ def _check_version(store: Store, file: SourceFile, version: Version, report: Ver
     report.versions += 1
     where = f"{file.path} version {version.number}"
     if version.mode in ("full", "redacted"):
-        _check_chunks(store, version, where, report)
+        end = 0
+        for chunk in store.chunks(version.id):
+            report.chunks += 1
+            if chunk.start != end:
+                report.wrong.append(f"{where}: bytes {end}–{chunk.start} are missing")
+            end = chunk.start + chunk.size
+            try:
+                report.bytes += len(store.read_chunk(chunk.digest))
+            except NotAnArchive as failure:
+                report.wrong.append(f"{where}: bytes {chunk.start}–{end}: {failure}")
+        if end != version.size:
+            report.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
     if version.parser > 0:
         _check_records(store, version, where, report)
-
-
-def _check_chunks(store: Store, version: Version, where: str, report: VerifyReport) -> None:
-    end = 0
-    for chunk in store.chunks(version.id):
-        report.chunks += 1
-        if chunk.start != end:
-            report.wrong.append(f"{where}: bytes {end}–{chunk.start} are missing")
-        end = chunk.start + chunk.size
-        try:
-            report.bytes += len(store.read_chunk(chunk.digest))
-        except NotAnArchive as failure:
-            report.wrong.append(f"{where}: bytes {chunk.start}–{end}: {failure}")
-    if end != version.size:
-        report.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
 
 
 def _check_records(store: Store, version: Version, where: str, report: VerifyReport) -> None:

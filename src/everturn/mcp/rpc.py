@@ -46,7 +46,12 @@ def decode(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):
-        return _decode_patiently(line)
+        import json  # msgspec refuses half a surrogate pair, which clients send when they cut text
+
+        try:
+            return json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise RpcError(PARSE_ERROR, "this line is not JSON") from error
 
 
 def read_request(message: Any) -> RpcRequest | None:
@@ -98,16 +103,6 @@ def encode(message: Any) -> bytes:
         import json
 
         return json.dumps(message, separators=(",", ":")).encode() + b"\n"
-
-
-def _decode_patiently(line: bytes) -> Any:
-    """Decode with the standard library: msgspec refuses half a surrogate pair, which clients send when they cut text."""
-    import json
-
-    try:
-        return json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise RpcError(PARSE_ERROR, "this line is not JSON") from error
 
 
 def _refuse_constant(name: str) -> Any:

@@ -75,9 +75,20 @@ class McpServer:
     def answer(self, peer: Peer, method: str, params: Params) -> dict[str, Any]:
         """Return the result of a request. Raises RpcError."""
         if method == "initialize":
-            return _initialize(peer, params)
+            version = text_of(params, "protocolVersion")
+            peer.version = version if version in VERSIONS else VERSIONS[0]
+            return {
+                "protocolVersion": peer.version,
+                "capabilities": CAPABILITIES,
+                "serverInfo": {"name": "everturn", "title": TITLE, "version": __version__},
+                "instructions": INSTRUCTIONS,
+            }
         if method == "logging/setLevel":
-            return _set_level(peer, params)
+            level = text_of(params, "level")
+            if level not in LEVELS:
+                raise RpcError(rpc.INVALID_PARAMS, f"a level is one of {', '.join(LEVELS)}")
+            peer.level = level
+            return {}
         known = self._at_hand.get(method) or self._in_archive.get(method)
         if known is None:
             raise RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {show_client_word(method)}")
@@ -161,25 +172,6 @@ def first_page(params: Params) -> None:
     """Refuse a cursor, as there is one page only. Raises RpcError."""
     if params.get("cursor"):
         raise RpcError(rpc.INVALID_PARAMS, "there is no such page; leave the cursor out")
-
-
-def _initialize(peer: Peer, params: Params) -> dict[str, Any]:
-    version = text_of(params, "protocolVersion")
-    peer.version = version if version in VERSIONS else VERSIONS[0]
-    return {
-        "protocolVersion": peer.version,
-        "capabilities": CAPABILITIES,
-        "serverInfo": {"name": "everturn", "title": TITLE, "version": __version__},
-        "instructions": INSTRUCTIONS,
-    }
-
-
-def _set_level(peer: Peer, params: Params) -> dict[str, Any]:
-    level = text_of(params, "level")
-    if level not in LEVELS:
-        raise RpcError(rpc.INVALID_PARAMS, f"a level is one of {', '.join(LEVELS)}")
-    peer.level = level
-    return {}
 
 
 def _make_refusal(method: str, params: Params, error: EverturnError) -> RpcError:

@@ -97,7 +97,10 @@ def entries_of(
 def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Clean) -> AnswerEntry | None:
     """Return the entry of a passage with all of its text; None if it is empty."""
     if passage.kind in ("call", "result"):
-        head, text = _head_of_call(passage, clean), _text_of_call(passage, clean)
+        parts = [*_long_arguments(passage.start, clean), _failure_text(passage.call)]
+        if passage.result is not None:
+            parts.append(safe_text(passage.result.text, clean))
+        head, text = _head_of_call(passage, clean), "\n".join(filter(None, parts))
     else:
         name = _NAMES.get(passage.kind, passage.kind)
         head, text = f"{name}:", _MARKS.get(passage.kind) or safe_text(passage.text, clean)
@@ -216,14 +219,6 @@ def _value_text(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, RecursionError, TypeError):  # half a surrogate pair; nested too deep
         return "…"
-
-
-def _text_of_call(passage: Passage, clean: Clean) -> str:
-    """Return the long arguments of a call, its status and its result."""
-    parts = [*_long_arguments(passage.start, clean), _failure_text(passage.call)]
-    if passage.result is not None:
-        parts.append(safe_text(passage.result.text, clean))
-    return "\n".join(filter(None, parts))
 
 
 def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:

@@ -111,20 +111,15 @@ def _cut_entry(entry: AnswerEntry, room: int, from_start: bool) -> AnswerEntry:
     bare = _bare_entry(entry)
     share = min(1.0, room / max(cost(show_entry(entry)), 1))
     length = int(len(entry.text) * share)
+    text = entry.text
     while length >= 80:
-        cut = replace(bare, text=_text_ends(entry, length, from_start))
+        head = _whole_lines(text[: length if from_start else length // 2])
+        tail = "" if from_start else _whole_lines(text[len(text) - length // 2 :][::-1])[::-1]
+        cut = replace(bare, text="\n".join(filter(None, (head, cut_notice(entry.lines), tail))))
         if cost(show_entry(cut)) + 1 <= room:
             return cut
         length = int(length * 0.85) - 10
     return bare
-
-
-def _text_ends(entry: AnswerEntry, length: int, from_start: bool) -> str:
-    """Return at most `length` characters of the text, in whole lines where possible."""
-    text = entry.text
-    head = _whole_lines(text[: length if from_start else length // 2])
-    tail = "" if from_start else _whole_lines(text[len(text) - length // 2 :][::-1])[::-1]
-    return "\n".join(filter(None, (head, cut_notice(entry.lines), tail)))
 
 
 def _whole_lines(text: str) -> str:

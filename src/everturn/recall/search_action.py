@@ -84,7 +84,8 @@ class _PartlyReadTurn:
         size = _SAME_TURN if matched else _NEIGHBOUR_TURN
         found = {(one.seq, one.head): _cut_around(one, [], size) for one in (*self._prompt(), *self._answer())}
         for match in matched.found if matched else ():
-            needles = _matched_words(match)
+            found_words = (match.snippet[start:end].casefold() for start, end in match.spans if end > start)
+            needles = list(dict.fromkeys(found_words))
             for entry in self._matching(match.row, needles):
                 found[entry.seq, entry.head] = replace(_cut_around(entry, needles, _MATCH), is_match=True)
         return [found[key] for key in sorted(found, key=lambda key: key[0])]
@@ -119,11 +120,6 @@ class _PartlyReadTurn:
 def _has_needle(entry: AnswerEntry, needles: list[str]) -> bool:
     text = f"{entry.head} {entry.text}".casefold()
     return any(needle in text for needle in needles)
-
-
-def _matched_words(found: SearchHit) -> list[str]:
-    """Return the matching words as they are in the text."""
-    return list(dict.fromkeys(found.snippet[start:end].casefold() for start, end in found.spans if end > start))
 
 
 def _cut_around(entry: AnswerEntry, needles: list[str], size: int) -> AnswerEntry:
@@ -179,7 +175,9 @@ def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft
     plain = " ".join(phrase.text for phrase in query.wanted).casefold()
     action = _SearchAction(words, plain, limit, _asks_for_injected(query))
     hidden = False
-    for ring in scope_rings(request.store, _search_filters(request)):
+    # A named session is searched with its lineage; the current one widens to further rings.
+    scope = SearchFilters(session=request.session, lineage=request.session is not None, widen=request.is_own)
+    for ring in scope_rings(request.store, scope):
         filters = replace(ring.filters, widen=False, lineage=False)
         page = search(
             request.store, request.sources, words, filters, max(limit * _FETCHED, _FEWEST), "", request.clean, request.now,
@@ -203,11 +201,6 @@ class _SearchAction(Struct, frozen=True):
 
 
 # --- scope ---
-
-
-def _search_filters(request: RecallRequest) -> SearchFilters:
-    """Return the filters: a named session with its lineage; the current one widens to further rings."""
-    return SearchFilters(session=request.session, lineage=request.session is not None, widen=request.is_own)
 
 
 def _scope_text(request: RecallRequest, ring: str) -> str:

@@ -26,7 +26,6 @@ from everturn.recall.answer import (
     NextPointers,
     RecallRequest,
     Spell,
-    TurnPart,
     as_call,
     handle,
     pointers,
@@ -164,7 +163,13 @@ class ConversationRecall:
             return answer_search(request, parsed.words, limit)
         if request.session is None:
             return _ask_which_session(request, action)
-        return _answer_about_session(request, request.session, values, parsed.part, limit)
+        from everturn.recall.read_actions import answer_range, answer_summary, answer_tool_calls
+
+        if action == "range":
+            return answer_range(request, request.session, values.get("start_turn"), values.get("end_turn"), parsed.part)
+        if action == "tool_calls":
+            return answer_tool_calls(request, request.session, values.get("tool_name", ""), limit)
+        return answer_summary(request, request.session)
 
     def _build_request(self, parsed: NextPointers) -> RecallRequest:
         own = self._session and best_match(
@@ -189,18 +194,6 @@ class ConversationRecall:
                 return answer
             room -= excess + 10
         return RecallAnswer(draft.lead[: self._budget], draft.status)
-
-
-def _answer_about_session(
-    request: RecallRequest, session: Session, values: dict[str, Any], part: TurnPart, limit: int
-) -> AnswerDraft:
-    from everturn.recall.read_actions import answer_range, answer_summary, answer_tool_calls
-
-    if values["action"] == "range":
-        return answer_range(request, session, values.get("start_turn"), values.get("end_turn"), part)
-    if values["action"] == "tool_calls":
-        return answer_tool_calls(request, session, values.get("tool_name", ""), limit)
-    return answer_summary(request, session)
 
 
 def _ask_which_session(request: RecallRequest, action: str) -> AnswerDraft:

@@ -67,7 +67,18 @@ class Proofs:
         """Return an excerpt of a message. If it was cut within a secret, return the text before the secret."""
         if not excerpt.endswith("…"):
             return excerpt
-        return _cut_before_secret(excerpt, self._read_message(seq)[1])
+        from everturn.secrets.redaction import find_secrets  # its rules take a while to compile
+
+        text = self._read_message(seq)[1]
+        words = excerpt.removesuffix("…").rstrip()
+        at = text.find(words)
+        if at < 0:  # it was made printable; few secrets contain spaces
+            return f"{words.rpartition(' ')[0]}…"
+        end, first = at + len(words), max(0, at - _SECRET_MARGIN)
+        for found in find_secrets(text[first : end + _SECRET_MARGIN]):
+            if first + found.start < end < first + found.end:
+                return f"{text[at : max(at, first + found.start)].rstrip()}…"
+        return excerpt
 
     def excerpt(self, seq: int, field: str, width: int) -> str:
         """Return the beginning of a message's text in one field of the index."""
@@ -133,20 +144,6 @@ def _matching_beginning(quote: str, text: str) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if words[:middle] in text else (low, middle - 1)
     return words[:low].rstrip() if low >= _SHORTEST else ""
-
-
-def _cut_before_secret(excerpt: str, text: str) -> str:
-    from everturn.secrets.redaction import find_secrets  # its rules take a while to compile
-
-    words = excerpt.removesuffix("…").rstrip()
-    at = text.find(words)
-    if at < 0:  # it was made printable; few secrets contain spaces
-        return f"{words.rpartition(' ')[0]}…"
-    end, first = at + len(words), max(0, at - _SECRET_MARGIN)
-    for found in find_secrets(text[first : end + _SECRET_MARGIN]):
-        if first + found.start < end < first + found.end:
-            return f"{text[at : max(at, first + found.start)].rstrip()}…"
-    return excerpt
 
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ from everturn.derive.session_state import (
     unanswered_questions,
 )
 from everturn.derive.turn_facts import TurnFacts
-from everturn.model.archive import MessageRow, Session
+from everturn.model.archive import Session
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -100,7 +100,8 @@ def document_from_state(
 ) -> Document:
     """Return the document of a session's state, with at most `most` statements."""
     text = store.session(session.id)[1]
-    summaries = _client_summaries(store, session, state.covers)
+    rows = store.messages(session.id, 0, state.covers) if state.covers >= 0 else iter(())
+    summaries = tuple(row for row in rows if row.kind == "summary")
     material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
     made = _build_sections({key: list(make(material)) for key, make in MAKERS.items()}, most)
     sections, doubtful = _check_sections(store, sources, made)
@@ -144,12 +145,6 @@ def _check_sections(
         doubtful += (one.statement for one in checked if not one.holds)
         found[key] = replace(section, statements=(*bare, *(one.statement for one in checked if one.holds)))
     return found, tuple(doubtful)
-
-
-def _client_summaries(store: Store, session: Session, covers: int) -> tuple[MessageRow, ...]:
-    """Return the summaries that the client wrote after compactions."""
-    rows = store.messages(session.id, 0, covers) if covers >= 0 else iter(())
-    return tuple(row for row in rows if row.kind == "summary")
 
 
 def _map_results(store: Store, session: Session) -> dict[int, int]:

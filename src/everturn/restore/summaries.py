@@ -21,7 +21,7 @@ from everturn.errors import Busy, ModelError, NoSpace, OverBudget
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
-from everturn.recall.answer import AnswerEntry, entries_of, indent_text
+from everturn.recall.answer import entries_of, indent_text
 from everturn.recall.budget import fit_entries
 from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
 from everturn.restore.grounds import read_citations
@@ -155,7 +155,7 @@ def all_summaries_text(summaries: TurnSummaries, tokens: int) -> str:
 def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, tokens: int, clean: Clean) -> str:
     """Return the messages of a turn with their citations within a budget, and how many were cut."""
     entries = [
-        _label_hearsay(one)
+        replace(one, head=_HEARSAY_HEAD) if one.head == "summary:" else one
         for one in entries_of(store, sources, session, view, clean, quiet=True)
         if one.head != "context:"
     ]
@@ -336,7 +336,3 @@ def _summary_or_gap(one: TurnSummary, skipped: dict[int, str], in_full: bool) ->
     if one.turn in skipped:
         return f"Turn number: {one.turn + 1}\n[not summarised; see what is known of the session]"
     return write_summary_text(one, _FULL if in_full else _SHORT)
-
-
-def _label_hearsay(entry: AnswerEntry) -> AnswerEntry:
-    return replace(entry, head=_HEARSAY_HEAD) if entry.head == "summary:" else entry

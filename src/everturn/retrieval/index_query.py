@@ -185,7 +185,7 @@ def _optional_phrases(pieces: Sequence[QueryPhrase]) -> Iterator[tuple[Phrase, f
     """Yield each word and each adjacent pair with its weight; `pieces` are in typed order."""
     before = ""  # the term before this one; "" after a stop word
     for piece in pieces:
-        text = _plain_word(piece.text)
+        text = _ENDING.sub("", piece.text.strip(_SIGNS))  # without what an apostrophe adds: Ann's, don't
         found_terms = [] if text.lower() in STOP_WORDS else terms(text)
         if len(found_terms) == 1 and not humps(text):
             yield (found_terms[0],), OWNER if _OWNER.search(piece.text) else 1.0
@@ -213,11 +213,6 @@ def _compound_phrases(text: str, found: list[str]) -> Iterator[tuple[Phrase, flo
     for piece in split:
         if len(piece) > 1 and piece not in STOP_WORDS:
             yield (piece,), PIECE
-
-
-def _plain_word(word: str) -> str:
-    """Strip the signs around a word and what an apostrophe adds: Ann's, don't."""
-    return _ENDING.sub("", word.strip(_SIGNS))
 
 
 def _bigram_phrases(text: str) -> Iterator[tuple[Phrase, float]]:

@@ -106,7 +106,8 @@ def parse_query(words: str) -> SearchQuery:
     joined = False  # by an OR to the phrase before
     for match in islice(_PIECE.finditer(words.translate(_QUOTES)), MAX_WORDS):
         if match["name"]:
-            filters.append(_read_filter(match))
+            value = match["value"] if match["given"] is None else match["given"]
+            filters.append(Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-"))
         elif match["regex"]:
             regex = _read_regex(match, regex)
         elif match["word"] == "OR":
@@ -125,11 +126,6 @@ def phrase_of(piece: QueryPhrase) -> Phrase:
     elif found and piece.prefix:
         found[-1] += "*"
     return tuple(found)
-
-
-def _read_filter(match: re.Match[str]) -> Filter:
-    value = match["value"] if match["given"] is None else match["given"]
-    return Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-")
 
 
 def _read_regex(match: re.Match[str], before: str) -> str:

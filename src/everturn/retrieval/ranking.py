@@ -143,7 +143,10 @@ def rank_candidates(
     found = store.candidates(query, LOOKED_AT)
     replaced = _find_unknown(store, query, found)
     if replaced:
-        query = _correct_query(query, replaced, weights)
+        others = [word for words in replaced.values() for word in words]
+        new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
+        padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
+        query = replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))
         found = store.candidates(query, LOOKED_AT)
     return RankedHits(rank_hits(store, found, query, now, weights, most), replaced, found.complete)
 
@@ -301,19 +304,10 @@ def _find_unknown(store: Store, query: IndexQuery, found: IndexCandidates) -> di
     """Return the plain words that are nowhere in the archive, with their nearest known words."""
     counts = dict(zip(found.phrases, found.counts, strict=True))
     words = [
-        phrase[0] for phrase, weight in zip(query.optional, query.weights, strict=False) if _is_plain(phrase, weight)
+        phrase[0]
+        for phrase, weight in zip(query.optional, query.weights, strict=False)
+        if len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
     ]
     unknown = [word for word in words if not counts.get((word,), 1.0)][:MENDED]
     near = {word: nearest_words(store, word) for word in unknown}
     return {word: others for word, others in near.items() if others}
-
-
-def _is_plain(phrase: tuple[str, ...], weight: float) -> bool:
-    return len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
-
-
-def _correct_query(query: IndexQuery, replaced: dict[str, list[str]], weights: Weights) -> IndexQuery:
-    others = [word for words in replaced.values() for word in words]
-    new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
-    padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
-    return replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))

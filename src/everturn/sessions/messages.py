@@ -89,7 +89,11 @@ class Records:
             return Message(row.role, row.origin, row.kind, row.at, row.precision, fidelity="partial")
         message = self._source.view(record) if self._source else None
         if message is None:
-            return _unknown_message(row, record)
+            text = record.decode("utf-8", "replace")
+            block = Block("unknown", text, "meta", data=text)
+            return Message(
+                row.role, row.origin, "unknown", row.at, row.precision, blocks=(block,), start=row.start, size=row.size
+            )
         # The reader knew the records around this one, so the values of the row win.
         return replace(
             message, role=row.role, origin=row.origin, kind=row.kind, at=row.at, precision=row.precision,
@@ -116,11 +120,3 @@ class Records:
             return self._store.read_raw(self._session.version, row.start, size) if size else b""
         self._bytes = self._store.read_raw(self._session.version, row.start, length)
         return self._bytes[:size]
-
-
-def _unknown_message(row: MessageRow, record: bytes) -> Message:
-    text = record.decode("utf-8", "replace")
-    block = Block("unknown", text, "meta", data=text)
-    return Message(
-        row.role, row.origin, "unknown", row.at, row.precision, blocks=(block,), start=row.start, size=row.size
-    )

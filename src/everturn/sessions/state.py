@@ -61,7 +61,17 @@ def session_facts(
     workspace = store.session(session.id)[1].workspace
     records = Records(store, sources, session)
     artifacts = _artifacts_by_turn(store.artifacts(session.id))
-    by_subagents = _touches_by_subagents(store, session)
+    by_subagents: dict[int, list[Touch]] = {}  # by the turn that started them; files they only read do not count
+    for child in lineage(store, session).children:
+        if child.call is None:
+            continue
+        touches = [
+            Touch(one.path, one.action, child.call.seq, "subagent")
+            for one in _artifacts(store, child, {session.id}, _GENERATIONS)
+            if one.action != "read"
+        ]
+        if touches:
+            by_subagents.setdefault(child.call.turn, []).extend(touches)
     for view in read_turns(store, session, first, last):
         messages = ((row, records.message(row)) for row in view.rows)
         own = artifacts.get(view.turn.idx, [])
@@ -83,22 +93,6 @@ def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
     found: dict[int, list[Artifact]] = {}
     for one in artifacts:
         found.setdefault(one.turn, []).append(one)
-    return found
-
-
-def _touches_by_subagents(store: Store, session: Session) -> dict[int, list[Touch]]:
-    """Return the files that subagents changed, by the turn that started them. Files they only read do not count."""
-    found: dict[int, list[Touch]] = {}
-    for child in lineage(store, session).children:
-        if child.call is None:
-            continue
-        touches = [
-            Touch(one.path, one.action, child.call.seq, "subagent")
-            for one in _artifacts(store, child, {session.id}, _GENERATIONS)
-            if one.action != "read"
-        ]
-        if touches:
-            found.setdefault(child.call.turn, []).extend(touches)
     return found
 
 

@@ -88,6 +88,7 @@ class SessionFeed:
         about = text.title or text.first_prompt or text.summary
         if not about and session.mode == "structure":
             about = "(only its structure was kept)"
+        sort = "" if session.kind == "main" else session.kind
         return SessionItem(
             session.id,
             line(short, 40),
@@ -97,7 +98,7 @@ class SessionFeed:
             session.n_errors,
             short_folder(line(text.workspace, 400)),
             line(about, _TITLE_CELLS),
-            _sort(session),
+            sort if session.state == "current" else f"{sort} older".strip(),
         )
 
 
@@ -129,11 +130,6 @@ def age_text(ms: int | None, now: int) -> str:
         return "?"
     past = max(0, now - ms)
     return next((f"{past // size}{unit}" for size, unit in _UNITS if past >= size), "now")
-
-
-def _sort(session: Session) -> str:
-    sort = "" if session.kind == "main" else session.kind
-    return sort if session.state == "current" else f"{sort} older".strip()
 
 
 def _agent(typed: str, agents: Iterable[str]) -> str:

@@ -53,7 +53,8 @@ class TextFeed:
         first = number * _LINES
         lines = self._lines[first : first + _LINES]
         items: list[FeedItem] = [
-            TextRow(first + n, line, _line_style(line), self._indent) for n, line in enumerate(lines)
+            TextRow(first + n, line, "head" if line.startswith("#") else "", self._indent)
+            for n, line in enumerate(lines)
         ]
         return FeedPage(number, items, number >= self.last_page)
 
@@ -140,7 +141,3 @@ def _item_texts(item: FoldedItem | WordsItem) -> Iterator[str]:
     for part in item.parts or ():
         yield ""
         yield part.body.text
-
-
-def _line_style(line: str) -> str:
-    return "head" if line.startswith("#") else ""

@@ -64,19 +64,14 @@ def static_files() -> Mapping[str, StaticFile]:
         ending = entry.name[entry.name.rfind(".") :]
         if ending in _MEDIA_TYPES:
             found[entry.name] = _make_file(_MEDIA_TYPES[ending], entry.read_bytes())
-    found["page.css"] = _make_file(_MEDIA_TYPES[".css"], _page_style().encode())
+    from everturn.export.page.markup import STYLE  # the same as in an exported file
+
+    found["page.css"] = _make_file(_MEDIA_TYPES[".css"], STYLE.encode())
     return found
 
 
 def _make_file(kind: str, data: bytes) -> StaticFile:
     return StaticFile(kind, data, f'"{blake2b(data, digest_size=8).hexdigest()}"')
-
-
-def _page_style() -> str:
-    """Return the style of a session, the same as in an exported file."""
-    from everturn.export.page.markup import STYLE
-
-    return STYLE
 
 
 #: The navigation bar: address, name, key after `g`.
@@ -177,7 +172,7 @@ async def _answer_page(site: Site, page: PageAddress, request: Request) -> Respo
     try:
         return await site.archive.ask(job, one_view=not page.counts)
     except EverturnError as error:
-        text = _failure_page(site, error, request, is_part)
+        text = _error_page(site, _error_sentence(error), _error_status(error), request, is_part)
         return _tagged_response(request, text.encode("utf-8", "replace"), _error_status(error))
 
 
@@ -247,10 +242,6 @@ def _error_status(error: EverturnError) -> int:
 def _error_sentence(error: EverturnError) -> str:
     """Return the message without secrets: it may contain a database address with its password."""
     return printable(redact_text(str(error)), "")
-
-
-def _failure_page(site: Site, error: EverturnError, request: Request, is_part: bool) -> str:
-    return _error_page(site, _error_sentence(error), _error_status(error), request, is_part)
 
 
 def _error_page(site: Site, sentence: str, status: int, request: Request, is_part: bool = False) -> str:

@@ -10,15 +10,9 @@ from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn add ~/Downloads/session.jsonl",
-        "everturn add old-laptop/projects backup.jsonl",
-    )
-)
+@frame.command("everturn add ~/Downloads/session.jsonl", "everturn add old-laptop/projects backup.jsonl")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read them as this source (`everturn sources`).")
-@frame.common
 def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> int:
     """Take in given files, and every transcript below given folders.
 

@@ -9,9 +9,8 @@ import click
 from everturn.cli import frame
 
 
-@click.command(epilog=frame.examples("everturn backup ~/backups/everturn-2026-11-15.db"))
+@frame.command("everturn backup ~/backups/everturn-2026-11-15.db")
 @click.argument("path", type=click.Path(path_type=Path))
-@frame.common
 def command(cx: frame.CommandContext, path: Path) -> None:
     """Write a complete, checked copy of the archive to PATH, readable by you alone.
 

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn browse",
-        "everturn browse --filter 'workspace:shop since:7d'",
-        "everturn browse @last",
-        "everturn browse 3f2a9c --reveal",
-    )
+@frame.command(
+    "everturn browse",
+    "everturn browse --filter 'workspace:shop since:7d'",
+    "everturn browse @last",
+    "everturn browse 3f2a9c --reveal",
+    json=False,
+    reveal=True,
 )
 @click.argument("session", default="")
 @click.option("--filter", "typed", default="", metavar="TEXT", help="Begin with this in the filter of the list.")
-@frame.common(json=False, reveal=True)
 def command(cx: frame.CommandContext, session: str, typed: str) -> None:
     """Look around: sessions, their turns with tools folded away, search, and what can be done with a session.
 
     With SESSION (an id, any unique beginning of one, @last) it opens at that one. The archive is only read; secrets are
     masked. Press ? for the keys. Needs a terminal, and textual: pip install 'everturn[browse]'.
     """
-    _check_terminal()
+    if not sys.stdin.isatty() or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        raise UsageError("browse needs a terminal; `everturn sessions`, `show` and `search` work without one")
     _import_textual()
     from everturn.tui.app import run
     from everturn.tui.archive import ScreenArchive
@@ -83,8 +83,3 @@ def _write_new_file(target: str, pieces: Iterable[bytes]) -> int:
     if os.path.lexists(path):
         raise UsageError(f"{target} is there already; name another file")
     return write_file(path, pieces)
-
-
-def _check_terminal() -> None:
-    if not sys.stdin.isatty() or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        raise UsageError("browse needs a terminal; `everturn sessions`, `show` and `search` work without one")

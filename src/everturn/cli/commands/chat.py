@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 _LAST_SESSION = "last"
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn chat",
-        "everturn chat -w ~/project --model local --tools read",
-        "everturn chat --resume",
-        "everturn chat --resume 3f2a9c --force",
-        "echo 'What does this project do?' | everturn chat --new",
-    )
+@frame.command(
+    "everturn chat",
+    "everturn chat -w ~/project --model local --tools read",
+    "everturn chat --resume",
+    "everturn chat --resume 3f2a9c --force",
+    "echo 'What does this project do?' | everturn chat --new",
 )
 @click.option(
     "--resume", "sessions", multiple=True, is_flag=False, flag_value=_LAST_SESSION, metavar="[ID|N|pick]",
@@ -32,7 +30,6 @@ _LAST_SESSION = "last"
 )  # fmt: skip
 @click.option("--new", is_flag=True, help="Begin a new session without asking.")
 @chat_options
-@frame.common
 def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **options: Any) -> int | None:
     """Talk with a model of the config, or with an agent of your own, in a workspace.
 

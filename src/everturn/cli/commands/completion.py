@@ -14,11 +14,8 @@ INSTALL = {
 }
 
 
-@click.command(
-    epilog=frame.examples("everturn completion bash", 'eval "$(everturn completion zsh)"   for this shell only')
-)
+@frame.command("everturn completion bash", 'eval "$(everturn completion zsh)"   for this shell only', json=False)
 @click.argument("shell", type=click.Choice(list(INSTALL)))
-@frame.common(json=False)
 def command(cx: frame.CommandContext, shell: str) -> None:
     """Print a script that lets SHELL complete commands and options of everturn.
 

@@ -11,16 +11,14 @@ from everturn.cli import frame
 from everturn.secrets.redaction import redact_text
 
 
-@click.group(
+@frame.command(
+    "everturn config                                   every setting, and where it comes from",
+    "everturn config set capture.mode redacted         mask secrets before anything is stored",
+    "everturn config set capture.exclude '~/private'   keep nothing of that folder",
+    "everturn config get db",
+    make=click.group,
     invoke_without_command=True,
-    epilog=frame.examples(
-        "everturn config                                   every setting, and where it comes from",
-        "everturn config set capture.mode redacted         mask secrets before anything is stored",
-        "everturn config set capture.exclude '~/private'   keep nothing of that folder",
-        "everturn config get db",
-    ),
 )
-@frame.common
 @click.pass_context
 def command(ctx: click.Context, cx: frame.CommandContext) -> None:
     """Show the effective settings and where each comes from: flag, environment, config file or default.
@@ -45,9 +43,8 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
         cx.out.table(("key", "value", "from"), [(i["key"], _value_text(i["value"]), i["from"]) for i in items])
 
 
-@command.command(epilog=frame.examples("everturn config get capture.mode"))
+@frame.command("everturn config get capture.mode", make=command.command)
 @click.argument("key")
-@frame.common
 def get(cx: frame.CommandContext, key: str) -> None:
     """Print one setting."""
     values = {name: value for name, value, _ in _effective_settings(cx)}
@@ -61,10 +58,11 @@ def get(cx: frame.CommandContext, key: str) -> None:
         cx.out.emit(cx.out.text(_value_text(values[key])))
 
 
-@command.command("set", epilog=frame.examples("everturn config set capture.exclude '~/private,~/clients/*'"))
+@frame.command(
+    "everturn config set capture.exclude '~/private,~/clients/*'", make=command.command, name="set", json=False
+)
 @click.argument("key")
 @click.argument("value")
-@frame.common(json=False)
 def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
     from everturn.settings import change_config
@@ -73,8 +71,7 @@ def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     cx.out.say(f"{key} is set in {cx.out.text(str(cx.settings.config))}")
 
 
-@command.command(epilog=frame.examples('$EDITOR "$(everturn config path)"'))
-@frame.common(json=False)
+@frame.command('$EDITOR "$(everturn config path)"', make=command.command, json=False)
 def path(cx: frame.CommandContext) -> None:
     """Print where the config file is, or would be."""
     cx.out.emit(cx.out.text(str(cx.settings.config)))

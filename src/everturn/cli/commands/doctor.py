@@ -6,8 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
@@ -18,9 +16,8 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-@click.command(epilog=frame.examples("everturn doctor", "everturn doctor --json"))
+@frame.command("everturn doctor", "everturn doctor --json")
 @folder_options
-@frame.common
 def command(cx: frame.CommandContext, **folders: Any) -> int:
     """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
 

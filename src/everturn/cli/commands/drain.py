@@ -7,15 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
 from everturn.errors import EverturnError
 
 if TYPE_CHECKING:
-    from everturn.capture.intake import SyncJob
     from everturn.model.archive import Session
     from everturn.store.contract import Store
 
@@ -23,8 +20,7 @@ _RECENT_MS = 10 * 60_000  # a session this recent may be the one the hook report
 _MOST_SESSIONS = 8
 
 
-@click.command(epilog=frame.examples("everturn drain", "everturn drain --json"))
-@frame.common
+@frame.command("everturn drain", "everturn drain --json")
 def command(cx: frame.CommandContext) -> int:
     """Take in what agents have told through `everturn-hook`, and the transcripts they are writing.
 
@@ -32,22 +28,18 @@ def command(cx: frame.CommandContext) -> int:
     about a second, until nothing comes any more. If another one is at work it leaves the rest to that one.
     """
     from everturn.capture.drain import drain_once
+    from everturn.install.plan import records
 
     job = make_sync_job(cx, cx.store(create=True), cx.places())
-    rounds = drain_once(job, time.sleep, _make_preparer(cx, job))
+    enabled = {option for record in records(cx.settings.state / "installed") for option in record.options}
+    rounds = drain_once(
+        job, time.sleep, lambda folders: _prepare_sessions(cx, job.store, enabled, folders) if enabled else None
+    )
     if cx.json:
         cx.out.emit_json("drain", [], rounds=rounds)
     elif not rounds:
         cx.out.say("another drain is at work")
     return 0
-
-
-def _make_preparer(cx: frame.CommandContext, job: SyncJob) -> Callable[[Mapping[str, str]], None]:
-    """Return the function that prepares the answers of hooks after each sync, as far as they are enabled."""
-    from everturn.install.plan import records
-
-    enabled = {option for record in records(cx.settings.state / "installed") for option in record.options}
-    return lambda folders: _prepare_sessions(cx, job.store, enabled, folders) if enabled else None
 
 
 def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str], folders: Mapping[str, str]) -> None:

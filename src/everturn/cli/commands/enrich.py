@@ -10,17 +10,11 @@ from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, sync_progress
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn enrich --transcript ~/sessions/3f2a9c11.jsonl",
-        "everturn enrich --json",
-    )
-)
+@frame.command("everturn enrich --transcript ~/sessions/3f2a9c11.jsonl", "everturn enrich --json")
 @click.option(
     "--transcript", "paths", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Take in this transcript first; may be given several times.",
 )  # fmt: skip
-@frame.common
 def command(cx: frame.CommandContext, paths: tuple[Path, ...]) -> int:
     """Match the calls that `everturn-hook` has recorded with those of transcripts, by session and call id.
 

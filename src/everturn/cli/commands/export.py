@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn export @last --as markdown",
-        "everturn export @last --as html --out session.html",
-        "everturn export 3f2a9c --as raw --out copy.jsonl",
-        "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
-        "everturn export 3f2a9c --as json --reveal --out session.json",
-        "everturn export --analytics --as parquet --out numbers",
-    )
+@frame.command(
+    "everturn export @last --as markdown",
+    "everturn export @last --as html --out session.html",
+    "everturn export 3f2a9c --as raw --out copy.jsonl",
+    "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
+    "everturn export 3f2a9c --as json --reveal --out session.json",
+    "everturn export --analytics --as parquet --out numbers",
+    json=False,
+    reveal=True,
 )
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
 @click.option("--as", "form", type=click.Choice((*_FORMS, *_TABLES)), required=True, help="In which form.")
@@ -42,7 +42,6 @@ _FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
 @click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
 @click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
 @click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
-@frame.common(json=False, reveal=True)
 def command(
     cx: frame.CommandContext,
     sessions: tuple[str, ...],

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-@click.command(
-    epilog=frame.examples("everturn forget 3f2a9c", "everturn forget @last --yes", "everturn forget 3f2a9c --dry-run")
-)
+@frame.command("everturn forget 3f2a9c", "everturn forget @last --yes", "everturn forget 3f2a9c --dry-run")
 @click.argument("session")
 @click.option("--keep-forks", is_flag=True, help="Leave copies of its messages in sessions that were forked from it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
-@frame.common
 def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
     """Erase SESSION with its subagents, every version, its index, its vectors and copies of its messages in forks.
 

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from everturn.resume.handoff import Handoff, NativeOptions
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn handoff @last --in AGENT",
-        "everturn handoff 3f2a9c --in AGENT --budget 2000",
-        "everturn handoff 3f2a9c --in AGENT --print",
-    )
+@frame.command(
+    "everturn handoff @last --in AGENT",
+    "everturn handoff 3f2a9c --in AGENT --budget 2000",
+    "everturn handoff 3f2a9c --in AGENT --print",
+    reveal=True,
 )
 @click.argument("session", metavar="SESSION")
 @click.option("--in", "agent", required=True, metavar="AGENT", help="The agent that takes over.")
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     help="The folder to go on in; else that of the session.",
 )  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Print the command, do not run it.")
-@frame.common(reveal=True)
 def command(
     cx: frame.CommandContext, session: str, agent: str, budget: int, workspace: str | None, only_print: bool
 ) -> int | None:

@@ -13,8 +13,7 @@ from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 
 
-@click.command()
-@frame.common
+@frame.command()
 def command(cx: frame.CommandContext) -> int:
     """Archive what is new on this machine and say how things stand."""
     from everturn.sources.contract import all_sources
@@ -64,7 +63,14 @@ def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str 
         return 4 if report.failed else 0
     code = print_sync_report(cx, report)
     _print_status(cx, store)
-    _print_next_steps(cx, db)
+    start = f"everturn --db {db}" if db else "everturn"
+    cx.out.say()
+    cx.out.say("Try next:")
+    cx.out.say(f"  {start} search WORDS          find anything that was said or done")
+    cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
+    cx.out.say(f"  {start} sessions              what was worked on, newest first")
+    cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
+    cx.out.say(f"  {start} doctor                is everything safe?")
     return code
 
 
@@ -92,17 +98,6 @@ def _print_status(cx: frame.CommandContext, store: Any) -> None:
             for row, text in rows
         ]
         out.table(("session", "last active", "turns", "about"), lines, right=(2,))
-
-
-def _print_next_steps(cx: frame.CommandContext, db: str) -> None:
-    start = f"everturn --db {db}" if db else "everturn"
-    cx.out.say()
-    cx.out.say("Try next:")
-    cx.out.say(f"  {start} search WORDS          find anything that was said or done")
-    cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
-    cx.out.say(f"  {start} sessions              what was worked on, newest first")
-    cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
-    cx.out.say(f"  {start} doctor                is everything safe?")
 
 
 def _show_sample(cx: frame.CommandContext) -> int:

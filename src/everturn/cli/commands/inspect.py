@@ -14,19 +14,16 @@ if TYPE_CHECKING:
 _ROWS = 8
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn inspect Bash",
-        "everturn inspect 'mcp__*' --since 30d",
-        "everturn inspect Edit --turns",
-        "everturn inspect Bash --plot errors.svg",
-    )
+@frame.command(
+    "everturn inspect Bash",
+    "everturn inspect 'mcp__*' --since 30d",
+    "everturn inspect Edit --turns",
+    "everturn inspect Bash --plot errors.svg",
 )
 @click.argument("tool")
 @click.option("--turns", "by_turn", is_flag=True, help="Also where in a turn it is called, and fails.")
 @analytics_options.plot_option
 @analytics_options.options
-@frame.common
 def command(cx: frame.CommandContext, tool: str, by_turn: bool, plot: str, **filters: str) -> int:
     """Look at TOOL: how often, beside what, after what, how long it takes and how it fails.
 

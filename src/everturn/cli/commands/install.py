@@ -19,7 +19,7 @@ from everturn.errors import NothingFound, PartlyFailed, UsageError
 from everturn.sources.contract import Source, all_sources
 
 if TYPE_CHECKING:
-    from everturn.install.plan import FileChange, InstallPlan, InstallRecord
+    from everturn.install.plan import InstallPlan, InstallRecord
 
 #: The name of the record of background sync.
 SERVICE = "service"
@@ -27,14 +27,12 @@ ALL = "all"
 _OPTIONS = ("where", "hints", "statusline")
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn install all --dry-run              show what would be changed",
-        "everturn install all                        every agent that was used on this machine",
-        "everturn install all --hints --where-you-were",
-        "everturn install all --project              for this folder only",
-        "everturn install --service                  keep the archive up to date in the background",
-    )
+@frame.command(
+    "everturn install all --dry-run              show what would be changed",
+    "everturn install all                        every agent that was used on this machine",
+    "everturn install all --hints --where-you-were",
+    "everturn install all --project              for this folder only",
+    "everturn install --service                  keep the archive up to date in the background",
 )
 @click.argument("agent", required=False, default="")
 @click.option("--project", is_flag=True, help="For the current folder only, not for all.")
@@ -47,7 +45,6 @@ _OPTIONS = ("where", "hints", "statusline")
 )
 @click.option("--service", is_flag=True, help="Sync in the background, as a service of your session.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@frame.common
 def command(
     cx: frame.CommandContext, agent: str, project: bool, dry_run: bool, service: bool, yes: bool, **options: bool | None
 ) -> int:
@@ -197,9 +194,14 @@ def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
 
 def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
     """Print the plan as diffs without secrets, and why some files are left alone."""
+    from difflib import unified_diff
+
     if not cx.json:
         for change in plan.work:
-            for line in _diff_lines(change):
+            versions = (change.before, change.after)
+            before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in versions)
+            old, new = ("/dev/null" if data is None else str(change.path) for data in versions)
+            for line in unified_diff(before, after, old, new, lineterm=""):
                 cx.out.emit(cx.out.text(line, "\t"))
     for path, why in plan.refused + plan.remarks:
         cx.out.warn(f"{path}: {why}")
@@ -232,11 +234,3 @@ def run_commands(commands: Iterable[Sequence[str]]) -> list[str]:
             done = False
         left += [] if done else [typed_command(command)]
     return left
-
-
-def _diff_lines(change: FileChange) -> Iterable[str]:
-    from difflib import unified_diff
-
-    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
-    old, new = ("/dev/null" if data is None else str(change.path) for data in (change.before, change.after))
-    return unified_diff(before, after, old, new, lineterm="")

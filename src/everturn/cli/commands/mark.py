@@ -8,19 +8,17 @@ from everturn import clock
 from everturn.cli import frame
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn mark @last --star",
-        "everturn mark 3f2a9c --title 'The parser, second try' --note 'the fix is in turn 12'",
-        "everturn mark 3f2a9c --title '' --no-star",
-        "everturn mark @last",
-    )
+@frame.command(
+    "everturn mark @last --star",
+    "everturn mark 3f2a9c --title 'The parser, second try' --note 'the fix is in turn 12'",
+    "everturn mark 3f2a9c --title '' --no-star",
+    "everturn mark @last",
+    reveal=True,
 )
 @click.argument("session")
 @click.option("--title", metavar="TEXT", help="Call it so; an empty one gives its own title back.")
 @click.option("--star/--no-star", default=None, help="Put a star on it, or take it away.")
 @click.option("--note", metavar="TEXT", help="Note this; an empty one takes the note away.")
-@frame.common(reveal=True)
 def command(cx: frame.CommandContext, session: str, title: str | None, star: bool | None, note: str | None) -> None:
     """Put a title, a star or a note on SESSION; without any of them say what is on it.
 

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 _PORT = 8765
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn mcp",
-        "everturn mcp --workspace ~/projects/shop",
-        "everturn mcp --session 3f2a9c",
-        "everturn mcp --http --port 8765",
-    )
+@frame.command(
+    "everturn mcp",
+    "everturn mcp --workspace ~/projects/shop",
+    "everturn mcp --session 3f2a9c",
+    "everturn mcp --http --port 8765",
+    json=False,
 )
 @click.option("--session", default="", metavar="SESSION", help="What `this session` is: an id, its beginning, @last.")
 @click.option("--workspace", default="", metavar="DIR", help="What `this workspace` is; without it the current folder.")
@@ -33,7 +32,6 @@ _PORT = 8765
 @click.option(
     "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 takes any free one."
 )
-@frame.common(json=False)
 def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int) -> None:
     """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
 

@@ -10,14 +10,11 @@ from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn merge laptop.db",
-        "everturn --db postgresql://team@server/everturn merge ~/.local/share/everturn/archive.db",
-    )
+@frame.command(
+    "everturn merge laptop.db",
+    "everturn --db postgresql://team@server/everturn merge ~/.local/share/everturn/archive.db",
 )
 @click.argument("other", metavar="ARCHIVE")
-@frame.common
 def command(cx: frame.CommandContext, other: str) -> None:
     """Take everything ARCHIVE holds into this archive (the one of --db).
 

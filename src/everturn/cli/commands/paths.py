@@ -13,21 +13,18 @@ if TYPE_CHECKING:
     from everturn.analytics.paths import Paths
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn paths",
-        "everturn paths --since 30d --top 50",
-        "everturn paths --all --workspace myproject",
-        "everturn paths --turns",
-        "everturn paths --plot transitions.svg",
-    )
+@frame.command(
+    "everturn paths",
+    "everturn paths --since 30d --top 50",
+    "everturn paths --all --workspace myproject",
+    "everturn paths --turns",
+    "everturn paths --plot transitions.svg",
 )
 @click.option("--all", "everything", is_flag=True, help="Also those that chance explains; the most frequent first.")
 @click.option("--turns", "by_turn", is_flag=True, help="Where in a turn each tool is used instead.")
 @analytics_options.top_option
 @analytics_options.plot_option
 @analytics_options.options
-@frame.common
 def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int, plot: str, **filters: str) -> int:
     """Find the paths agents follow: two to six tools in a row, seen more often than the same tools in any order would be.
 

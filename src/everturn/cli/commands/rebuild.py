@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from everturn import clock
 from everturn.cli import frame
 
 
-@click.command(epilog=frame.examples("everturn rebuild"))
-@frame.common
+@frame.command("everturn rebuild")
 def command(cx: frame.CommandContext) -> None:
     """Drop sessions, turns, calls and the index, and make them again from the raw layer.
 

@@ -14,7 +14,6 @@ from everturn.cli.frame import WordsCommand
 
 if TYPE_CHECKING:
     from everturn.recall.answer import AnswerEntry
-    from everturn.recall.tool import RecallAnswer
 
 _EXIT_NOTHING = 3
 
@@ -27,19 +26,17 @@ def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
     budget = click.option(
         "--budget", default=8000, show_default=True, type=click.IntRange(200, 8000), help="Most tokens to print."
     )
-    decorated: Callable[..., Any] = session(budget(frame.common(reveal=True)(run)))
-    return decorated
+    return session(budget(run))
 
 
-@click.group(
-    epilog=frame.examples(
-        "everturn recall search refresh token",
-        "everturn recall range 5 8 --session @last",
-        "everturn recall tool-calls Bash --limit 3",
-        "everturn recall summary --session 3f2a9c",
-    )
+@frame.command(
+    "everturn recall search refresh token",
+    "everturn recall range 5 8 --session @last",
+    "everturn recall tool-calls Bash --limit 3",
+    "everturn recall summary --session 3f2a9c",
+    make=click.group,
+    reveal=True,
 )
-@frame.common(reveal=True)
 def command(cx: frame.CommandContext) -> None:
     """Ask the archive the way the conversation_recall tool does, and read the very text an agent would get.
 
@@ -48,9 +45,12 @@ def command(cx: frame.CommandContext) -> None:
     """
 
 
-@command.command(
+@frame.command(
+    "everturn recall search refresh token",
+    "everturn recall search tool:Bash timeout -retry",
+    make=command.command,
     cls=WordsCommand,
-    epilog=frame.examples("everturn recall search refresh token", "everturn recall search tool:Bash timeout -retry"),
+    reveal=True,
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many turns to show.")
@@ -63,8 +63,12 @@ def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session
     return _answer(cx, session, budget, {"action": "search", "query": " ".join(words), "limit": limit})
 
 
-@command.command(
-    "range", epilog=frame.examples("everturn recall range 5 8", "everturn recall range 12 --message 40-60")
+@frame.command(
+    "everturn recall range 5 8",
+    "everturn recall range 12 --message 40-60",
+    make=command.command,
+    name="range",
+    reveal=True,
 )
 @click.argument("first", type=click.IntRange(1))
 @click.argument("last", type=click.IntRange(1), required=False)
@@ -80,8 +84,12 @@ def turn_range(
     return _answer_about(cx, session, budget, request)
 
 
-@command.command(
-    "tool-calls", epilog=frame.examples("everturn recall tool-calls Bash", "everturn recall tool-calls shell")
+@frame.command(
+    "everturn recall tool-calls Bash",
+    "everturn recall tool-calls shell",
+    make=command.command,
+    name="tool-calls",
+    reveal=True,
 )
 @click.argument("name")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many calls to show.")
@@ -91,7 +99,7 @@ def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, bu
     return _answer_about(cx, session, budget, {"action": "tool_calls", "tool_name": name, "limit": limit})
 
 
-@command.command(epilog=frame.examples("everturn recall summary", "everturn recall summary --session 3f2a9c"))
+@frame.command("everturn recall summary", "everturn recall summary --session 3f2a9c", make=command.command, reveal=True)
 @_shared_options
 def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
     """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
@@ -122,10 +130,6 @@ def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[s
     answer = recall.answer(request)
     if answer.status == "mistake":
         raise UsageError(answer.text.removesuffix("."))
-    return _print_answer(cx, answer)
-
-
-def _print_answer(cx: frame.CommandContext, answer: RecallAnswer) -> int:
     is_nothing = answer.status == "nothing"
     if cx.json:
         cx.out.emit_json("recall", map(_facts, answer.entries), status=answer.status, text=answer.text)

@@ -17,19 +17,16 @@ if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.resume.diagnosis import BrokenSession, Diagnosis, DiagnosisFinding
     from everturn.resume.handoff import NativeOptions, NativePlan
-    from everturn.store.contract import Store
 
 _CODES = {"sound": 0, "mendable": 1, "lossy": 4, "irrecoverable": 4}
 _MOST_FINDINGS = 40  # findings printed one by one
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn repair 3f2a9c --check    only say what is wrong",
-        "everturn repair 3f2a9c",
-        "everturn repair ~/Downloads/broken.jsonl",
-        "everturn repair broken.jsonl --print > mended.jsonl",
-    )
+@frame.command(
+    "everturn repair 3f2a9c --check    only say what is wrong",
+    "everturn repair 3f2a9c",
+    "everturn repair ~/Downloads/broken.jsonl",
+    "everturn repair broken.jsonl --print > mended.jsonl",
 )
 @click.argument("wanted", metavar="SESSION|FILE")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 0 sound, 1 to be mended, 4 something is lost.")
@@ -40,7 +37,6 @@ _MOST_FINDINGS = 40  # findings printed one by one
 )
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read FILE as this source (`everturn sources`).")
 @click.option("--force", is_flag=True, help="Make a new session also where nothing is wrong.")
-@frame.common
 def command(cx: frame.CommandContext, wanted: str, **options: Any) -> int:
     """Find what is wrong with SESSION, or a FILE of one, and make a new session of all that can be saved.
 
@@ -98,14 +94,9 @@ def _write_repair(
         cx.out.emit_bytes(plan.content)
     else:
         assert diagnosis.session is not None
-        write_native(_note_store(cx, diagnosis), session or diagnosis.session, plan)
+        write_native(diagnosis.store if cx.settings.is_missing else cx.store(), session or diagnosis.session, plan)
         _report(cx, diagnosis, plan)
     return 4 if diagnosis.state == "lossy" else 0
-
-
-def _note_store(cx: frame.CommandContext, diagnosis: Diagnosis) -> Store:
-    """Return the store that records the origin of the new session: a temporary one without an archive."""
-    return diagnosis.store if cx.settings.is_missing else cx.store()
 
 
 def _native_options(cx: frame.CommandContext, diagnosis: Diagnosis, agent: str) -> NativeOptions:
@@ -134,7 +125,10 @@ def _report(cx: frame.CommandContext, diagnosis: Diagnosis, plan: NativePlan | N
         cx.out.say(note)
     if plan is not None:
         cx.out.say(f"wrote {plan.path} ({len(plan.content):,} bytes)")
-        cx.out.emit(cx.out.text(_open_command(plan)))
+        from shlex import join
+
+        commands = [["cd", plan.new.workspace], plan.take_in, plan.command]
+        cx.out.emit(cx.out.text(" && ".join(join(words) for words in commands if words and words[-1])))
 
 
 def _finding_line(finding: DiagnosisFinding, mended: str) -> str:
@@ -156,13 +150,6 @@ def _notes(diagnosis: Diagnosis, plan: NativePlan | None) -> list[str]:
         kinds = Counter(finding.kind for finding in findings)
         found.append("in all: " + ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common()))
     return found + (plan.history.notes if plan is not None else [])
-
-
-def _open_command(plan: NativePlan) -> str:
-    import shlex
-
-    commands = [["cd", plan.new.workspace], plan.take_in, plan.command]
-    return " && ".join(shlex.join(words) for words in commands if words and words[-1])
 
 
 def _facts(diagnosis: Diagnosis, plan: NativePlan | None) -> dict[str, Any]:

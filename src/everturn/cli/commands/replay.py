@@ -9,12 +9,11 @@ import click
 from everturn.cli import frame
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn replay @last",
-        "everturn replay 3f2a9c --speed 60 --tools",
-        "everturn replay 3f2a9c --turn 4- --speed 0",
-    )
+@frame.command(
+    "everturn replay @last",
+    "everturn replay 3f2a9c --speed 60 --tools",
+    "everturn replay 3f2a9c --turn 4- --speed 0",
+    reveal=True,
 )
 @click.argument("session")
 @click.option(
@@ -26,7 +25,6 @@ from everturn.cli import frame
 @click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
 @click.option("--thinking", is_flag=True, help="Also what the model thought.")
 @click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
-@frame.common(reveal=True)
 def command(cx: frame.CommandContext, session: str, speed: float, longest: float, turns: str, **flags: bool) -> None:
     """Show SESSION again as it happened, each step when its time has come. Ctrl-C ends it.
 

@@ -16,7 +16,6 @@ from everturn.errors import NoArchive, PartlyFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from everturn.llm.asker import Asker
     from everturn.restore.document import Document
     from everturn.restore.job import RestoreTarget
     from everturn.restore.turns import TurnReports
@@ -25,14 +24,13 @@ Options = dict[str, Any]  # of the command
 Made = TypeVar("Made")
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn restore @last",
-        "everturn restore 3f2a9c --budget 2000 --out HANDOVER.md",
-        "everturn restore recording.typescript --format json",
-        "everturn restore @last --dump-turns",
-        "everturn restore @last --model local",
-    )
+@frame.command(
+    "everturn restore @last",
+    "everturn restore 3f2a9c --budget 2000 --out HANDOVER.md",
+    "everturn restore recording.typescript --format json",
+    "everturn restore @last --dump-turns",
+    "everturn restore @last --model local",
+    reveal=True,
 )
 @click.argument("target")
 @click.option("--max-turns", type=click.IntRange(1), metavar="N", help="Only the first N turns.")
@@ -55,7 +53,6 @@ Made = TypeVar("Made")
     help="With a model: take the prompts from here.",
 )  # fmt: skip
 @click.option("--include-header", is_flag=True, help="Also when, where and with what the session was held.")
-@frame.common(reveal=True)
 def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **options: Any) -> int:
     """Restore TARGET: what was wanted, decided and changed, what still fails, what is open and what comes next.
 
@@ -131,13 +128,11 @@ def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, 
     with cx.out.progress("turn", target.session.n_turns) as step:
         made = job(target, all_sources(), choices, asker, lambda done, total: step(done, total=total))
     if asker is not None:
-        _show_cost(cx, asker)
+        used = asker.spent
+        cx.out.say(
+            f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})"
+        )
     return made
-
-
-def _show_cost(cx: frame.CommandContext, asker: Asker) -> None:
-    used = asker.spent
-    cx.out.say(f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})")
 
 
 def _document_text(cx: frame.CommandContext, target: RestoreTarget, document: Document, options: Options) -> str:

@@ -18,15 +18,13 @@ _IN_A_CHAT = ("exact", "window", "summary", "document")
 _BUDGET = 4_000  # tokens of a document
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn resume @last",
-        "everturn resume 3f2a9c --in AGENT",
-        "everturn resume 3f2a9c --upto 12 --print",
-        "everturn resume 3f2a9c --strategy summary",
-        "everturn resume 3f2a9c 81d0e2",
-        "everturn resume 3f2a9c --chain HISTORY.md",
-    )
+@frame.command(
+    "everturn resume @last",
+    "everturn resume 3f2a9c --in AGENT",
+    "everturn resume 3f2a9c --upto 12 --print",
+    "everturn resume 3f2a9c --strategy summary",
+    "everturn resume 3f2a9c 81d0e2",
+    "everturn resume 3f2a9c --chain HISTORY.md",
 )
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
 @click.option("--in", "agent", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
@@ -42,7 +40,6 @@ _BUDGET = 4_000  # tokens of a document
     "--chain", default="", metavar="FILE", help="Only write the session and all it came from into one document."
 )
 @chat_options
-@frame.common
 def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **options: Any) -> int | None:
     """Take SESSION up again. Several are told to a new chat by their summaries.
 
@@ -52,7 +49,20 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
     """
     session = None if chain else _find_agent_session(cx, sessions, options)
     if session is not None:
-        return _open_in_agent(cx, session, options)
+        from everturn.cli.commands.handoff import carry_out_handoff, native_options
+        from everturn.resume.handoff import open_session, tell_history
+        from everturn.sources.contract import all_sources
+
+        target = native_options(cx, session, options["agent"], options["upto"], options["workspace"])
+        store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
+        if strategy in ("window", "summary", "document"):
+            why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
+            opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
+        else:
+            opening = open_session(store, sources, session, target, cx.settings.machine)
+        return carry_out_handoff(
+            cx, session, opening, "tell" if options["dry_run"] else "print" if options["only_print"] else ""
+        )
     return _resume_chat(cx, sessions, chain, options)
 
 
@@ -77,23 +87,6 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], option
     return session if is_native or (source is not None and source.native is not None) else None
 
 
-def _open_in_agent(cx: frame.CommandContext, session: Session, options: dict[str, Any]) -> int:
-    from everturn.cli.commands.handoff import carry_out_handoff, native_options
-    from everturn.resume.handoff import open_session, tell_history
-    from everturn.sources.contract import all_sources
-
-    target = native_options(cx, session, options["agent"], options["upto"], options["workspace"])
-    store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
-    if strategy in ("window", "summary", "document"):
-        why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
-        opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
-    else:
-        opening = open_session(store, sources, session, target, cx.settings.machine)
-    return carry_out_handoff(
-        cx, session, opening, "tell" if options["dry_run"] else "print" if options["only_print"] else ""
-    )
-
-
 def _resume_chat(
     cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, options: dict[str, Any]
 ) -> int | None:
@@ -104,20 +97,16 @@ def _resume_chat(
     setup, screen = chat_setup(cx, options), chat_screen(cx)
     program = ChatProgram(setup, screen)
     if chain:
-        _write_chain(cx, program, sessions, chain)
+        from pathlib import Path
+
+        from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
+
+        texts = [chain_text(setup, find_earlier(setup.store, name, program.list())) for name in sessions]
+        write_private(Path(chain), "\n\n".join(texts))
+        cx.out.say(f"wrote {chain}")
         return None
     if not take_up_session(program, sessions, options["strategy"] or "exact", options["force"]):
         return 1
     program.run()
     print_conversation(cx, program)
     return None
-
-
-def _write_chain(cx: frame.CommandContext, program: Any, sessions: tuple[str, ...], target: str) -> None:
-    from pathlib import Path
-
-    from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
-
-    texts = [chain_text(program.setup, find_earlier(program.setup.store, name, program.list())) for name in sessions]
-    write_private(Path(target), "\n\n".join(texts))
-    cx.out.say(f"wrote {target}")

@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 _ROLES = ("user", "assistant")
 
 
-@click.command(
+@frame.command(
+    "everturn search parse error",
+    "everturn search '\"exact phrase\" pre* json OR yaml' -unwanted",
+    "everturn search 'migration tool:Bash error:yes since:7d'",
+    "everturn search rename path:src/ -branch:main",
+    "everturn search '/line \\d+: .*denied/i'",
+    "everturn search timeout --in tool_output --context 1",
+    "everturn search migration --session @last --lineage --widen",
     cls=WordsCommand,
-    epilog=frame.examples(
-        "everturn search parse error",
-        "everturn search '\"exact phrase\" pre* json OR yaml' -unwanted",
-        "everturn search 'migration tool:Bash error:yes since:7d'",
-        "everturn search rename path:src/ -branch:main",
-        "everturn search '/line \\d+: .*denied/i'",
-        "everturn search timeout --in tool_output --context 1",
-        "everturn search migration --session @last --lineage --widen",
-    ),
+    reveal=True,
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
@@ -54,7 +53,6 @@ _ROLES = ("user", "assistant")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
 @click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
-@frame.common(reveal=True)
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:

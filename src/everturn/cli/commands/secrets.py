@@ -20,20 +20,17 @@ if TYPE_CHECKING:
 _MOST_TOLD_APART = 100_000  # distinct secrets that are counted
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn secrets",
-        "everturn secrets @last",
-        "everturn secrets --workspace myproject --since 30d --limit 500",
-        "everturn secrets --json",
-    )
+@frame.command(
+    "everturn secrets",
+    "everturn secrets @last",
+    "everturn secrets --workspace myproject --since 30d --limit 500",
+    "everturn secrets --json",
 )
 @click.argument("session", default="")
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
 @click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
 @click.option("--since", default="", metavar="WHEN", help="Only in sessions active since then: 2026-01-31, 7d.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="How many places to list.")
-@frame.common
 def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, since: str, limit: int) -> int:
     """Look through SESSION, or the whole archive, for keys, tokens and passwords; tell kinds, counts and places.
 

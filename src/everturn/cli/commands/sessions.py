@@ -17,13 +17,12 @@ _WIDE = 80  # on a narrower terminal some columns are left out
 _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn sessions",
-        "everturn sessions parser --since 7d",
-        "everturn sessions --workspace myproject --limit 50",
-        "everturn sessions --all --json",
-    )
+@frame.command(
+    "everturn sessions",
+    "everturn sessions parser --since 7d",
+    "everturn sessions --workspace myproject --limit 50",
+    "everturn sessions --all --json",
+    reveal=True,
 )
 @click.argument("text", nargs=-1)
 @click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them.")
@@ -33,7 +32,6 @@ _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 @click.option("--all", "everything", is_flag=True, help="Also subagents, saved outputs and older editions.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to list.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier list ended.")
-@frame.common(reveal=True)
 def command(
     cx: frame.CommandContext, text: tuple[str, ...], everything: bool, limit: int, after: str, **filters: str
 ) -> int:
@@ -47,7 +45,9 @@ def command(
     session_filter = _filter(" ".join(text), everything, now, **filters)
     page = list_sessions(cx.store(), session_filter, limit, after)
     if cx.json:
-        _print_json(cx, page)
+        from everturn.export.json_document import session_item
+
+        cx.out.emit_json("sessions", map(session_item, page.items), page.next)
     elif page.items:
         _print_table(cx, page, now, everything)
     if not page.items:
@@ -73,12 +73,6 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
         kinds=SESSION_KINDS if everything else ("main",),
         states=("current", "superseded") if everything else ("current",),
     )
-
-
-def _print_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> None:
-    from everturn.export.json_document import session_item
-
-    cx.out.emit_json("sessions", map(session_item, page.items), page.next)
 
 
 def _print_table(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?")
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn show @last",
-        "everturn show 3f2a9c --turn 4-6 --tools",
-        "everturn show 3f2a9c --turn last --thinking",
-        "everturn show 3f2a9c --raw-message 12",
-        "everturn show 3f2a9c --summaries",
-    )
+@frame.command(
+    "everturn show @last",
+    "everturn show 3f2a9c --turn 4-6 --tools",
+    "everturn show 3f2a9c --turn last --thinking",
+    "everturn show 3f2a9c --raw-message 12",
+    "everturn show 3f2a9c --summaries",
+    reveal=True,
 )
 @click.argument("session")
 @click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
@@ -37,7 +36,6 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
     "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
 )
 @click.option("--summaries", is_flag=True, help="Only what models have written about it, and whether it still holds.")
-@frame.common(reveal=True)
 def command(
     cx: frame.CommandContext,
     session: str,

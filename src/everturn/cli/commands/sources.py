@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
 
 
-@click.command(epilog=frame.examples("everturn sources", "everturn sources --json"))
+@frame.command("everturn sources", "everturn sources --json")
 @folder_options
-@frame.common
 def command(cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.sources.contract import abilities, all_sources

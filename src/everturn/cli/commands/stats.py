@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 _MILLION, _THOUSAND = 1_000_000, 1000
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn stats",
-        "everturn stats --period day --since 14d",
-        "everturn stats --by model",
-        "everturn stats --by workspace --period week --json",
-        "everturn stats --plot calendar.svg",
-    )
+@frame.command(
+    "everturn stats",
+    "everturn stats --period day --since 14d",
+    "everturn stats --by model",
+    "everturn stats --by workspace --period week --json",
+    "everturn stats --plot calendar.svg",
 )
 @click.option(
     "--period",
@@ -33,7 +31,6 @@ _MILLION, _THOUSAND = 1_000_000, 1000
 @click.option("--by", type=click.Choice(["agent", "model", "workspace"]), help="One line for each of these.")
 @analytics_options.plot_option
 @analytics_options.options
-@frame.common
 def command(cx: frame.CommandContext, period: str, by: str | None, plot: str, **filters: str) -> int:
     """Show what was done and what it cost, over time (UTC).
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from everturn import clock
 from everturn.cli import frame
 
 _MOST = 1 << 20
 
 
-@click.command(epilog=frame.examples("everturn statusline < event.json", "everturn install all --statusline"))
-@frame.common
+@frame.command("everturn statusline < event.json", "everturn install all --statusline")
 def command(cx: frame.CommandContext) -> None:
     """Print one line about the session that an agent describes in JSON on stdin: archived or not, its tokens, since when.
 

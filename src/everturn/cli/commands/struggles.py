@@ -12,17 +12,14 @@ if TYPE_CHECKING:
     from everturn.analytics.struggles import Kind
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn struggles",
-        "everturn struggles --since 7d --least 5",
-        "everturn struggles --session @last --json",
-    )
+@frame.command(
+    "everturn struggles",
+    "everturn struggles --since 7d --least 5",
+    "everturn struggles --session @last --json",
 )
 @click.option("--least", default=3, show_default=True, type=click.IntRange(2), help="From so many failures in a row.")
 @analytics_options.top_option
 @analytics_options.options
-@frame.common
 def command(cx: frame.CommandContext, least: int, top: int, **filters: str) -> int:
     """Show where agents failed again and again: one tool, one class of error, no success in between; and how it ended.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from everturn.cli import analytics_options, frame
 
 if TYPE_CHECKING:
@@ -15,14 +13,9 @@ if TYPE_CHECKING:
 _LONG = 36  # letters of an id: that of a UUID
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn suggest", "everturn suggest --since 30d", "everturn suggest --workspace shop --json"
-    )
-)
+@frame.command("everturn suggest", "everturn suggest --since 30d", "everturn suggest --workspace shop --json")
 @analytics_options.top_option
 @analytics_options.options
-@frame.common
 def command(cx: frame.CommandContext, top: int, **filters: str) -> int:
     """Say what the way agents work suggests: sequences worth one command, tools that always go together, calls that mostly
     fail first and what then works, and tools that are called but do not exist.

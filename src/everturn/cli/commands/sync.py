@@ -38,19 +38,16 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn sync",
-        "everturn sync --watch              keep going, follow sessions as they are written",
-        "everturn sync --retry              try files in quarantine again now",
-        "everturn sync --meaning            then make vectors, by the model of [meaning] in the config",
-    )
+@frame.command(
+    "everturn sync",
+    "everturn sync --watch              keep going, follow sessions as they are written",
+    "everturn sync --retry              try files in quarantine again now",
+    "everturn sync --meaning            then make vectors, by the model of [meaning] in the config",
 )
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C, taking in what is written as it is written.")
 @click.option("--retry", is_flag=True, help="Also try files again that failed before and are waiting.")
 @click.option("--meaning", is_flag=True, help="Then send what was said, without secrets, to the model of [meaning].")
 @folder_options
-@frame.common
 def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
     """Find every agent's sessions on this machine and take in what is new.
 

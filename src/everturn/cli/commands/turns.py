@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from everturn.analytics.turns import TurnFilter
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn turns --session @last",
-        "everturn turns --patterns --since 30d",
-        "everturn turns --pattern 'Read → Edit → … → Bash{1+}'",
-        "everturn turns --min-length 20 --failed",
-        "everturn turns --plot -",
-    )
+@frame.command(
+    "everturn turns --session @last",
+    "everturn turns --patterns --since 30d",
+    "everturn turns --pattern 'Read → Edit → … → Bash{1+}'",
+    "everturn turns --min-length 20 --failed",
+    "everturn turns --plot -",
 )
 @click.option("--patterns", is_flag=True, help="Count the shapes turns have instead of listing turns.")
 @click.option("--pattern", default="", metavar="TOOLS", help="Only turns with these tools side by side: 'Read → Edit'.")
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 @analytics_options.top_option
 @analytics_options.plot_option
 @analytics_options.options
-@frame.common
 def command(
     cx: frame.CommandContext,
     patterns: bool,

@@ -28,13 +28,11 @@ _CONFIRM_WORD = "erase"
 _DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn uninstall all --dry-run     show what would be changed",
-        "everturn uninstall all",
-        "everturn uninstall --service",
-        "everturn uninstall --purge           everything of everturn, the archive too",
-    )
+@frame.command(
+    "everturn uninstall all --dry-run     show what would be changed",
+    "everturn uninstall all",
+    "everturn uninstall --service",
+    "everturn uninstall --purge           everything of everturn, the archive too",
 )
 @click.argument("agent", required=False, default="")
 @click.option("--project", is_flag=True, help="What was installed for the current folder only.")
@@ -42,7 +40,6 @@ _DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 @click.option("--purge", is_flag=True, help="Everything: agents, service, archive, settings. Asks for a word.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@frame.common
 def command(
     cx: frame.CommandContext, agent: str, project: bool, service: bool, purge: bool, dry_run: bool, yes: bool
 ) -> int:

@@ -9,13 +9,10 @@ import click
 from everturn.cli import frame
 
 
-@click.command(
-    epilog=frame.examples("everturn verify", "everturn verify --no-live    without reading the agents' own files")
-)
+@frame.command("everturn verify", "everturn verify --no-live    without reading the agents' own files")
 @click.option(
     "--live/--no-live", default=True, help="Also compare with the agents' files on this machine, byte by byte."
 )
-@frame.common
 def command(cx: frame.CommandContext, live: bool) -> int:
     """Hash every stored byte again, account for every record, and compare with the live sources.
 

@@ -16,19 +16,16 @@ if TYPE_CHECKING:
     from everturn.web.site import Site
 
 
-@click.command(
-    epilog=frame.examples(
-        "everturn web",
-        "everturn web --open",
-        "everturn web --private --open    on a machine that others use too",
-        "everturn web --port 9000",
-        "everturn web --json              the address as JSON",
-    )
+@frame.command(
+    "everturn web",
+    "everturn web --open",
+    "everturn web --private --open    on a machine that others use too",
+    "everturn web --port 9000",
+    "everturn web --json              the address as JSON",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option("--private", is_flag=True, help="Answer only those who have the key in the address that is printed.")
-@frame.common
 def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 

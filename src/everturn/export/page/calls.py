@@ -167,7 +167,8 @@ def _clean_value(value: Any, look: PageLook, depth: int = 0) -> Any:
 
 def _call_subject(start: CallStart, look: PageLook) -> str:
     """Return the subject of a call. A file is named relative to the workspace."""
-    words = _first_words(start)
+    given = start.input if isinstance(start.input, dict) else {}
+    words: str = next((value for value in given.values() if isinstance(value, str) and value), "")
     path = start.path
     inside = path[len(look.workspace) :] if look.workspace and path.startswith(look.workspace) else ""
     if inside[:1] in ("/", "\\"):
@@ -175,8 +176,3 @@ def _call_subject(start: CallStart, look: PageLook) -> str:
     if start.kind == "search" and words != start.path:
         return words or path
     return start.command or path or start.prompt or words
-
-
-def _first_words(start: CallStart) -> str:
-    given = start.input if isinstance(start.input, dict) else {}
-    return next((value for value in given.values() if isinstance(value, str) and value), "")

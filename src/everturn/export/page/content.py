@@ -93,7 +93,9 @@ def _rewrite_links(tokens: list[Token]) -> list[Token]:
     words = ""
     for token in tokens:
         if token.type == "image":
-            token = _picture_token(token)
+            # A picture from elsewhere becomes text with its address. Nothing is loaded.
+            address = str(token.attrs.get("src", ""))
+            token = _text_token(f"[picture: {token.content or 'without words'}] ({address[:200]})")
         if token.type == "link_open":
             opened, words = token, ""
             _restrict_link(token)
@@ -133,12 +135,6 @@ def _address_host(address: str) -> str:
         return parts.path.rpartition("@")[2].lower() if parts.scheme.lower() == "mailto" else parts.hostname or ""
     except ValueError:
         return ""
-
-
-def _picture_token(token: Token) -> Token:
-    """Return a picture from elsewhere as text with its address. Nothing is loaded."""
-    address = str(token.attrs.get("src", ""))
-    return _text_token(f"[picture: {token.content or 'without words'}] ({address[:200]})")
 
 
 def _text_token(content: str) -> Token:

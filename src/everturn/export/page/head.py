@@ -87,7 +87,10 @@ def _figure_facts(session: Session) -> Iterator[Html]:
     if session.model:
         yield show_line(session.model, 80)
     if session.started is not None:
-        yield _time_span(session)
+        start, end = session.started, session.ended
+        begun = element("time", minute_text(start), datetime=iso(start))
+        lasted = duration(end - start) if end is not None and end > start else ""
+        yield Html(f"{begun} UTC, {lasted}") if lasted else Html(f"{begun} UTC")
     yield Html(plural(session.n_turns, "turn"))
     if session.n_calls:
         failed = f', <span class="failed">{session.n_errors:,} failed</span>' if session.n_errors else ""
@@ -99,13 +102,6 @@ def _figure_facts(session: Session) -> Iterator[Html]:
 
 def _session_name(session: Session, look: PageLook) -> Html:
     return element("code", show_text(look.clean(session.native_id)), title="session")
-
-
-def _time_span(session: Session) -> Html:
-    start, end = session.started or 0, session.ended
-    begun = element("time", minute_text(start), datetime=iso(start))
-    lasted = duration(end - start) if end is not None and end > start else ""
-    return Html(f"{begun} UTC, {lasted}") if lasted else Html(f"{begun} UTC")
 
 
 def _relative_facts(relatives: Lineage, look: PageLook) -> Iterator[Html]:
@@ -279,10 +275,6 @@ def _box_path(x: float, y: float, width: float, height: float) -> str:
 def _turn_link(bar: MinimapBar, address: str) -> Html:
     """Link the whole height to the turn. The Tab key skips it: hundreds of stops would be too many."""
     box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
-    return element("a", element("title", _bar_title(bar)), Html(box), href=address, tabindex=-1)
-
-
-def _bar_title(bar: MinimapBar) -> str:
     first, last = bar.turns[0], bar.turns[-1]
     numbers = f"Turn {first.idx + 1}" if first is last else f"Turns {first.idx + 1}–{last.idx + 1}"
     facts = [numbers, iso(first.started)[:16].replace("T", " "), duration(turn_ms(first)) if first is last else ""]
@@ -290,4 +282,4 @@ def _bar_title(bar: MinimapBar) -> str:
     facts += [f"{KINDS[kind]} {n:,}" for kind, n in bar.work.most_common(3)]
     facts += [f"{bar.errors:,} failed"] * bool(bar.errors)
     facts += [name for name in _EVENTS if any(getattr(turn, name) for turn in bar.turns)]
-    return " · ".join(filter(None, facts))
+    return element("a", element("title", " · ".join(filter(None, facts))), Html(box), href=address, tabindex=-1)

@@ -49,7 +49,10 @@ def as_html(
         yield from writer.session(session, look, level=1)
     yield "</main>\n"
     yield list_turns(writer.entries)
-    yield _page_end(clean is not None, pictures)
+    shown = "pictures are shown as they were" if pictures else "pictures are left out"
+    masked = f"Secrets that were recognised are masked; {shown}."
+    note = masked if clean is not None else "Nothing is masked: this file may hold secrets."
+    yield Html(f"<footer>{element('p', note)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
 class _PageWriter:
@@ -136,16 +139,6 @@ def _page_start(title: Html) -> Html:
         '<meta name="referrer" content="no-referrer">\n<meta name="robots" content="noindex">\n'
         f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
     )
-
-
-def _page_end(masked: bool, pictures: bool) -> Html:
-    shown = "pictures are shown as they were" if pictures else "pictures are left out"
-    note = (
-        f"Secrets that were recognised are masked; {shown}."
-        if masked
-        else "Nothing is masked: this file may hold secrets."
-    )
-    return Html(f"<footer>{element('p', note)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
 def _csp_digest(text: str) -> str:

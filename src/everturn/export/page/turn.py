@@ -52,7 +52,21 @@ def turn_html(
     name = f"{look.anchor}{view.turn.idx + 1}"
     yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
     yield turn_head(view, look)
-    yield from _passages(passages, look, PageRoom(look, view.turn.idx + 1))
+    room = PageRoom(look, view.turn.idx + 1)
+    step: int | None = None  # the step whose parallel calls are being shown
+    for passage in _take_until_full(passages, room):
+        here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
+        if step is not None and here != step:
+            yield Html("</div></div>\n")
+        if here is not None and here != step:
+            yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
+        step = here
+        for markup in _passage(passage, look, room):
+            room.drawn += len(markup)
+            yield markup
+    if step is not None:
+        yield Html("</div></div>\n")
+    yield room.rest()
     yield Html("</section>\n")
 
 
@@ -71,15 +85,11 @@ def words_of(passage: Passage) -> str:
     """Return the text of a passage without the tags that clients put around commands and their output."""
     kind = passage.row.kind if passage.row is not None else ""
     if kind == "command":
-        return _command_text(passage.text)
+        # Clients record the name of a command twice, with and without the slash.
+        lines = [line for line in (one.strip() for one in _TAG.sub("\n", passage.text).splitlines()) if line]
+        slashed = {line for line in lines if line.startswith("/")}
+        return "\n".join(line for line in dict.fromkeys(lines) if f"/{line}" not in slashed)
     return _TAG.sub(" ", passage.text).strip() if kind in ("output", "shell") else passage.text
-
-
-def _command_text(text: str) -> str:
-    """Return a command as typed. Clients record its name twice, with and without the slash."""
-    lines = [line for line in (one.strip() for one in _TAG.sub("\n", text).splitlines()) if line]
-    slashed = {line for line in lines if line.startswith("/")}
-    return "\n".join(line for line in dict.fromkeys(lines) if f"/{line}" not in slashed)
 
 
 def _turn_figures(view: TurnView) -> Iterator[str]:
@@ -111,23 +121,6 @@ def _pause_marks(turn: Turn, before: Turn | None) -> Iterator[Html]:
 
 def _mark_html(kind: str, more: str = "", before: str = "") -> Html:
     return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
-
-
-def _passages(passages: Iterable[Passage], look: PageLook, room: PageRoom) -> Iterator[Html]:
-    step: int | None = None  # the step whose parallel calls are being shown
-    for passage in _take_until_full(passages, room):
-        here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
-        if step is not None and here != step:
-            yield Html("</div></div>\n")
-        if here is not None and here != step:
-            yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
-        step = here
-        for markup in _passage(passage, look, room):
-            room.drawn += len(markup)
-            yield markup
-    if step is not None:
-        yield Html("</div></div>\n")
-    yield room.rest()
 
 
 def _take_until_full(passages: Iterable[Passage], room: PageRoom) -> Iterator[Passage]:

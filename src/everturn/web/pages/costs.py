@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.analytics.cost import Cost, dollars
+from everturn.analytics.cost import dollars
 from everturn.analytics.plot_drawings import plot_svg
 from everturn.analytics.plots import Bars, PlotBar
 from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats
@@ -45,10 +45,12 @@ def draw_total(request: WebRequest) -> PageReply:
     found = _cached_stats(request, "")
     total = found.total
     unknown = [request.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
+    whole = total.cost.micro_dollars
+    own = None if whole is None else whole - (found.subagents.micro_dollars or 0)
     values = {
         "total": total,
         "cost": dollars(total.cost),
-        "own": dollars(_subtract_cost(total.cost, found.subagents)),
+        "own": dollars(replace(total.cost, micro_dollars=own)),
         "subagents": dollars(found.subagents),
         "inherited": short_number(found.inherited_tokens) if found.inherited_tokens else "",
         "tokens": {
@@ -85,12 +87,6 @@ def _cached_stats(request: WebRequest, by: str) -> Stats:
     return cached_answer(
         request, f"stats {by}", lambda: count_stats(request.store, scope_of(request), load_prices(request), period, by)
     )
-
-
-def _subtract_cost(whole: Cost, part: Cost) -> Cost:
-    """Return a cost without a part of it."""
-    rest = (whole.micro_dollars or 0) - (part.micro_dollars or 0)
-    return replace(whole, micro_dollars=rest if whole.micro_dollars is not None else None)
 
 
 def _chosen_period(request: WebRequest) -> str:

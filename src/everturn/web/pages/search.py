@@ -99,25 +99,21 @@ def _search_answer(request: WebRequest, words: str) -> dict[str, Any]:
     except UsageError as mistake:  # a filter that is not yet typed to its end
         return {"problem": request.line(str(mistake), 300)}
     following = _search_address(request, after=page.next) if page.next else ""
-    return {
-        "groups": _group_hits(request, page.items),
-        "facets": _facets(request, page.items),
-        "notes": page.notes,
-        "next": following,
-    }
-
-
-def _group_hits(request: WebRequest, items: list[SearchHit]) -> list[Group]:
-    shorts = short_ids((found.session for found in items), request.store)
+    shorts = short_ids((found.session for found in page.items), request.store)
     marked = marks_by_session(request.store)
     groups: dict[int, Group] = {}
-    for found in items:
+    for found in page.items:
         session = found.session
         if session.id not in groups:
             marks = marked.get((session.agent, session.native_id), NONE)
             groups[session.id] = Group(session_line(request, session, found.text, marks, shorts[session.id]), [])
         groups[session.id].hits.append(_make_hit(request, found))
-    return list(groups.values())
+    return {
+        "groups": list(groups.values()),
+        "facets": _facets(request, page.items),
+        "notes": page.notes,
+        "next": following,
+    }
 
 
 def _make_hit(request: WebRequest, found: SearchHit) -> HitLine:

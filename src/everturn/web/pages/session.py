@@ -6,7 +6,6 @@ separately (`draw_map`) and cached until the session grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +18,7 @@ from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText, Turn
 from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import marks_of, resolve_session
-from everturn.sessions.messages import TurnView, read_turns
+from everturn.sessions.messages import read_turns
 from everturn.sessions.transcript import passages
 from everturn.web.pages.record import picture_address
 from everturn.web.request import PageReply, RedirectReply, WebRequest
@@ -121,8 +120,12 @@ def _turns(request: WebRequest, session: Session, look: PageLook, first: int, la
     before: Turn | None = next(iter(request.store.turns(session.id, first - 1, first - 1)), None) if first else None
     for view in read_turns(request.store, session, first, last):
         if _is_rest(request):
-            view = _cut_turn(view, request.number("message", 0) - 1)
-        one = Html("".join(_turn_html(request, session, view, look, before)))
+            # From a message on. A result is shown with its call, so the turn starts at that call.
+            seq = request.number("message", 0) - 1
+            start = min([seq, *(call.seq for call in view.calls if call.result_seq == seq)])
+            view = replace(view, rows=[row for row in view.rows if row.seq >= start])
+        texts = passages(request.store, request.sources, session, view, results=True)
+        one = Html("".join(turn_html(view, texts, look, before)))
         if drawn and length + len(one) > LONGEST:
             if view.turn.idx != target:
                 break
@@ -130,19 +133,6 @@ def _turns(request: WebRequest, session: Session, look: PageLook, first: int, la
         drawn.append(one)
         length, shown, before = length + len(one), view.turn.idx, view.turn
     return drawn, first, shown
-
-
-def _cut_turn(view: TurnView, seq: int) -> TurnView:
-    """Return a turn from a message on. A result is shown with its call, so the turn starts at that call."""
-    start = min([seq, *(call.seq for call in view.calls if call.result_seq == seq)])
-    return replace(view, rows=[row for row in view.rows if row.seq >= start])
-
-
-def _turn_html(
-    request: WebRequest, session: Session, view: TurnView, look: PageLook, before: Turn | None
-) -> Iterator[str]:
-    texts = passages(request.store, request.sources, session, view, results=True)
-    return turn_html(view, texts, look, before)
 
 
 def _make_look(request: WebRequest, session: Session, text: SessionText, relatives: Lineage) -> PageLook:
