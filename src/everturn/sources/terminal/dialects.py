@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal import boxes, panels, prompts
+from everturn.sources.terminal import boxes, codex_screen, gemini_screen, panels, prompts
 from everturn.sources.terminal.rows import TranscriptRow, date_sayings, place_saying, rows_of, trim_rows
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
 
@@ -254,6 +254,7 @@ def _number(text: str, unit: str) -> int | None:
 
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
+_FULL_SCREEN = ("boxes", "panels", "codex")
 
 SegmentSayings = tuple[list[DrawnSaying], TranscriptSegment]  # what was said, and the frame around it
 
@@ -285,19 +286,23 @@ def _read_segments(transcript: TerminalTranscript) -> list[_DrawnSegment]:
 
 
 def _dialect(rows: Sequence[TranscriptRow], segment: TranscriptSegment, before: _DrawnSegment | None) -> str:
+    if segment.program:
+        return segment.program
     if segment.alternate and _is_home(rows):
         return "home"
     scores = {
         "boxes": boxes.looks_boxed(rows),
         "panels": panels.looks_panelled(rows),
         "prompts": prompts.looks_prompted(rows),
+        "codex": codex_screen.looks_like_codex(rows),
+        "gemini": gemini_screen.looks_like_gemini(rows),
     }
     best = max(scores, key=lambda name: scores[name])
     if scores[best]:
         return best
     # A screen of nothing but answer, in the middle of a full-screen session.
     goes_on = before is not None and segment.alternate and before.segment.alternate
-    return before.dialect if goes_on and before is not None and before.dialect in ("boxes", "panels") else "plain"
+    return before.dialect if goes_on and before is not None and before.dialect in _FULL_SCREEN else "plain"
 
 
 def _is_home(rows: Sequence[TranscriptRow]) -> bool:
@@ -388,6 +393,14 @@ class _Builder:
         segment = _add_frame(piece.segment, greeting, "")
         return [(said, segment) for said in prompts.read_prompts(piece.rows, self.columns)]
 
+    def read_codex(self, piece: _DrawnSegment) -> list[SegmentSayings]:
+        """A segment of Codex."""
+        return [(said, piece.segment) for said in codex_screen.read_codex(piece.rows, self.columns)]
+
+    def read_gemini(self, piece: _DrawnSegment) -> list[SegmentSayings]:
+        """A segment of Gemini CLI; each start of the client is a conversation of its own."""
+        return [(said, piece.segment) for said in gemini_screen.read_gemini(piece.rows, self.columns)]
+
 
 def _add_frame(segment: TranscriptSegment, title: str, footer: str) -> TranscriptSegment:
     """The segment, with parts of the frame that were found among its rows."""
@@ -400,6 +413,8 @@ _READERS = {
     "boxes": _Builder.read_boxes,
     "panels": _Builder.read_panels,
     "prompts": _Builder.read_prompts,
+    "codex": _Builder.read_codex,
+    "gemini": _Builder.read_gemini,
 }
 
 

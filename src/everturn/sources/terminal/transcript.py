@@ -49,6 +49,7 @@ class TranscriptSegment(Struct, frozen=True):
     cut_top: bool = False  # what stood above was never drawn
     title: str = ""  # chrome rows at the top, joined (session title, tokens), last state
     footer: str = ""  # chrome rows at the bottom, joined, last state
+    program: str = ""  # the dialect, where a layout knew the program
 
 
 class TerminalTranscript(Struct, frozen=True):
@@ -119,7 +120,7 @@ class DrawnSaying(Struct, frozen=True):
 class ScreenTalk(Struct, frozen=True):
     """One conversation of a recording."""
 
-    dialect: str  # boxes | panels | prompts | plain
+    dialect: str  # boxes | panels | prompts | codex | gemini | plain
     said: tuple[DrawnSaying, ...] = ()
     titles: tuple[str, ...] = ()  # every title it had, the last is the one it kept
     native_id: str = ""  # when the client printed one

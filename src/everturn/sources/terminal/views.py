@@ -3,11 +3,6 @@
 A frame goes on with the document at hand, goes back to an earlier one (a menu was closed), or begins a new one. What a
 full-screen program shows around the text that scrolls (title, input, status, a sidebar) is kept apart.
 
-The main screen: what scrolled off it at the top, then what it showed in the end.
-
-Programs that draw there repaint the lower part again and again; only its last state comes out. What stood on the screen
-when it was cleared is kept, unless it was drawn once more: some programs clear everything and print it all anew.
-
 A recording as one clean transcript.
 
     transcribe(data, name, timing)
@@ -19,16 +14,20 @@ end (`scrollback`). One after the other they give the segments. Any bytes give a
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from everturn.sources.terminal import codex_screen
 from everturn.sources.terminal.chrome import Chrome, Sidebar
-from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, ScrolledRow, is_telling
+from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
+from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.screen_text import ScreenText, ScreenTextLine
+from everturn.sources.terminal.scrollback import Scrollback
 from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 
+FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
+_LAYOUTS: tuple[FindLayout, ...] = (codex_screen.find_layout,)
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
 
@@ -44,11 +43,62 @@ class ScreenView:
         self._whole: Sequence[PaintedRow] = ()  # rows of the last frame
         self._rows: Sequence[PaintedRow] = ()  # and without the sidebar
         self._around: dict[int, tuple[str, str]] = {}
+        self._programs: dict[int, str] = {}  # of documents whose layout was known
+        self._find_layout: FindLayout | None = None  # of the program at work
+        self._home = False  # the program showed its home screen since the last conversation
 
     def see(self, frame: ScreenFrame) -> None:
         """Take in the next frame."""
         if not any(row.text for row in frame.rows):
             return
+        layout = self._layout(frame.rows)
+        if layout is not None:
+            self._see_known(layout, frame)
+        elif self._find_layout is None:
+            self._see_unknown(frame)
+
+    def _layout(self, rows: Sequence[PaintedRow]) -> ScreenLayout | None:
+        """The layout of a frame, by the program whose layout fits."""
+        for find in dict.fromkeys((self._find_layout, *_LAYOUTS)):
+            if find is not None and (found := find(rows)) is not None:
+                self._find_layout = find
+                return found
+        return None
+
+    def _see_known(self, layout: ScreenLayout, frame: ScreenFrame) -> None:
+        if layout.state == "home":
+            self._home = True
+        if layout.state != "talk":
+            return
+        if not self._programs:  # what was read before the program was known
+            self.documents.clear()
+            self._current = None
+        rows = layout.rows
+        document = self._current
+        if document is None or self._home or not (document.stays(rows, frame) or document.place(rows, frame)):
+            document = self._earlier(rows, frame) or self._begin(rows, frame)
+        self._home = False
+        self._current = document
+        self._programs[id(document)] = layout.program
+        self._around[id(document)] = layout.title, layout.footer
+
+    def _earlier(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> ScreenText | None:
+        """An earlier document that goes on with these rows."""
+        for document in self.documents[: -_EARLIER - 1 : -1]:
+            if document is not self._current and document.place(rows, frame, anywhere=False):
+                return document
+        return None
+
+    def _begin(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> ScreenText:
+        document = ScreenText(rows, frame, framed=True)
+        self.documents.append(document)
+        return document
+
+    def program(self, document: ScreenText) -> str:
+        """The dialect of a document whose layout was known."""
+        return self._programs.get(id(document), "")
+
+    def _see_unknown(self, frame: ScreenFrame) -> None:
         rows = self._sidebar.without(frame.rows)
         same_size = len(rows) == len(self._rows)
         if same_size:
@@ -63,7 +113,7 @@ class ScreenView:
     def finish(self) -> None:
         """No more frames come. A view that never scrolled shows its edges by not changing them."""
         document = self._current
-        if document is None:
+        if document is None or self._programs:
             return
         if not document.framed:
             if self._sidebar.find_still(document.begun, document.rows):
@@ -139,96 +189,6 @@ class ScreenView:
             del self.documents[-_FLEETING - 1]
 
 
-_DRAWN_AGAIN = 0.6  # of the telling lines
-_MOST_BLANKS = 100  # lines in a row that are kept
-
-
-class Scrollback:
-    """The lines of the main screen since the last `take`."""
-
-    def __init__(self) -> None:
-        self._firm: list[ScreenTextLine] = []  # above the last clearing of the screen
-        self._doubtful: list[ScreenTextLine] = []  # was cleared away, and may be drawn again
-        self._lines: list[ScreenTextLine] = []  # scrolled off since then
-        self._screen: list[ScreenTextLine] = []  # rows of the screen
-        self._given = 0  # rows of the screen that came out before
-        self._blanks = 0  # scrolled off in a row
-        self._place = 0  # in the recording: where the last row was complete
-
-    def scroll(self, event: ScrolledRow) -> None:
-        """A row left the screen."""
-        line = self._screen.pop(0) if self._screen else ScreenTextLine(event.row, self._place, event.end, event.at)
-        line.write(event.row, self._place, event.end, event.at)
-        self._place = event.end
-        if self._given:
-            self._given -= 1
-        elif not self._is_void(event):
-            line.row = _slim_row(line.row)
-            self._lines.append(line)
-
-    def _is_void(self, event: ScrolledRow) -> bool:
-        """Whether it is one blank too many: a program can scroll a whole screen away with four bytes."""
-        self._blanks = 0 if event.row.text else self._blanks + 1
-        return self._blanks > _MOST_BLANKS
-
-    def see(self, frame: ScreenFrame) -> None:
-        """The screen as it is at a mark."""
-        for row, line in zip(frame.rows, self._screen, strict=False):
-            line.write(row, frame.start, frame.end, frame.at)
-        for row in frame.rows[len(self._screen) :]:
-            self._screen.append(ScreenTextLine(row, frame.start, frame.end, frame.at))
-        del self._screen[len(frame.rows) :]
-        self._place = frame.end
-        if frame.why == "clear":
-            self._clear()
-        elif frame.why == "forget":
-            self._forget()
-
-    def take(self) -> list[ScreenTextLine]:
-        """All lines so far; they do not come again."""
-        self._decide()
-        lines = self._firm + self._lines + self._shown()
-        self._firm, self._lines = [], []
-        self._given = self._height()
-        return lines
-
-    def _clear(self) -> None:
-        self._decide()
-        self._firm += self._lines
-        self._doubtful = self._shown()
-        self._lines, self._screen, self._given = [], [], 0
-
-    def _forget(self) -> None:
-        if self._firm:
-            self._firm += self._doubtful
-            self._doubtful, self._firm = self._firm, []
-        self._doubtful += self._lines
-        self._lines = []
-
-    def _decide(self) -> None:
-        """Whether what was cleared away has come back since."""
-        cleared = Counter(line.row.text for line in self._doubtful if is_telling(line.row.text))
-        if cleared:
-            since = Counter(line.row.text for line in self._lines + self._shown())
-            if (cleared & since).total() < _DRAWN_AGAIN * cleared.total():
-                self._firm += self._doubtful
-        self._doubtful = []
-
-    def _shown(self) -> list[ScreenTextLine]:
-        return self._screen[self._given : self._height()]
-
-    def _height(self) -> int:
-        height = len(self._screen)
-        while height and not self._screen[height - 1].row.text:
-            height -= 1
-        return height
-
-
-def _slim_row(row: PaintedRow) -> PaintedRow:
-    """A row that will not change any more, without the cells it does not need: long logs have many."""
-    return row if row.inks.strip(NO_INK) else PaintedRow(row.text, row.text, "")
-
-
 _INKED = re.compile(f"([^{NO_INK}])\\1*")
 
 
@@ -289,10 +249,17 @@ class _SegmentCollector:
             view.finish()
             for document in view.documents:
                 title, footer = view.around(document)
-                self._add(document.lines, alternate=True, cut_top=document.cut_top, title=title, footer=footer)
+                program = view.program(document)
+                self._add(document.lines, True, document.cut_top, title, footer, program)
 
     def _add(
-        self, lines: Sequence[ScreenTextLine], alternate: bool, cut_top: bool = False, title: str = "", footer: str = ""
+        self,
+        lines: Sequence[ScreenTextLine],
+        alternate: bool,
+        cut_top: bool = False,
+        title: str = "",
+        footer: str = "",
+        program: str = "",
     ) -> None:
         start, end = 0, len(lines)
         while start < end and not lines[start].row.text:
@@ -301,7 +268,7 @@ class _SegmentCollector:
             end -= 1
         if start < end:
             self.segments.append(
-                TranscriptSegment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer)
+                TranscriptSegment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer, program)
             )
 
     def _clean(self, lines: Sequence[ScreenTextLine]) -> Iterator[TranscriptLine]:
