@@ -97,8 +97,6 @@ def _json_string(value: bytes) -> str:
 
 
 # --- writing ---
-
-
 def prepare_context(folder: str, name: str, ending: str, text: str) -> None:
     """Prepare a text for a workspace or session, atomically. Raises OSError."""
     os.makedirs(folder, 0o700, exist_ok=True)

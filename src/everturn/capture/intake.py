@@ -261,7 +261,6 @@ def _is_our_question(candidate: FileCandidate, head: bytes) -> bool:
 
 
 # --- containers ---
-
 #: The bytes of larger containers are not stored; their conversations are.
 LARGEST = 256 << 20
 

@@ -149,8 +149,6 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 # --- lines of the spool ---
-
-
 class _SpoolCall(msgspec.Struct):
     tool_name: str = ""
     tool_use_id: str = ""
@@ -200,19 +198,11 @@ def _hook_events(record: _SpoolRecord) -> list[HookEvent]:
 
 def _hook_event(record: _SpoolRecord, call: _SpoolCall, mark: str, phase: str, **more: Any) -> HookEvent:
     return HookEvent(
-        record.session,
-        call.tool_use_id or mark,
-        record.hook_event_name or record.type,
-        phase,
-        call.tool_use_id,
-        call.tool_name,
-        record.agent_id,
-        record.at // 1_000_000,
+        record.session, call.tool_use_id or mark, record.hook_event_name or record.type, phase, call.tool_use_id,
+        call.tool_name, record.agent_id, record.at // 1_000_000,
         error_class="" if phase != "failed" else "interrupted" if record.is_interrupt else "other",
-        input_size=call.tool_input_size,
-        output_size=call.tool_response_size,
-        **more,
-    )
+        input_size=call.tool_input_size, output_size=call.tool_response_size, **more,
+    )  # fmt: skip
 
 
 def _call_phase(record: _SpoolRecord) -> str:

@@ -270,16 +270,10 @@ def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> S
     """Merge facts: the first workspace, the last branch, and the last title of the highest rank."""
     better = facts.title and facts.title_rank >= text.title_rank
     return SessionText(
-        text.session,
-        facts.title if better else text.title,
-        facts.title_rank if better else text.title_rank,
-        facts.summary or text.summary,
-        text.workspace or facts.workspace,
-        facts.branch or text.branch,
-        text.first_prompt or first_prompt,
-        facts.team or text.team,
-        facts.agent_name or text.agent_name,
-    )
+        text.session, facts.title if better else text.title, facts.title_rank if better else text.title_rank,
+        facts.summary or text.summary, text.workspace or facts.workspace, facts.branch or text.branch,
+        text.first_prompt or first_prompt, facts.team or text.team, facts.agent_name or text.agent_name,
+    )  # fmt: skip
 
 
 def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[Call], CallStart | None]:

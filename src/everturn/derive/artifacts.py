@@ -55,8 +55,6 @@ def _patch_text(call: CallStart) -> str:
 
 
 # --- from the command ---
-
-
 def _touched_by_command(command: str, output: str) -> list[Touch]:
     text = command[:_MAX_CHARS]
     if not _TOUCHING.search(text):
@@ -184,7 +182,6 @@ def _is_refused(path: str, refusals: list[str]) -> bool:
 
 
 # --- from the output ---
-
 _REPORT = re.compile(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
     re.MULTILINE,
@@ -239,7 +236,6 @@ def _unquote_path(path: str) -> str:
 
 
 # --- mentions ---
-
 _MENTION_CHARS = 12_000
 _MAX_MENTIONS = 120  # of one text: a longer listing says little about each
 

@@ -97,8 +97,6 @@ def _whole_script(text: str) -> ShellAttempt:
 
 
 # --- keys ---
-
-
 def _shell_key(folder: str, part: str) -> str:
     return _short_digest(f"$ {folder}\0{part}")
 
@@ -117,7 +115,6 @@ def _short_digest(text: str) -> str:
 
 
 # --- commands ---
-
 _SHELL_TOKEN = re.compile(
     r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(&&|\|\||\|&?|;|\n|(?<![>&])&(?![>&]))|[^'"\\&|;\n]+|.""", re.DOTALL
 )

@@ -98,7 +98,6 @@ def _list_items(text: str) -> list[str]:
 
 
 # --- plans ---
-
 #: Status of a plan item.
 STATUSES = ("open", "doing", "done", "dropped")
 

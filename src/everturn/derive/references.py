@@ -58,7 +58,6 @@ _PHRASE = lazy_pattern(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phras
 
 
 # --- does it refer back? ---
-
 _CLAUSE = lazy_pattern(
     r"\b(?:so|such|sure|ensure|ensures|means|says|said|given|note|assume|fact|confirm|in case|now|know|told|is|was|provided)\s+$",
     re.IGNORECASE,
@@ -109,7 +108,6 @@ def _refers_back(found: re.Match[str], sentence: str) -> bool:
 
 
 # --- is it in the window? ---
-
 _FILE = lazy_pattern(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
 _ERROR = lazy_pattern(
     r"\b\w*(?:error|exception)\b|\btraceback\b|\bfail(?:ed|s|ure|ing)?\b|\bpanic\b|\bcannot\b|\bfatal\b", re.I

@@ -61,8 +61,6 @@ class FailureState(Struct, frozen=True):
 
 
 class CommandState(Struct, frozen=True):
-    """A command that was run."""
-
     command: str
     exit_status: int | None
     status: str
@@ -71,8 +69,6 @@ class CommandState(Struct, frozen=True):
 
 
 class CommitState(Struct, frozen=True):
-    """A commit that was made."""
-
     hash: str
     subject: str
     turn: int
@@ -108,8 +104,6 @@ class FileMention(Struct, frozen=True):
 
 
 class TurnRequest(Struct, frozen=True):
-    """A request of a turn."""
-
     text: str
     turn: int
     seq: int
@@ -195,8 +189,6 @@ def local_path(path: str, workspace: str) -> str:
 
 
 # --- files and commands ---
-
-
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
     if not facts.files:
         return state.files
@@ -236,8 +228,6 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 
 # --- failures ---
-
-
 def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureState, ...]:
     """Fold the calls in order: a success may resolve failures before it, never after it."""
     if not facts.deeds:
@@ -290,8 +280,6 @@ def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> 
 
 
 # --- decisions and questions ---
-
-
 def _update_decisions(
     state: SessionState, facts: TurnFacts
 ) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
@@ -331,8 +319,6 @@ def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, 
 
 
 # --- the plan ---
-
-
 def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
     items = list(state.plan)
     for plan, seq in facts.plans:

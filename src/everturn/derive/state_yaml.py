@@ -102,8 +102,6 @@ def _thin_view(view: StateView, budget: int) -> StateView:
 
 
 # --- lines ---
-
-
 def _error_line(one: FailureState) -> str:
     """Return what failed, its error, and the files changed before it succeeded."""
     error = f": {one_line(one.text, 80)}" if one.text and one.text not in one.what else ""

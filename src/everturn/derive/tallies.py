@@ -107,7 +107,6 @@ class TallyBuilder:
         return result
 
     # --- the parts ---
-
     def _count_calls(self, turn: _TurnColumns) -> None:
         again = retries(turn.tools, turn.batches, turn.failed) if any(turn.failed) else {}
         single = {start for start, end in turn.spans if end - start == 1}
@@ -233,7 +232,6 @@ class TallyBuilder:
             row[0] += n
 
     # --- rows ---
-
     def _row(self, table: str, key: tuple[int | str, ...]) -> list[int] | None:
         if (counts := self._counts.get(table)) is None:
             return None

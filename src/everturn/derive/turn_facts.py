@@ -88,7 +88,6 @@ def _commit_subject(text: str) -> str:
 
 
 # --- the facts ---
-
 _FOCUS = 100
 _EXCERPT = 300
 _TYPED = ("text", "queued")
@@ -104,8 +103,6 @@ class Saying(Struct, frozen=True):
 
 
 class CallFact(Struct, frozen=True):
-    """One call and its outcome."""
-
     seq: int
     what: str  # the command, or the tool and its main argument
     kind: str
@@ -135,8 +132,6 @@ class FileNamed(Struct, frozen=True):
 
 
 class TurnFacts(Struct, frozen=True):
-    """All the facts of one turn."""
-
     turn: int  # 0-based
     last_seq: int
     starter: str = "none"
@@ -193,7 +188,6 @@ class _FactCollector:
         self.mentioned_in: dict[str, int] = {}
 
     def add(self, row: MessageRow, message: Message) -> None:
-        """Add the next message."""
         self.model = message.model or self.model
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
@@ -210,7 +204,6 @@ class _FactCollector:
                 self._set_answer(row, block.text)
 
     def facts(self, turn: Turn, artifacts: list[Artifact]) -> TurnFacts:
-        """Return the collected facts."""
         for call, start in self.waiting.values():
             self._add_result(call, start, "")
         ending = self.answer.text

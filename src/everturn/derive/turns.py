@@ -106,7 +106,6 @@ class _Grower:
         )
 
     # --- turns and steps ---
-
     def _turn_for(self, message: Message) -> Turn:
         turn = self.turn
         if turn is None or (message.starts_turn and turn.answered):
@@ -161,7 +160,6 @@ class _Grower:
             turn.reported_ms = (turn.reported_ms or 0) + message.reported_ms
 
     # --- calls ---
-
     def _add_calls_and_results(self, message: Message, turn: Turn, step: Step | None) -> int:
         """Add the calls and results of a message; return the step it belongs to, or -1."""
         row_step = -1 if step is None else step.idx
@@ -248,7 +246,6 @@ class _Grower:
             self.growth.artifacts.append(Artifact(0, call.seq, call.idx, n, call.turn, action, path))
 
     # --- text and totals ---
-
     def _add_index_row(self, message: Message) -> None:
         texts: list[str | None] = [None] * len(FIELDS)
         more: dict[int, list[str]] = {}

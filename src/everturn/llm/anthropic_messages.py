@@ -33,6 +33,7 @@ from everturn.llm.protocol import (
     decode_json,
     encode_json,
     fit_id,
+    object_member,
     part_as_text,
 )
 
@@ -41,14 +42,9 @@ PATH = "/v1/messages"
 VERSION = "2023-06-01"
 
 _STOPS = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "pause_turn": "end",
-    "tool_use": "calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
+    "end_turn": "end", "stop_sequence": "end", "pause_turn": "end", "tool_use": "calls", "max_tokens": "length",
+    "model_context_window_exceeded": "length", "refusal": "refusal",
+}  # fmt: skip
 _PASSING = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
 
@@ -72,8 +68,6 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 # --- a history ---
-
-
 def message(wire: Mapping[str, Any]) -> ChatMessage:
     skeleton, content = dict(wire), wire.get("content")
     parts: tuple[ChatPart, ...] = ()
@@ -159,8 +153,6 @@ def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
 
 
 # --- an answer ---
-
-
 def read(response: Any) -> Reply:
     if not isinstance(response, dict) or not isinstance(response.get("content"), list):
         raise GarbledAnswer("it has no content")
@@ -197,7 +189,7 @@ class AnthropicAssembly:
         if kind == "error":
             raise StreamFailed(failure(event) or WireFailure("error", "", False))
         if kind == "message_start":
-            self._message = dict(_object_member(event, "message"))
+            self._message = dict(object_member(event, "message"))
         elif kind == "content_block_start":
             return self._start_block(event)
         elif kind == "content_block_delta":
@@ -223,7 +215,7 @@ class AnthropicAssembly:
         return Reply(whole, stop, made.usage, made.model)
 
     def _start_block(self, event: dict[str, Any]) -> list[Delta]:
-        block = dict(_object_member(event, "content_block"))
+        block = dict(object_member(event, "content_block"))
         self._blocks[_block_index(event)] = block
         self.has_begun = True
         if block.get("type") == "tool_use":
@@ -233,7 +225,7 @@ class AnthropicAssembly:
 
     def _add_delta(self, event: dict[str, Any]) -> list[Delta]:
         """Add a delta to its block. Each delta names the member it extends, so unknown kinds work too."""
-        delta, place = _object_member(event, "delta"), _block_index(event)
+        delta, place = object_member(event, "delta"), _block_index(event)
         if (block := self._blocks.get(place)) is None:
             raise GarbledAnswer("a piece of a block that did not begin")
         if delta.get("type") == "input_json_delta":
@@ -251,7 +243,7 @@ class AnthropicAssembly:
         return [Delta(kind, as_text(delta.get(kind)))] if kind else []
 
     def _change_message(self, event: dict[str, Any]) -> None:
-        delta = _object_member(event, "delta")
+        delta = object_member(event, "delta")
         self._message |= delta
         self._is_stopped = self._is_stopped or bool(delta.get("stop_reason"))
         if isinstance(event.get("usage"), dict):
@@ -274,13 +266,6 @@ def _join_values(before: Any, value: Any) -> Any:
     return before + value if joins else value
 
 
-def _object_member(event: dict[str, Any], name: str) -> dict[str, Any]:
-    value = event.get(name)
-    if not isinstance(value, dict):
-        raise GarbledAnswer(f"an event has no {name}")
-    return value
-
-
 def _block_index(event: dict[str, Any]) -> int:
     index = event.get("index")
     if not isinstance(index, int):
@@ -300,7 +285,6 @@ def _usage(used: Any) -> ReplyTokens:
 
 
 # --- the rules ---
-
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _THOUGHTS = ("thinking", "redacted_thinking")
 _ROLES = ("user", "assistant", "system")
@@ -315,7 +299,6 @@ class _RoleRun(Struct):
     is_last: bool = False
 
     def blocks_of(self, kind: str) -> list[Mapping[str, Any]]:
-        """Return the blocks of one type."""
         return [block for block in self.blocks if block.get("type") == kind]
 
 
@@ -425,17 +408,10 @@ def _check_server_tools(turn: _RoleRun) -> Iterator[BrokenRule]:
     called = [as_text(one.get("id")) for one in turn.blocks_of("server_tool_use")]
     answered = [as_text(block.get("tool_use_id")) for block in turn.blocks if is_server_result(block)]
     if not turn.is_last and any(call_id not in answered for call_id in called):
-        yield (
-            "no_server_result",
-            turn.where,
-            "a call of a tool that runs at the provider has no result in its message",
-        )
+        sentence = "a call of a tool that runs at the provider has no result in its message"
+        yield "no_server_result", turn.where, sentence
     if any(call_id not in called for call_id in answered):
-        yield (
-            "no_server_call",
-            turn.where,
-            "a result of a tool that runs at the provider has no call in its message",
-        )
+        yield "no_server_call", turn.where, "a result of a tool that runs at the provider has no call in its message"
 
 
 def is_server_result(block: Mapping[str, Any]) -> bool:

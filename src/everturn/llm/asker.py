@@ -327,8 +327,6 @@ class Asker:
 
 
 class _SentRequest(Struct, frozen=True):
-    """A request that is being sent."""
-
     backend: Backend
     request: ModelRequest
     purpose: str

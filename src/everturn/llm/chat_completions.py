@@ -36,12 +36,8 @@ PATH = "/chat/completions"
 #: Members that hold thoughts; servers do not agree on a name.
 _THOUGHTS = ("reasoning_content", "reasoning")
 _STOPS = {
-    "stop": "end",
-    "tool_calls": "calls",
-    "function_call": "calls",
-    "length": "length",
-    "content_filter": "refusal",
-}
+    "stop": "end", "tool_calls": "calls", "function_call": "calls", "length": "length", "content_filter": "refusal",
+}  # fmt: skip
 _PASSING = {"rate_limit_exceeded", "server_error", "overloaded_error", "rate_limit_error", "api_error", "timeout"}
 
 
@@ -69,8 +65,6 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 # --- a history ---
-
-
 def message(wire: Mapping[str, Any]) -> ChatMessage:
     skeleton = dict(wire)
     content, calls = wire.get("content"), wire.get("tool_calls")
@@ -174,8 +168,6 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
 
 
 # --- an answer ---
-
-
 def read(response: Any) -> Reply:
     choices = response.get("choices") if isinstance(response, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -186,7 +178,7 @@ def read(response: Any) -> Reply:
     made = message(answer)
     made = ChatMessage("assistant", made.parts, as_text(response.get("id")), WIRE, made.raw)
     stop = _stop_reason(choices[0].get("finish_reason"), made.parts, answer.get("refusal"))
-    return Reply(made, stop, _usage(response.get("usage")), as_text(response.get("model")))
+    return Reply(made, stop, usage_of(response.get("usage")), as_text(response.get("model")))
 
 
 def failure(response: Any) -> WireFailure | None:
@@ -238,7 +230,7 @@ class CompletionAssembly:
         made = ChatMessage("assistant", made.parts, self._id, WIRE, made.raw)
         ended = self.is_done or self._finish
         stop = _stop_reason(self._finish, made.parts, answer.get("refusal")) if ended else "cut"
-        return Reply(made, stop, _usage(self._used), self._model)
+        return Reply(made, stop, usage_of(self._used), self._model)
 
     def _add_choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
         self._finish = as_text(choice.get("finish_reason")) or self._finish
@@ -287,19 +279,17 @@ def _stop_reason(finish: Any, parts: tuple[ChatPart, ...], refusal: Any) -> str:
     return "calls" if stop == "end" and any(part.kind == "call" for part in parts) else stop
 
 
-def _usage(used: Any) -> ReplyTokens:
-    """Count cached tokens apart: this wire includes them in the prompt."""
+def usage_of(used: Any, given: str = "prompt", made: str = "completion") -> ReplyTokens:
+    """Count cached tokens apart: the wire includes them in those it was given."""
     if not isinstance(used, dict):
         return ReplyTokens(source="estimate")
-    details = used.get("prompt_tokens_details")
+    details = used.get(f"{given}_tokens_details")
     cached = as_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return ReplyTokens(
-        max(0, as_count(used.get("prompt_tokens")) - cached), as_count(used.get("completion_tokens")), cached
-    )
+    fresh = max(0, as_count(used.get(f"{given}_tokens")) - cached)
+    return ReplyTokens(fresh, as_count(used.get(f"{made}_tokens")), cached)
 
 
 # --- the rules ---
-
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 

@@ -75,7 +75,6 @@ class Surroundings:
 
 
 def model_names(models: Mapping[str, Any]) -> list[str]:
-    """Return the names of the configured models."""
     return sorted(name for name, table in models.items() if isinstance(table, Mapping))
 
 

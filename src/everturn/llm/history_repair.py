@@ -171,8 +171,6 @@ def _split_runs(messages: Sequence[ChatMessage], rules: HistoryRules) -> list[_A
 
 
 class _ResultPairing:
-    """Pairs calls with results."""
-
     def __init__(
         self, runs: list[_AnswerRun], rules: HistoryRules, known: Mapping[str, ChatPart], mended: list[str]
     ) -> None:

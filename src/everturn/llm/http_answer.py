@@ -113,7 +113,6 @@ def _failure_text(failure: WireFailure | None, key: str) -> str:
 
 
 def _is_showing_key(text: str, key: str) -> bool:
-    """Whether the text shows part of the key."""
     size = min(_KEY_PART, len(key))
     return size > 0 and any(key[at : at + size] in text for at in range(len(key) - size + 1))
 

@@ -206,18 +206,14 @@ class HttpBackend:
             if response.status_code != 200:
                 self._raise_refusal(response, ends)
             check_answer(self.name, kind, response.headers.get("content-encoding", ""))
+            chunks = self._chunks(response, ends)
             if kind == "text/event-stream":
-                yield from self._events(
-                    read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends), assembly
-                )
+                yield from self._events(chunks, assembly)
             else:
-                yield from reply_deltas(
-                    self._wire.read(
-                        decode_json(
-                            b"".join(read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends))
-                        )
-                    )
-                )
+                yield from reply_deltas(self._wire.read(decode_json(b"".join(chunks))))
+
+    def _chunks(self, response: Any, ends: float) -> Iterator[bytes]:
+        return read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends)
 
     def _fill_request(self, request: ModelRequest) -> ModelRequest:
         most = min(request.max_tokens, self.max_tokens or request.max_tokens)
@@ -240,9 +236,7 @@ class HttpBackend:
     def _raise_refusal(self, response: Any, ends: float) -> None:
         """Raise the error of a status other than 200."""
         try:
-            failure = self._wire.failure(
-                decode_json(b"".join(read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends)))
-            )
+            failure = self._wire.failure(decode_json(b"".join(self._chunks(response, ends))))
         except (GarbledAnswer, ConnectionLost):
             failure = None
         status = response.status_code
@@ -261,8 +255,6 @@ class HttpBackend:
 
 
 # --- shared by every request over HTTP ---
-
-
 def post(name: str, url: str, body: bytes, headers: dict[str, str], patience: Patience) -> tuple[int, bytes]:
     """Post a body and return status and answer. Retry transient failures. Raise `ConnectionLost` or `GarbledAnswer`."""
     ends, was_open = time.monotonic() + patience.total, False
@@ -288,16 +280,27 @@ def post(name: str, url: str, body: bytes, headers: dict[str, str], patience: Pa
 
 @contextmanager
 def open_client(name: str, url: str, patience: Patience, ends: float, proxy: str = "") -> Iterator[Any]:
-    """Yield a client of the HTTP library that uses no proxy but ours. Its connection errors become `ConnectionLost`."""
+    """Yield a client of the HTTP library that uses no proxy but ours.
+
+    Its connection errors become `ConnectionLost`: their own messages may name the address.
+    """
     http = _library(name)
     left = max(0.001, ends - time.monotonic())
     timeout = http.Timeout(min(patience.read, left), connect=min(patience.connect, left))
     verify = _trusted_certificates() if url.startswith("https:") or proxy else False
-    with (
-        _LossTranslation(http, name),
-        http.Client(timeout=timeout, trust_env=False, proxy=proxy or None, verify=verify) as client,
-    ):
-        yield client
+    try:
+        with http.Client(timeout=timeout, trust_env=False, proxy=proxy or None, verify=verify) as client:
+            yield client
+    except http.InvalidURL:
+        raise ModelRefused(name, "its address has a character that cannot be sent") from None
+    except http.ConnectTimeout:
+        raise ConnectionLost("no connection in time", was_open=False) from None
+    except http.TimeoutException:
+        raise ConnectionLost("no answer in time", again=False) from None
+    except (http.ConnectError, http.ProxyError):
+        raise ConnectionLost("no connection", was_open=False) from None
+    except http.TransportError:
+        raise ConnectionLost("the connection was lost") from None
 
 
 def read_chunks(response: Any, most_bytes: int, patience: Patience, ends: float) -> Iterator[bytes]:
@@ -332,29 +335,6 @@ def _trusted_certificates() -> Any:
     import ssl
 
     return ssl.create_default_context()
-
-
-class _LossTranslation:
-    """Turns the library's connection errors into `ConnectionLost`: their own messages may name the address."""
-
-    def __init__(self, http: Any, name: str) -> None:
-        self._http, self._name = http, name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: Any) -> None:
-        http = self._http
-        if isinstance(value, http.InvalidURL):
-            raise ModelRefused(self._name, "its address has a character that cannot be sent") from None
-        if isinstance(value, http.ConnectTimeout):
-            raise ConnectionLost("no connection in time", was_open=False) from None
-        if isinstance(value, http.TimeoutException):
-            raise ConnectionLost("no answer in time", again=False) from None
-        if isinstance(value, http.ConnectError | http.ProxyError):
-            raise ConnectionLost("no connection", was_open=False) from None
-        if isinstance(value, http.TransportError):
-            raise ConnectionLost("the connection was lost") from None
 
 
 def _library(name: str) -> Any:

@@ -44,8 +44,6 @@ _TAIL = 64 << 10  # bytes of its standard error that are kept
 
 
 class ProgramAnswer(Protocol):
-    """The answer of a program."""
-
     @property
     def text(self) -> str: ...
     @property
@@ -74,8 +72,6 @@ class Program(Protocol):
 
 
 class ProgramLimits(Struct, frozen=True):
-    """Limits of a program."""
-
     seconds: float = 600.0
     most_bytes: int = 16 << 20
     window: int = 0
@@ -152,8 +148,6 @@ def _message_text(message: ChatMessage) -> str:
 
 
 # --- running ---
-
-
 class _ProgramRun(Struct):
     status: int
     printed: bytes

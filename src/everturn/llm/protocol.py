@@ -234,6 +234,14 @@ def drop_lone_surrogates(value: Any) -> Any:
     return value
 
 
+def object_member(event: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a member of an event that must be an object. Raise `GarbledAnswer`."""
+    value = event.get(name)
+    if not isinstance(value, dict):
+        raise GarbledAnswer(f"an event has no {name}")
+    return value
+
+
 def as_count(value: Any) -> int:
     """Return a count from a server, or 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

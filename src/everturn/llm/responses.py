@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import structs
 
+from everturn.llm import chat_completions
 from everturn.llm.protocol import (
     BrokenRule,
     ChatMessage,
@@ -26,17 +27,16 @@ from everturn.llm.protocol import (
     GarbledAnswer,
     ModelRequest,
     Reply,
-    ReplyTokens,
     StreamFailed,
     ToolSpec,
     WireFailure,
-    as_count,
     as_text,
     content_text,
     decode_arguments,
     decode_json,
     encode_json,
     fit_id,
+    object_member,
     part_as_text,
 )
 
@@ -74,7 +74,7 @@ class ResponsesAssembly:
         if kind in _ENDS:
             return self._end(event)
         if kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response = _event_object(event, "response")
+            self._response = dict(object_member(event, "response"))
         elif kind in ("response.output_item.added", "response.output_item.done"):
             return self._add_item(event, kind.endswith("added"))
         elif kind in _TEXT_DELTAS or kind in _ARGUMENTS:
@@ -89,14 +89,14 @@ class ResponsesAssembly:
         return made if self.is_done else structs.replace(made, stop="cut")
 
     def _end(self, event: dict[str, Any]) -> list[Delta]:
-        self._response = _event_object(event, "response")
+        self._response = dict(object_member(event, "response"))
         if event["type"] == "response.failed":
             raise StreamFailed(self._failure(self._response) or WireFailure("failed", "", False))
         self.is_done = True
         return []
 
     def _add_item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
-        item = _event_object(event, "item")
+        item = dict(object_member(event, "item"))
         self._items[_event_index(event, "output_index")] = item
         self.has_begun = True
         if is_new and item.get("type") in _SHOWN_ITEMS:
@@ -128,13 +128,6 @@ def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: st
     item[member] = blocks
 
 
-def _event_object(event: dict[str, Any], name: str) -> dict[str, Any]:
-    value = event.get(name)
-    if not isinstance(value, dict):
-        raise GarbledAnswer(f"an event has no {name}")
-    return dict(value)
-
-
 def _event_index(event: dict[str, Any], name: str) -> int:
     index = event.get(name)
     if not isinstance(index, int) or index < 0:
@@ -144,18 +137,14 @@ def _event_index(event: dict[str, Any], name: str) -> int:
 
 WIRE = "responses"
 PATH = "/responses"
+headers, failure = chat_completions.headers, chat_completions.failure
 
-_PASSING = {"rate_limit_exceeded", "server_error", "overloaded_error", "rate_limit_error", "api_error", "timeout"}
 _STOPS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "refusal"}
 #: Calls that the client answers, and the member with their arguments. Others stay opaque.
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = {f"{kind}_output": kind for kind in _CALLS}
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _ROLES = {"developer": "system"}
-
-
-def headers(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
@@ -174,8 +163,6 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 # --- a history ---
-
-
 def message(wire: Mapping[str, Any]) -> ChatMessage:
     """See `Wire`. A message is an item."""
     item = dict(wire)
@@ -287,8 +274,6 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
 
 
 # --- an answer ---
-
-
 def read(response: Any) -> Reply:
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list):
@@ -296,17 +281,12 @@ def read(response: Any) -> Reply:
     items = [item for item in output if isinstance(item, dict)]
     parts = tuple(part for item in items for part in _read_parts(item))
     made = ChatMessage("assistant", parts, as_text(response.get("id")), WIRE, {**response, "output": []})
-    return Reply(made, _stop_reason(response, parts), _usage(response.get("usage")), as_text(response.get("model")))
-
-
-def failure(response: Any) -> WireFailure | None:
-    error = response.get("error") if isinstance(response, dict) else None
-    if isinstance(error, str):
-        return WireFailure("", error, False)
-    if not isinstance(error, dict):
-        return None
-    kinds = (as_text(error.get("code")), as_text(error.get("type")))
-    return WireFailure(kinds[0] or kinds[1], as_text(error.get("message")), not _PASSING.isdisjoint(kinds))
+    return Reply(
+        made,
+        _stop_reason(response, parts),
+        chat_completions.usage_of(response.get("usage"), "input", "output"),
+        as_text(response.get("model")),
+    )
 
 
 def assembly() -> ResponsesAssembly:
@@ -327,17 +307,7 @@ def _is_refusal(raw: Any) -> bool:
     return isinstance(content, list) and any(isinstance(one, dict) and one.get("type") == "refusal" for one in content)
 
 
-def _usage(used: Any) -> ReplyTokens:
-    """Count cached tokens apart: this wire includes them in the input."""
-    if not isinstance(used, dict):
-        return ReplyTokens(source="estimate")
-    details = used.get("input_tokens_details")
-    cached = as_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return ReplyTokens(max(0, as_count(used.get("input_tokens")) - cached), as_count(used.get("output_tokens")), cached)
-
-
 # --- the rules ---
-
 #: Calls that the client must answer with an item whose type ends in `_output`.
 CALLS = ("function_call", "custom_tool_call", "computer_call", "apply_patch_call")
 _OUTPUT = "_output"

@@ -305,7 +305,6 @@ def _append_state(history: Sequence[ChatMessage], most: int, system: str, words:
 
 
 def _is_newest_state(history: Sequence[ChatMessage], words: str) -> bool:
-    """Whether this is the newest state in the history."""
     for message in reversed(history):
         for part in message.parts:
             if message.role == "user" and part.kind == "text" and part.text.startswith((STATE, RECALLED)):

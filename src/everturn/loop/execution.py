@@ -25,27 +25,20 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from everturn.llm.protocol import ChatPart
 from everturn.loop.journal import Journal
-from everturn.loop.journal_state import CallProgress
+from everturn.loop.journal_state import IN_DOUBT, CallProgress
 from everturn.loop.records import IntendedCall, IntentRecord, InterruptRecord, Record, ResultRecord
-from everturn.loop.tools import Tool, ToolContext
+from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, make_idempotency_key
 
 if TYPE_CHECKING:
     import asyncio
-
-
-from collections.abc import Mapping
-from dataclasses import field
-
-from everturn.loop.journal_state import IN_DOUBT
-from everturn.loop.tools import NotDone, ReconciledResult, make_idempotency_key
 
 IN_DOUBT_RESULT = (
     "in doubt: this call was started, the process then ended, and its outcome is unknown. It may or may not have taken "
@@ -127,7 +120,6 @@ class CallEnding:
 
     @property
     def record(self) -> ResultRecord:
-        """Return the record of the result."""
         part = self.part
         return ResultRecord(
             of=self.of, call_id=part.call_id, name=part.name, text=self.text, is_error=self.is_error,
@@ -346,8 +338,6 @@ def _failure_text(failure: BaseException) -> str:
 
 
 # --- planning ---
-
-
 @dataclass
 class SettlementPlan:
     """Jobs, results and pauses for a set of calls."""

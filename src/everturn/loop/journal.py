@@ -355,8 +355,6 @@ class _BreakOnFailure:
 
 
 # --- the end of a journal in the archive ---
-
-
 @dataclass
 class JournalPlace:
     """The location of a journal in the archive; without a file it does not exist yet."""

@@ -54,7 +54,6 @@ class Lease(Struct):
 
 
 def this_process(machine: str = "") -> LeaseHolder:
-    """Return this process as a holder."""
     return LeaseHolder(machine, os.getpid(), _process_start(os.getpid()), new_id()[:12], _boot_id())
 
 

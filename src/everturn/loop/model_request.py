@@ -118,7 +118,6 @@ def _check_prefix(past: JournalState, prepared: PreparedRequest) -> PreparedRequ
 def _fit_whole(
     around: RequestContext, history: Sequence[ChatMessage], past: JournalState, most: int
 ) -> RequestContext | None:
-    """Return the whole history if it fits."""
     tokens = around.tokens
     for message in reversed(history):  # messages far beyond the window are never counted
         tokens += past.sizes.message(message)
@@ -237,7 +236,6 @@ def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQue
 
 
 # --- the prefix of an answer ---
-
 _MARKS = "cache_control"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 

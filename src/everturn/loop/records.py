@@ -31,11 +31,16 @@ VERDICTS = ("approve", "deny", "settle")
 INJECTED = "injected/"
 
 
-class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_defaults=True):
-    """The first record: format, session and origin."""
+class JournalRecord(Struct, tag_field="type", kw_only=True, omit_defaults=True):
+    """The fields of every record: its number, and its time."""
 
     n: int = 0
     at: int = 0
+
+
+class SessionRecord(JournalRecord, tag="session", kw_only=True):
+    """The first record: format, session and origin."""
+
     journal: int = 0  # the format; written, and so not the default
     id: str = ""
     workspace: str = ""
@@ -53,29 +58,23 @@ class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_
             raise ValueError(f"a journal of format {self.journal}")
 
 
-class LeaseRecord(Struct, tag_field="type", tag="lease", kw_only=True, omit_defaults=True):
+class LeaseRecord(JournalRecord, tag="lease", kw_only=True):
     """Another process has taken the session over."""
 
-    n: int = 0
-    at: int = 0
     token: int = 0
     holder: str = ""
 
 
-class SetupRecord(Struct, tag_field="type", tag="setup", kw_only=True, omit_defaults=True):
+class SetupRecord(JournalRecord, tag="setup", kw_only=True):
     """The system prompt and the tools from here on."""
 
-    n: int = 0
-    at: int = 0
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
 
 
-class UserRecord(Struct, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
+class UserRecord(JournalRecord, tag="user", kw_only=True):
     """A message of the human."""
 
-    n: int = 0
-    at: int = 0
     parts: tuple[ChatPart, ...] = ()
     id: str = ""  # of a copy: session/number of the original
 
@@ -99,22 +98,18 @@ class RequestRecord(Struct, frozen=True, omit_defaults=True):
     changed: tuple[str, ...] = ()  # parts that differ from the request before: see `model_request.changed_parts`
 
 
-class ResponseRecord(Struct, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
+class ResponseRecord(JournalRecord, tag="response", kw_only=True):
     """A response of the model, verbatim."""
 
-    n: int = 0
-    at: int = 0
     reply: Reply
     id: str = ""
     sent: RequestRecord | None = None
     foreign: bool = False  # written by a program with its own loop, which records no intents
 
 
-class PartialRecord(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaults=True):
+class PartialRecord(JournalRecord, tag="partial", kw_only=True):
     """The beginning of an answer that broke off. Not part of the history."""
 
-    n: int = 0
-    at: int = 0
     text: str = ""
     why: str = ""
 
@@ -128,20 +123,16 @@ class IntendedCall(Struct, omit_defaults=True):
     purpose: str = "run"  # run | compensate
 
 
-class IntentRecord(Struct, tag_field="type", tag="intent", kw_only=True, omit_defaults=True):
+class IntentRecord(JournalRecord, tag="intent", kw_only=True):
     """Calls that are about to run: from here on they may have taken effect."""
 
-    n: int = 0
-    at: int = 0
     of: int = 0
     calls: tuple[IntendedCall, ...] = ()
 
 
-class ResultRecord(Struct, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
+class ResultRecord(JournalRecord, tag="result", kw_only=True):
     """The one result of a call, as the model gets it."""
 
-    n: int = 0
-    at: int = 0
     of: int = 0
     call_id: str = ""
     name: str = ""
@@ -152,21 +143,17 @@ class ResultRecord(Struct, tag_field="type", tag="result", kw_only=True, omit_de
     id: str = ""
 
 
-class PauseRecord(Struct, tag_field="type", tag="pause", kw_only=True, omit_defaults=True):
+class PauseRecord(JournalRecord, tag="pause", kw_only=True):
     """Calls that wait for a human."""
 
-    n: int = 0
-    at: int = 0
     of: int = 0
     why: str = ""  # approval | in_doubt
     calls: tuple[str, ...] = ()
 
 
-class DecisionRecord(Struct, tag_field="type", tag="decision", kw_only=True, omit_defaults=True):
+class DecisionRecord(JournalRecord, tag="decision", kw_only=True):
     """The decision of a human about a waiting call."""
 
-    n: int = 0
-    at: int = 0
     of: int = 0
     call_id: str = ""
     verdict: str = ""
@@ -174,29 +161,23 @@ class DecisionRecord(Struct, tag_field="type", tag="decision", kw_only=True, omi
     by: str = ""
 
 
-class InterruptRecord(Struct, tag_field="type", tag="interrupt", kw_only=True, omit_defaults=True):
+class InterruptRecord(JournalRecord, tag="interrupt", kw_only=True):
     """The human stopped the turn here."""
 
-    n: int = 0
-    at: int = 0
     text: str = ""
 
 
-class NoteRecord(Struct, tag_field="type", tag="note", kw_only=True, omit_defaults=True):
+class NoteRecord(JournalRecord, tag="note", kw_only=True):
     """A note beside the conversation. Of kind `title`, the name of the session."""
 
-    n: int = 0
-    at: int = 0
     kind: str = ""
     text: str = ""
     data: Any = None
 
 
-class StateRecord(Struct, tag_field="type", tag="state", kw_only=True, omit_defaults=True):
+class StateRecord(JournalRecord, tag="state", kw_only=True):
     """The state of a program that runs on the journal; the last of a kind is valid."""
 
-    n: int = 0
-    at: int = 0
     kind: str = ""
     data: Any = None
 

@@ -181,7 +181,6 @@ def _call_json(part: ChatPart) -> dict[str, Any]:
 
 
 # --- the log ---
-
 KIND = "conversation"
 MOST = 1000  # turns or sessions in one answer
 MOST_FOUND = 200
@@ -331,7 +330,6 @@ class TurnLog:
         return session
 
     def _end(self, session_id: str) -> JournalEnd:
-        """Return the end of the journal."""
         machine = self._holder.machine
         return JournalEnd(
             self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock

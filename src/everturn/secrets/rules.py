@@ -308,7 +308,6 @@ def _first_position_from(positions: list[int], at: int, otherwise: int) -> int:
 
 
 # --- secrets known by the words around them ---
-
 _QUOTE = rb"""(?:\\{0,7}["'`]|&quot;|&\#3[49];)"""
 _IS = rb"(?::=|=>|:|=|%3[ad](?:%20|\+)?)"
 #: A backslash is part of a value only where it cannot begin an escape of a raw line.

@@ -67,7 +67,6 @@ class AnalyticsStore:
     driver: Driver
 
     # --- counting ---
-
     def recount(self, sessions: Sequence[int]) -> None:
         gone, came = _TrailTallies(), _TrailTallies()
         for number in sessions:
@@ -126,7 +125,6 @@ class AnalyticsStore:
             self.driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
 
     # --- questions ---
-
     def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
         sql = """
             SELECT t."session", COALESCE(s."n_calls",0) FROM "plane_stale" t LEFT JOIN "session" s ON s."id"=t."session"

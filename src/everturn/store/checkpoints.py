@@ -98,7 +98,6 @@ class CheckpointStore:
         self.driver.many(_WRITES.upsert, [astuple(row) for row in plain if changed or row.idx not in before])
 
     def delete_thread(self, thread: str) -> None:
-        """Delete a thread."""
         for table in _THREAD_TABLES:
             self.driver.run(f'DELETE FROM "{table}" WHERE "thread"=?', (thread,))
 

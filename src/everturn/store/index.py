@@ -28,14 +28,8 @@ Phrase = tuple[str, ...]
 
 #: Weight of a word by field. Chosen with the other constants of ranking; see retrieval/ranking.py.
 WEIGHTS = {
-    "prompt": 2.4,
-    "summary": 3.0,
-    "answer": 2.0,
-    "tool_input": 1.2,
-    "thinking": 1.2,
-    "tool_output": 0.8,
-    "meta": 0.5,
-}
+    "prompt": 2.4, "summary": 3.0, "answer": 2.0, "tool_input": 1.2, "thinking": 1.2, "tool_output": 0.8, "meta": 0.5,
+}  # fmt: skip
 BY_FIELD = tuple(WEIGHTS[name] for name in FIELDS)
 
 #: An entry of this many terms has normal length. Words of longer entries count less; LENGTH_MATTERS says how much.

@@ -170,7 +170,6 @@ def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry
 
 
 # --- candidates ---
-
 SAMPLE = 9000
 #: Entries to examine for a query of one word, times two; more words share them.
 WALK = 18_000

@@ -53,7 +53,6 @@ class KeptStore:
         self.driver.many(TOMBSTONES.upsert, map(astuple, rows))
 
     def tombstones(self) -> list[Tombstone]:
-        """Return the tombstones."""
         return TOMBSTONES.read(self.driver.all(f'{TOMBSTONES.select} ORDER BY "kind","agent","key"'))
 
     def setting(self, key: str) -> str:
@@ -62,7 +61,6 @@ class KeptStore:
         return str(row[0]) if row else ""
 
     def set_setting(self, key: str, value: str) -> None:
-        """Set a setting of the archive."""
         sql = 'INSERT INTO "setting" ("key","value") VALUES (?,?) ON CONFLICT ("key") DO UPDATE SET "value"=excluded."value"'
         self.driver.run(sql, (key, value))
 
@@ -178,7 +176,6 @@ class ListStore:
         return _ITEMS.read(reversed(self.driver.all(f'{sql} ORDER BY "n" DESC LIMIT {max(last, 0)}', given)))
 
     def items_by_key(self, family: str, owner: str, keys: Sequence[str]) -> dict[str, ListItem]:
-        """Return the items with these keys, by key."""
         sql = f"""{_ITEMS.select} {_LIST} AND "key" <> '' AND "key" IN ({{}})"""
         rows = query_in_lists(self.driver.all, sql, keys, [owner, family])
         return {item.key: item for item in _ITEMS.read(rows)}

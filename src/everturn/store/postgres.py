@@ -68,8 +68,6 @@ def open_postgres(
 
 
 class PostgresStore(SqlStore):
-    """An archive in PostgreSQL."""
-
     driver: PostgresDriver
 
     def check(self, quick: bool = False) -> StoreHealth:
@@ -142,8 +140,6 @@ def _without_password(base: str) -> str:
 
 
 # --- the schema ---
-
-
 def _check_server(driver: PostgresDriver) -> None:
     if driver.server_number < OLDEST * 10_000:
         raise EverturnError(f"{driver.url} is PostgreSQL {driver.server}; everturn needs version {OLDEST} or newer")

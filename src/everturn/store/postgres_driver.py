@@ -124,7 +124,6 @@ class PostgresDriver:
             self.connection.execute(sql)
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     @contextmanager

@@ -84,14 +84,12 @@ class RawStore:
         ]
 
     def file(self, machine: str, path: str) -> tuple[SourceFile, Version] | None:
-        """Return a source file by machine and path."""
         row = self.driver.one(
             f'{_FILES_AND_VERSIONS} WHERE f."machine"=? AND f."path"=?', (machine, _storable_path(path))
         )
         return None if row is None else _file_and_version(row)
 
     def file_by_id(self, source: int) -> tuple[SourceFile, Version]:
-        """Return a source file by its id."""
         if (row := self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."id"=?', (source,))) is None:
             raise NothingFound(f"no source file {source} in the archive; `everturn sources` lists them")
         return _file_and_version(row)
@@ -115,7 +113,6 @@ class RawStore:
         return VERSIONS.read(self.driver.all(f'{VERSIONS.select} WHERE "source"=? ORDER BY "number"', (source,)))
 
     def version(self, version: int) -> Version:
-        """Return a version by its id."""
         if (row := self.driver.one(f'{VERSIONS.select} WHERE "id"=?', (version,))) is None:
             raise NothingFound(f"no version {version} in the archive; `everturn sources` lists what is there")
         return Version(*row)
@@ -181,7 +178,6 @@ class RawStore:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def chunks(self, version: int) -> list[Chunk]:
-        """Return the chunks of a version, in order."""
         return CHUNKS.read(self.driver.all(f'{CHUNKS.select} WHERE "version"=? ORDER BY "start"', (version,)))
 
     def read_chunk(self, digest: bytes) -> bytes:

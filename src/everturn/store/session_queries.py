@@ -75,7 +75,6 @@ class SessionQueries:
         return found[:limit], f"{last_shown.ended or 0}.{last_shown.id}"
 
     def count_sessions(self, session_filter: SessionFilter) -> int:
-        """Return the number of sessions."""
         conditions = Conditions()
         add_sessions(conditions, session_filter)
         sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
@@ -111,7 +110,6 @@ class SessionQueries:
         return SESSIONS.read(self.driver.all(sql, (agent, native_id)))
 
     def sessions_in(self, version: int) -> list[Session]:
-        """Return the sessions of a version."""
         return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id"', (version,)))
 
     # --- inside a session ---
@@ -151,17 +149,14 @@ class SessionQueries:
         return [(int(turn), str(kind), int(n)) for turn, kind, n in self.driver.all(sql, (session,))]
 
     def artifacts(self, session: int) -> list[Artifact]:
-        """Return the artifacts, in order."""
         sql = f'{ARTIFACTS.select} WHERE "session"=? ORDER BY "seq","idx","n"'
         return ARTIFACTS.read(self.driver.all(sql, (session,)))
 
     def links(self, session: int) -> list[LinkRow]:
-        """Return the links from a session to others."""
         sql = f'{LINKS.select} WHERE "session"=? ORDER BY "relation","native_id","call_id","hint"'
         return LINKS.read(self.driver.all(sql, (session,)))
 
     def links_to(self, native_id: str) -> list[LinkRow]:
-        """Return the links from others to a session."""
         sql = f'{LINKS.select} WHERE "native_id"=? ORDER BY "session","relation","call_id","hint"'
         return LINKS.read(self.driver.all(sql, (native_id,)))
 

@@ -195,7 +195,6 @@ class Conditions:
         self.params: list[Any] = []
 
     def add(self, sql: str, *params: Any) -> None:
-        """Add a condition."""
         self._parts.append(sql)
         self.params += params
 

@@ -64,8 +64,6 @@ def open_sqlite(
 
 
 class SqliteStore(SqlStore):
-    """An archive in SQLite."""
-
     driver: SqliteDriver
     index: SqliteIndex
 
@@ -126,8 +124,6 @@ class SqliteStore(SqlStore):
 
 
 # --- the driver ---
-
-
 class SqliteDriver:
     """One connection. Implements `store.sql.Driver`."""
 
@@ -278,8 +274,6 @@ def _storable(params: Sequence[Any]) -> list[Any]:
 
 
 # --- opening and copying a file ---
-
-
 def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, upgrade: bool = True) -> SqliteDriver:
     """Connect to an archive file and migrate it. Raises OlderArchive without `upgrade`."""
     if not (size := _size(path, url)) and not create:

@@ -57,7 +57,6 @@ class VectorFile:
             raise BadVectors(str(path)) from error
 
     def close(self) -> None:
-        """Close the file."""
         self._driver.close()
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
@@ -94,7 +93,6 @@ class VectorFile:
         return {int(session): (str(generation), int(upto), int(made)) for session, generation, upto, made in rows}
 
     def forget(self, session: int) -> None:
-        """Delete the vectors of a session."""
         with self._driver.write():
             self._driver.run("DELETE FROM vector WHERE session=?", (session,))
             self._driver.run("DELETE FROM embedded WHERE session=?", (session,))

@@ -68,8 +68,6 @@ class Effort:
 
 
 class MatchedLine(Struct, frozen=True):
-    """A line that matches."""
-
     number: int  # 0-based
     start: int  # where it begins in the text
     text: str  # without its line end
@@ -195,7 +193,6 @@ def _compile_re2(pattern: str) -> Any:
 
 
 # --- from Python's syntax to RE2's ---
-
 _TOO_LARGE = "the pattern is too large with its repeats written out; repeat fewer times"
 _TOKEN = lazy_pattern(
     r"""(?P<repeat> (?: [*+?] | \{ (?: (?P<least>\d{1,5}) (?P<open>,(?P<most>\d{0,5}))? | ,(?P<only>\d{1,5}) ) \} ) \?? )
