@@ -1,25 +1,259 @@
-"""Screens of Codex."""
+"""Screens of Codex: `› prompt`, `• answer`, `• Ran command` with `└ output`, above an input field that also begins with `›`.
+
+The conversation scrolls above the input field. When a prompt has scrolled off, Codex repeats it in the first row of the
+screen; that row is not part of the text. Every item begins with a mark in the first column, and the rows below it are
+indented. Menus stand right above the input field; dialogs and the pager stand in its place.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from everturn.sources.terminal.codex_calls import read_calls
 from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.layouts import ScreenLayout
-from everturn.sources.terminal.rows import TranscriptRow
+from everturn.sources.terminal.rows import TranscriptRow, milliseconds, place_saying, rejoin_rows, trim_rows
 from everturn.sources.terminal.transcript import DrawnSaying
 
+PROGRAM = "codex"
+_MARK = "›"
+_PLACEHOLDER = "Ask Codex to do anything"
+_BANNER = re.compile(r" {0,4}>_ OpenAI Codex \(v(?P<version>[^)]{1,40})\)")
+_STATUS = re.compile(r"[^\w\s] \S.{0,120}\([\dhms ]{1,20} • esc to interrupt\)")
+_FOOTER = re.compile(
+    r"  (?:\S.{0,200} · (?P<folder>[~/]\S*)|\? for shortcuts|.{0,200}\b(?:to view|again to|context left)\b)"
+)
+_DIALOG = re.compile(
+    r" {0,4}(?:Press|press) enter to (?:confirm|continue|select)|.{0,80}\besc to (?:cancel|go back|close)\b"
+)
+_CHOICE = re.compile(r"› \d{1,2}\. ")
+_PAGER = "/ T R A N S C R I P T /"
+_TIP = "  └ Tip: "
+_FOOTER_ROWS = 2
+_ROOM_ABOVE = 2  # blank rows between the conversation and the input field
+_NEAR = 14  # rows above the input field in which the status and what waits in the queue stand
 
+
+# the layout of a frame ------------------------------------------------------------------------------------------------
 def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     """Divide a frame; None for one that this program did not draw."""
-    return None
+    texts = [row.text for row in rows]
+    if _is_covered(texts):
+        return ScreenLayout(PROGRAM, state="covered")
+    field = _find_input(texts)
+    if field is None:
+        return None
+    end = len(rows) - _FOOTER_ROWS
+    around = {
+        "title": _read_banner(texts[:field]),
+        "footer": _read_footer(texts[end:]),
+        "typed": _read_typed(texts[field : end - 1], len(rows[field].cells)),
+    }
+    if any(texts[field - _ROOM_ABOVE : field]):
+        return ScreenLayout(PROGRAM, state="covered", **around)
+    conversation = _cut_edges(rows, _find_end(texts, field))
+    marked = any(row.text[:1] not in ("", " ") for row in conversation)
+    state = "home" if around["title"] and not marked else "talk"
+    return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, **around)
+
+
+def _is_covered(texts: Sequence[str]) -> bool:
+    """Whether the pager or a dialog stands where the conversation or the input field was."""
+    if any(_PAGER in text for text in texts[:2]):
+        return True
+    last = next((text for text in reversed(texts) if text), "")
+    return _DIALOG.match(last) is not None and any(_CHOICE.match(text) for text in texts)
+
+
+def _find_input(texts: Sequence[str]) -> int | None:
+    """Return the first row of the input field: the last row with its mark, when a blank row and the footer follow its text."""
+    end = len(texts) - _FOOTER_ROWS
+    field = next((n for n in range(end - 2, _ROOM_ABOVE - 1, -1) if texts[n][:1] == _MARK), None)
+    if field is None or texts[end - 1] or texts[field - 1]:
+        return None
+    if any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
+        return None
+    known = any(_FOOTER.match(text) for text in texts[end:]) or _read_banner(texts)
+    return field if known else None
+
+
+def _find_end(texts: Sequence[str], field: int) -> int:
+    """Return the row below the conversation: where the status, or else the room above the input field begins."""
+    for number in range(max(0, field - _NEAR), field):
+        if _STATUS.match(texts[number]):
+            return number
+    return field - _ROOM_ABOVE + 1
+
+
+def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
+    """Return the rows of the conversation without the repeated prompt at the top and the tip below an answer."""
+    start = 1 if rows and rows[0].text[:1] == _MARK else 0
+    tip = next((n for n in range(max(start, end - 8), end) if _is_tip(rows, n)), None)
+    if tip is None:
+        return list(rows[start:end])
+    below = tip + 1
+    while below < end and rows[below].text.startswith("    "):
+        below += 1
+    return [*rows[start:tip], *rows[below:end]]
+
+
+def _is_tip(rows: Sequence[PaintedRow], number: int) -> bool:
+    return rows[number].text.startswith(_TIP) and not rows[number - 1].text.startswith(("• Ran ", "• Exited "))
+
+
+def _read_banner(texts: Sequence[str]) -> str:
+    return next((text.strip() for text in texts if _BANNER.match(text)), "")
+
+
+def _read_footer(texts: Sequence[str]) -> str:
+    """Return the rows below the input field; model and folder each in a line of its own."""
+    lines: list[str] = []
+    for text in texts:
+        found = _FOOTER.match(text)
+        lines += re.split(r" · (?=[~/])", text.strip()) if found and found["folder"] else [text.strip()]
+    return "\n".join(filter(None, lines))
+
+
+def _read_typed(texts: Sequence[str], columns: int) -> str:
+    lines = trim_rows([text[2:] for text in texts])
+    text = rejoin_rows(lines, max(columns - 3, 20))
+    return "" if text == _PLACEHOLDER else text
+
+
+# the conversation -----------------------------------------------------------------------------------------------------
+_WORKED = re.compile(r"(?:  |─{1,200} )Worked for (?P<span><?[\d hms.]{1,20}?)(?: • \d{1,2}:\d\d)?(?: ─{1,400})?$")
+_INTERRUPTED = re.compile(r"Conversation interrupted\b")
+_REFUSED = re.compile(r"You (?:canceled|cancelled|denied|did not approve)\b")
+_CHANGED = re.compile(r"(?:Model changed to|Permissions updated to|Switched to|Model set to) \S")
+_COMPACTED = re.compile(r"Context compacted\b")
 
 
 def looks_like_codex(rows: Sequence[TranscriptRow]) -> int:
-    """Return how many rows look like those of Codex."""
-    return 0
+    """Return how many rows look like those of Codex; 0 where it did not greet."""
+    if not any(_BANNER.match(row.text.lstrip("│")) for row in rows):
+        return 0
+    return sum(row.text.startswith(("› ", "• ", "  └ ")) for row in rows)
 
 
 def read_codex(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:
     """Return what was said in the rows of one segment, conversation by conversation."""
-    return []
+    found: list[list[DrawnSaying]] = []
+    reader = _CodexReader(columns)
+    for row in rows:
+        if _BANNER.match(row.text):
+            reader.flush()
+            found.append(reader.said)
+            reader = _CodexReader(columns)
+            reader.what = "banner"
+        reader.take(row)
+    reader.flush()
+    return [said for said in [*found, reader.said] if said]
+
+
+class _CodexReader:
+    """Reads one conversation row by row."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.said: list[DrawnSaying] = []
+        self.what = "rest"  # the item at hand: rest is one whose beginning was never drawn
+        self._rows: list[TranscriptRow] = []
+
+    def take(self, row: TranscriptRow) -> None:
+        """Take in the next row. One without a mark belongs to the item above it."""
+        what = _find_mark(row.text)
+        if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
+            what = "rest"
+        if what:
+            self.flush()
+            self.what = what
+        self._rows.append(row)
+
+    def _ends_block(self, text: str) -> bool:
+        return bool(text) and bool(self._rows) and not self._rows[-1].text
+
+    def flush(self) -> None:
+        """Read the item at hand: it is complete."""
+        rows, self._rows = self._rows, []
+        while rows and not rows[-1].text.strip():
+            rows.pop()
+        while rows and not rows[0].text.strip():
+            rows.pop(0)
+        if rows:
+            getattr(self, f"_read_{self.what}")(rows)
+
+    def _add(self, rows: Sequence[TranscriptRow], **fields: object) -> None:
+        self.said.append(place_saying(rows, **fields))
+
+    # items ------------------------------------------------------------------------------------------------------------
+    def _read_banner(self, rows: list[TranscriptRow]) -> None:
+        """Say nothing: version and folder are what the client shows around the conversation."""
+
+    def _read_rest(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="assistant", text="\n".join(_body(rows)), fidelity="partial")
+
+    def _read_prompt(self, rows: list[TranscriptRow]) -> None:
+        text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
+        self._add(rows, role="user", text=text, starts_turn=True)
+
+    def _read_bullet(self, rows: list[TranscriptRow]) -> None:
+        calls = read_calls(rows)
+        if calls:
+            self._add(rows, role="assistant", calls=calls)
+            return
+        text = "\n".join(_body(rows))
+        if _COMPACTED.match(text):
+            self._add(rows, role="system", kind="compaction", text=text)
+        elif _CHANGED.match(text) and len(rows) == 1:
+            self._add(rows, role="system", kind="notice", text=text)
+        else:
+            self._add(rows, role="assistant", text=text)
+
+    def _read_failure(self, rows: list[TranscriptRow]) -> None:
+        text = "\n".join(_body(rows))
+        if _INTERRUPTED.match(text):
+            self._stop_last()
+            self._add(rows, role="user", kind="interrupt", text=text, interrupted=True)
+        else:  # the request was answered with it
+            self._add(rows, role="assistant", kind="notice", text=text)
+
+    def _stop_last(self) -> None:
+        """Mark the last words of the agent as cut off by the human."""
+        last = self.said[-1] if self.said else None
+        if last is not None and last.role == "assistant" and last.kind == "text":
+            calls = tuple(
+                replace(call, status="error", error_class="interrupted", action="") if call.status == "open" else call
+                for call in last.calls
+            )
+            self.said[-1] = replace(last, interrupted=True, calls=calls)
+
+    def _read_notice(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="system", kind="notice", text="\n".join(trim_rows([row.text for row in rows])))
+
+    def _read_worked(self, rows: list[TranscriptRow]) -> None:
+        """Keep how long the turn took with the last words of the agent."""
+        found = _WORKED.match(rows[0].text)
+        span = milliseconds(found["span"]) if found else None
+        last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
+        if last is not None and self.said[last].role == "assistant" and span is not None:
+            self.said[last] = replace(self.said[last], duration_ms=span)
+
+
+def _find_mark(text: str) -> str:
+    """Return what the beginning of a row says about it; empty for a row that goes on."""
+    if _WORKED.match(text):
+        return "worked"
+    first = text[:1]
+    if first in ("", " "):
+        return ""
+    if text[1:2] in ("", " "):
+        return {_MARK: "prompt", "•": "bullet", "■": "failure"}.get(first, "notice")
+    return "notice"
+
+
+def _body(rows: Sequence[TranscriptRow]) -> list[str]:
+    """Return the lines of an item without its mark and the indent of the lines below."""
+    return trim_rows([row.text[2:] if not row.text[:2].strip(" ›•■") else row.text for row in rows])
