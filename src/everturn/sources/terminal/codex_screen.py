@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from everturn.sources.terminal.codex_calls import read_calls
 from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.layouts import ScreenLayout
-from everturn.sources.terminal.rows import TranscriptRow, milliseconds, place_saying, rejoin_rows, trim_rows
+from everturn.sources.terminal.rows import TranscriptRow, colour_at, milliseconds, place_saying, rejoin_rows, trim_rows
 from everturn.sources.terminal.transcript import DrawnSaying
 
 PROGRAM = "codex"
 _MARK = "›"
 _PLACEHOLDER = "Ask Codex to do anything"
 _BANNER = re.compile(r" {0,4}>_ OpenAI Codex \(v(?P<version>[^)]{1,40})\)")
+_BELOW_BANNER = re.compile(r" {5}(?:[~/]\S*|loading)$|  permissions: ")
 _STATUS = re.compile(r"[^\w\s] \S.{0,120}\([\dhms ]{1,20} • esc to interrupt\)")
 _FOOTER = re.compile(
     r"  (?:\S.{0,200} · (?P<folder>[~/]\S*)|\? for shortcuts|.{0,200}\b(?:to view|again to|context left)\b)"
@@ -32,7 +33,9 @@ _DIALOG = re.compile(
 _CHOICE = re.compile(r"› \d{1,2}\. ")
 _PAGER = "/ T R A N S C R I P T /"
 _TIP = "  └ Tip: "
+_LETTER = re.compile(r"\w")
 _FOOTER_ROWS = 2
+_BANNER_ROWS = 8
 _ROOM_ABOVE = 2  # blank rows between the conversation and the input field
 _NEAR = 14  # rows above the input field in which the status and what waits in the queue stand
 
@@ -47,17 +50,22 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if field is None:
         return None
     end = len(rows) - _FOOTER_ROWS
-    around = {
-        "title": _read_banner(texts[:field]),
-        "footer": _read_footer(texts[end:]),
-        "typed": _read_typed(texts[field : end - 1], len(rows[field].cells)),
-    }
+    title, footer = _read_banner(texts[:field]), _read_footer(texts[end:])
+    typed = _read_typed(texts[field : end - 1], len(rows[field].cells))
     if any(texts[field - _ROOM_ABOVE : field]):
-        return ScreenLayout(PROGRAM, state="covered", **around)
+        return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
     conversation = _cut_edges(rows, _find_end(texts, field))
-    marked = any(row.text[:1] not in ("", " ") for row in conversation)
-    state = "home" if around["title"] and not marked else "talk"
-    return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, **around)
+    state = _find_state([row.text for row in conversation], title)
+    return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, title, footer, typed)
+
+
+def _find_state(texts: Sequence[str], title: str) -> str:
+    """Return whether a conversation is open: below the banner, or with its letters. The home screen may show a logo."""
+    if any(text[:1] not in ("", " ") for text in texts):
+        return "talk"
+    if title or (any(texts) and not any(_LETTER.search(text) for text in texts)):
+        return "home"
+    return "talk" if any(texts) else "covered"
 
 
 def _is_covered(texts: Sequence[str]) -> bool:
@@ -89,8 +97,8 @@ def _find_end(texts: Sequence[str], field: int) -> int:
 
 
 def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
-    """Return the rows of the conversation without the repeated prompt at the top and the tip below an answer."""
-    start = 1 if rows and rows[0].text[:1] == _MARK else 0
+    """Return the rows of the conversation without banner and repeated prompt at the top and the tip below an answer."""
+    start = _find_start(rows, end)
     tip = next((n for n in range(max(start, end - 8), end) if _is_tip(rows, n)), None)
     if tip is None:
         return list(rows[start:end])
@@ -98,6 +106,20 @@ def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
     while below < end and rows[below].text.startswith("    "):
         below += 1
     return [*rows[start:tip], *rows[below:end]]
+
+
+def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
+    """Return the first row below the banner, which scrolls with the conversation, or below the repeated prompt."""
+    if rows[0].text[:1] == _MARK:
+        return 1
+    start = 0
+    for number in range(min(_BANNER_ROWS, end)):
+        text = rows[number].text
+        if _BANNER.match(text) or _BELOW_BANNER.match(text):
+            start = number + 1
+        elif text:
+            break
+    return start
 
 
 def _is_tip(rows: Sequence[PaintedRow], number: int) -> bool:
@@ -126,9 +148,9 @@ def _read_typed(texts: Sequence[str], columns: int) -> str:
 # the conversation -----------------------------------------------------------------------------------------------------
 _WORKED = re.compile(r"(?:  |─{1,200} )Worked for (?P<span><?[\d hms.]{1,20}?)(?: • \d{1,2}:\d\d)?(?: ─{1,400})?$")
 _INTERRUPTED = re.compile(r"Conversation interrupted\b")
-_REFUSED = re.compile(r"You (?:canceled|cancelled|denied|did not approve)\b")
 _CHANGED = re.compile(r"(?:Model changed to|Permissions updated to|Switched to|Model set to) \S")
 _COMPACTED = re.compile(r"Context compacted\b")
+_ROOM_BELOW_PROMPT = 2
 
 
 def looks_like_codex(rows: Sequence[TranscriptRow]) -> int:
@@ -160,11 +182,14 @@ class _CodexReader:
         self.columns = columns
         self.said: list[DrawnSaying] = []
         self.what = "rest"  # the item at hand: rest is one whose beginning was never drawn
+        self.room = 0  # blank rows below the item at hand
         self._rows: list[TranscriptRow] = []
 
     def take(self, row: TranscriptRow) -> None:
         """Take in the next row. One without a mark belongs to the item above it."""
         what = _find_mark(row.text)
+        if not what and self.what == "prompt" and row.text.startswith("  • ") and colour_at(row, 2) is not None:
+            what = "rest"  # the list of an answer whose first line is not drawn yet; what humans type has no colour
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
             what = "rest"
         if what:
@@ -178,12 +203,10 @@ class _CodexReader:
     def flush(self) -> None:
         """Read the item at hand: it is complete."""
         rows, self._rows = self._rows, []
-        while rows and not rows[-1].text.strip():
-            rows.pop()
-        while rows and not rows[0].text.strip():
-            rows.pop(0)
-        if rows:
-            getattr(self, f"_read_{self.what}")(rows)
+        used = [n for n, row in enumerate(rows) if row.text.strip()]
+        if used:
+            self.room = len(rows) - 1 - used[-1]
+            getattr(self, f"_read_{self.what}")(rows[used[0] : used[-1] + 1])
 
     def _add(self, rows: Sequence[TranscriptRow], **fields: object) -> None:
         self.said.append(place_saying(rows, **fields))
@@ -193,7 +216,12 @@ class _CodexReader:
         """Say nothing: version and folder are what the client shows around the conversation."""
 
     def _read_rest(self, rows: list[TranscriptRow]) -> None:
-        self._add(rows, role="assistant", text="\n".join(_body(rows)), fidelity="partial")
+        """Read the end of something. Only prompts have two blank rows below; one without its beginning is no prompt."""
+        text = "\n".join(_body(rows))
+        if self.room >= _ROOM_BELOW_PROMPT:
+            self._add(rows, role="system", kind="notice", text=text, fidelity="partial")
+        else:
+            self._add(rows, role="assistant", text=text, fidelity="partial")
 
     def _read_prompt(self, rows: list[TranscriptRow]) -> None:
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
