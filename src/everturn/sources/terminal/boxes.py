@@ -13,10 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
+from everturn.sources.terminal.frames import PaintedRow
+from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,
     colour_at,
+    cut,
     dedent_rows,
     indent,
     is_red,
@@ -46,6 +49,13 @@ _FAILED = re.compile(r"Error: |The user rejected|Tool execution aborted|\w+Error
 _THEME = {0x5C9CF5: "user", 0x9D7CD8: "queued", 0x141414: "tool", 0xE06C75: "error", 0xF5A742: "tool"}
 
 Palette = dict[Colour, str]
+
+_PROGRAM = re.compile(r" {0,4}opencode v?\d|^ {0,4}opencode dev\b")
+_EARLY = "Context: "  # in the status line of releases with other screens
+_FIELD = re.compile(r" *┃ {1,2}[>!](?: |$)")
+_HIGHEST_FIELD = 12  # rows of the input field that are looked through
+_HOME = 8  # blanks in front of the input field of the home screen
+_FIRST_TOAST, _NEXT_TOAST = 2, 2  # rows below the header, rows below the toast before
 
 
 class ScreenBox(Struct, frozen=True):
@@ -149,15 +159,95 @@ def _block(rows: list[TranscriptRow], mark: tuple[bool, Colour]) -> ScreenBox | 
     return ScreenBox(rows, lines, mark[1], room)
 
 
+# the screen -----------------------------------------------------------------------------------------------------------
+def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
+    """Divide a frame of OpenCode 0.2 and later; None for a frame that it did not draw."""
+    status = next((row.text for row in rows[:-3:-1] if row.text), "")
+    if _PROGRAM.match(status) is None or _EARLY in status:
+        return None
+    field = _find_field(rows)
+    if field is None:
+        return ScreenLayout("boxes", state="covered", footer=status.strip())
+    first, end = field
+    lines = [row.text.strip().strip(BAR).strip() for row in rows[first:end]]
+    typed = "\n".join(lines).lstrip(">!").strip()
+    footer = "\n".join(row.text.strip() for row in rows[end:] if row.text)
+    if indent(rows[first].text) > _HOME:
+        return ScreenLayout("boxes", (), "home", "", footer, typed)
+    header = _header_end(rows)
+    if not header:
+        return ScreenLayout("boxes", (), "covered", "", footer, typed)
+    title = "\n".join(row.text.strip().strip(BAR).strip() for row in rows[:header] if row.text)
+    bottom = first - 1
+    if typed.startswith("/") or "@" in typed:  # a list of commands or files stands above the field
+        while bottom > header and rows[bottom - 1].text.lstrip(" ").startswith(BAR):
+            bottom -= 1
+    right = width(rows[first].text)
+    return ScreenLayout("boxes", _uncover(rows[header:bottom], right), "talk", title, footer, typed, header)
+
+
+def _find_field(rows: Sequence[PaintedRow]) -> tuple[int, int] | None:
+    """Return the first row of the input field's text and the row after the field."""
+    for first in range(len(rows) - 1, -1, -1):
+        if _FIELD.match(rows[first].text) and rows[first].text.endswith(BAR):
+            end = first + 1
+            while end < min(len(rows), first + _HIGHEST_FIELD) and rows[end].text.lstrip(" ").startswith(BAR):
+                end += 1
+            return first, end
+    return None
+
+
+def _header_end(rows: Sequence[PaintedRow]) -> int:
+    """Return the row after the header; 0 without one."""
+    first = next((n for n in range(min(3, len(rows))) if rows[n].text.lstrip(" ").startswith(f"{BAR}  # ")), None)
+    if first is None:
+        return 0
+    end = first + 1
+    while end < len(rows) and rows[end].text.lstrip(" ").startswith(BAR):
+        end += 1
+    return end
+
+
+def _uncover(rows: Sequence[PaintedRow], right: int) -> list[PaintedRow]:
+    """Take toasts off: boxes at the right edge, below the header or below one another."""
+    left = [_left_edge(row.text, right) for row in rows]
+    kept = list(rows)
+    may_begin = _FIRST_TOAST
+    start = 0
+    while start < min(may_begin, len(rows)):
+        end = start
+        while end < len(rows) and left[end] and left[end] == left[start]:
+            end += 1
+        if end - start >= 3:
+            for number in range(start, end):
+                kept[number] = _cut_row(rows[number], left[start])
+            may_begin = end + _NEXT_TOAST
+        start = max(end, start + 1)
+    return kept
+
+
+def _left_edge(text: str, right: int) -> int:
+    """Return the cell in which a box begins that ends at the right edge of the conversation; 0 without one."""
+    if not text.endswith(BAR) or width(text) != right:
+        return 0
+    cell = width(text[: text.rfind(BAR, 0, -1)])
+    return cell if cell > _HOME else 0
+
+
+def _cut_row(row: PaintedRow, cell: int) -> PaintedRow:
+    text = cut(row.text, cell)[0].rstrip()
+    return PaintedRow(text, row.cells[:cell], row.inks[:cell], covered=True)
+
+
 # boxes ----------------------------------------------------------------------------------------------------------------
 def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> DrawnSaying | None:
     words = box.words()
     if not words or _is_chrome(words) or (words[0] in tools.PENDING and len(words) == 1):
         return None
     role = _role(box, words, palette)
-    cut = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
+    torn = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
     said = _build_saying(role, box, words)
-    return replace(said, fidelity="partial") if cut or (said.calls and first) else said
+    return replace(said, fidelity="partial") if torn or (said.calls and first) else said
 
 
 def _role(box: ScreenBox, words: list[str], palette: Palette) -> str:

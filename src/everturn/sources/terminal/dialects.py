@@ -4,10 +4,6 @@ Nobody needs to say what was recorded: the screens show it. A recording may hold
 opened from a list, several programs one after the other) and one session may come in several segments, because a menu or
 a jump lay between them. What a shell printed before and after stays with the session it led to. Never raises.
 
-Conversations put together from segments: what belongs to which, what is the same seen twice, what the frame says.
-
-A message that waited in the queue is drawn twice, as waiting and as sent; it counts once. Two equal messages that were
-really sent are drawn both at once, and stay two.
 """
 
 from __future__ import annotations
@@ -18,239 +14,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from everturn.sources.terminal import boxes, codex_screen, gemini_screen, panels, prompts
-from everturn.sources.terminal.rows import TranscriptRow, date_sayings, place_saying, rows_of, trim_rows
+from everturn.sources.terminal.rows import TranscriptRow, place_saying, rows_of, trim_rows
+from everturn.sources.terminal.talks import TalkBuilder, finish_talk
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
-
-_TITLE = re.compile(r"# (?P<title>[^\n]+?)(?: *┃?\s*\n|\s{2,}|\s*┃|\s*/(?:un)?share\b|$)")
-_UNTITLED = re.compile(r"New session|Child session|Untitled", re.IGNORECASE)
-_TOKENS = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[KM]?)(?:/| \(| {1,3})(?P<percent>\d{1,3})%")
-_SIDE_TOKENS = re.compile(r"([\d,]+) tokens")
-_SIDE_PERCENT = re.compile(r"(\d{1,3})% used")
-_VERSION = re.compile(r"(?i)\b(?:opencode|claude code) v?(\d+\.\d+[\w.-]*)")
-_FOLDER = re.compile(r"(?i)\bopencode v?\S+\s+([~/]\S*?)(?::[^\s:]+)?(?:\s|$)")
-_GREETED = re.compile(r"^\s*[▘▝ ]+\s+([~/]\S.*)$|cwd: ([~/]\S.*?)\s*│?$", re.MULTILINE)
-_BELOW = re.compile(r"^([~/]\S*)(?:\s{2,}|$)", re.MULTILINE)
-_WORKING = re.compile(r"\besc\b[^\n]{0,20}\binterrupt|\bworking\.\.|\besc\b again")
-_NATIVE = re.compile(r"\bopencode (?:-s|--session) (ses_\w+)|\bclaude (?:-r|--resume) ([0-9a-f-]{36})")
-_EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
-_FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
-
-Key = tuple[str, str, str, str, str]
-
-
-class TalkBuilder:
-    """A talk being put together."""
-
-    def __init__(self, dialect: str, cut_top: bool) -> None:
-        self.dialect = dialect
-        self.cut_top = cut_top
-        self.said: list[DrawnSaying] = []
-        self._places: list[int] = []  # in `said`, of what is no output of a shell
-        self._keys: list[Key] = []  # of the same
-        self.titles: list[str] = []
-        self.native_id = self.client = self.workspace = ""
-        self.tokens: int | None = None
-        self.percent: int | None = None
-        self.working = False
-
-    def continues(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool) -> bool:
-        """Whether a segment belongs to this talk."""
-        title = title_of(segment.title)
-        if title and not _UNTITLED.match(title) and title in self.titles:
-            return True
-        if self._overlap([item for item in said if item.kind != "output"])[1]:
-            return True
-        if fresh or (not segment.cut_top and _is_beginning(said)):
-            return False
-        renamed = bool(title and self.titles) and not _UNTITLED.match(self.titles[-1]) and title != self.titles[-1]
-        return not renamed
-
-    def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment) -> None:
-        """Add what a segment holds beyond what is here already."""
-        spoken = [item for item in said if item.kind != "output"]
-        at, n, skipped = self._overlap(spoken)
-        for number, item in enumerate(spoken[skipped : skipped + n], at):
-            place = self._places[number]
-            old = self.said[place]
-            # Seen whole now, or it went on, or its end says who answered.
-            better = number == len(self._keys) - 1 or (item.model and not old.model)
-            if old.fidelity == "partial" or (better and item.fidelity != "partial"):
-                self.said[place], self._keys[number] = item, _key(item)
-        for item in [*(item for item in said if item.kind == "output"), *spoken[skipped + n :]] if n else said:
-            if item.kind != "output":
-                self._places.append(len(self.said))
-                self._keys.append(_key(item))
-            self.said.append(item)
-        for item in said:
-            if item.kind == "output":
-                self.named(item.text)
-        self._frame(segment)
-
-    def named(self, text: str) -> bool:
-        """Whether a text is what the client printed at its end; its name of the session is taken from it."""
-        found = _NATIVE.search(text)
-        if found is None:
-            return False
-        self.native_id = found[1] or found[2]
-        if title := _EPILOGUE.search(text):
-            self._title(title[1].strip())
-        return True
-
-    def _overlap(self, said: Sequence[DrawnSaying]) -> tuple[int, int, int]:
-        """Where the first of `said` stands here already, how many of them do, and how many in front are left out.
-
-        One equal item alone may be the same words sent again; several in a row, or one with its time, are the same ones.
-        What was cut off at the top of a screen is a part of something known.
-        """
-        keys = [_key(item) for item in said]
-        for skipped in range(1 + (len(keys) > 1 and said[0].fidelity == "partial")):
-            new = keys[skipped:]
-            for at, key in enumerate(self._keys):
-                n = min(len(self._keys) - at, len(new))
-                if not n or not _is_same(key, new[0], n == 1) or not _is_all_same(self._keys[at : at + n], new[:n]):
-                    continue
-                if n > 1 or len(new) > 1 or said[skipped].time_text:
-                    return at, n, skipped
-        end = len(self._keys) - 1
-        if end >= 0 and keys and said[0].fidelity == "partial" and _is_end_of(keys[0], self._keys[end]):
-            return end, 1, 0
-        return 0, 0, 0
-
-    def _frame(self, segment: TranscriptSegment) -> None:
-        """What the client shows around the conversation."""
-        frame = f"{segment.title}\n{segment.footer}"
-        self._title(title_of(segment.title) or (_side_title(segment.title) if self.dialect == "panels" else ""))
-        if found := _TOKENS.search(frame):
-            self.tokens = _number(found["number"], found["unit"])
-            self.percent = int(found["percent"])
-        elif counted := _SIDE_TOKENS.search(frame):
-            self.tokens = _number(counted[1], "")
-            share = _SIDE_PERCENT.search(frame)
-            self.percent = int(share[1]) if share else self.percent
-        if version := _VERSION.search(frame):
-            self.client = version[1]
-        folder = _FOLDER.search(frame) or _GREETED.search(segment.title) or _BELOW.search(segment.footer)
-        if folder:
-            self.workspace = next(part for part in folder.groups() if part).strip()
-        self.working = _WORKING.search(segment.footer) is not None
-
-    def _title(self, title: str) -> None:
-        if title and (not self.titles or self.titles[-1] != title):
-            self.titles.append(title)
-
-
-def title_of(frame: str) -> str:
-    """The session's title in the rows above the conversation."""
-    found = _TITLE.search(frame)
-    return found["title"].strip(" ┃") if found else ""
-
-
-def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) -> list[ScreenTalk]:
-    """The talks with everything that is known only at their end: queue, steps, times."""
-    lines = [line for segment in transcript.segments for line in segment.lines]
-    done: list[ScreenTalk] = []
-    for talk in talks:
-        said = _number_steps(_drop_queued(talk.said))
-        said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
-        if talk.working:
-            said = _mark_interrupted(said)
-        done.append(
-            ScreenTalk(
-                talk.dialect, tuple(said), tuple(talk.titles), talk.native_id, talk.client, talk.workspace,
-                talk.tokens, talk.percent, talk.working, talk.cut_top,
-            )
-        )  # fmt: skip
-    return done
-
-
-def _key(item: DrawnSaying) -> Key:
-    titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
-    return item.role, item.kind, item.text or item.thinking, titles, item.time_text
-
-
-def _is_same(old: Key, new: Key, last: bool) -> bool:
-    """Equal; the last one known may have gone on since."""
-    return old == new or (
-        last and old[0] == "assistant" and old[2] != "" and old[:2] == new[:2] and new[2].startswith(old[2])
-    )
-
-
-def _is_end_of(cut: Key, known: Key) -> bool:
-    """The last lines of something, below the upper edge of a screen."""
-    return cut[0] == known[0] and cut[3:] == known[3:] and known[2] != "" and known[2].endswith(cut[2])
-
-
-def _is_all_same(old: Sequence[Key], new: Sequence[Key]) -> bool:
-    return old[:-1] == new[:-1] and _is_same(old[-1], new[-1], True)
-
-
-def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
-    return next((item.role == "user" for item in said), False)
-
-
-def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
-    """A waiting message is dropped where it is drawn again later on, as sent or still waiting; one that is not stays."""
-    kept: list[DrawnSaying] = []
-    told: set[tuple[str, str, str]] = set()  # told again further down
-    below: set[tuple[str, str, str]] = set()  # waiting, in the same row of messages: two of them are two
-    queued: set[tuple[str, str, str]] = set()
-    for item in reversed(said):
-        same = (item.text, item.author, item.time_text)
-        if item.role != "user":
-            told |= below
-            below = set()
-        elif not item.queued:
-            told.add(same)
-        elif same in told:
-            queued.add(same)
-            continue
-        else:
-            below.add(same)
-        kept.append(item)
-    return [
-        replace(item, queued=True)
-        if item.role == "user" and (item.text, item.author, item.time_text) in queued
-        else item
-        for item in reversed(kept)
-    ]
-
-
-def _number_steps(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
-    """Numbers the responses of the model: words or thoughts after a call begin a new one."""
-    found: list[DrawnSaying] = []
-    step, called, open_step = -1, False, False
-    for item in said:
-        if item.role == "user":
-            open_step = False
-        elif item.role == "assistant" and item.kind == "text":
-            if not open_step or (called and (item.text or item.thinking)):
-                step, called, open_step = step + 1, False, True
-            called = called or bool(item.calls)
-            item = replace(item, step=step)
-        found.append(item)
-    return found
-
-
-def _mark_interrupted(said: list[DrawnSaying]) -> list[DrawnSaying]:
-    """The last words of an agent that was still at work."""
-    last = next((n for n in range(len(said) - 1, -1, -1) if said[n].role != "system"), None)
-    if last is not None and said[last].role == "assistant":
-        said[last] = replace(said[last], interrupted=True)
-    return said
-
-
-def _side_title(frame: str) -> str:
-    """The first lines of the sidebar, above the one that says how full the context is."""
-    head, context, _ = f"{frame}\n".partition("\nContext\n")
-    return " ".join(head.split()) if context else ""
-
-
-def _number(text: str, unit: str) -> int | None:
-    try:
-        return round(float(text.replace(",", "")) * _FACTOR[unit])
-    except (ValueError, OverflowError):
-        return None
-
 
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
@@ -327,10 +93,13 @@ class _Builder:
         self.talks: list[TalkBuilder] = []
         self.outside: list[DrawnSaying] = []  # not yet given to a talk
         self.fresh = False  # a home screen was seen since the last item
+        self.gone: list[_DrawnSegment] = []
 
     def add(self, piece: _DrawnSegment) -> None:
         """Take in the next segment."""
-        if piece.dialect == "home":
+        if piece.segment.gone:
+            self.gone.append(piece)
+        elif piece.dialect == "home":
             self.fresh = True
         elif piece.dialect == "plain":
             self._plain(piece)
@@ -341,7 +110,18 @@ class _Builder:
         """All talks; what was printed last goes to the last one."""
         if self.talks:
             self.talks[-1].said += self.outside
+            for piece in self.gone:
+                self._recover(piece)
         return self.talks
+
+    def _recover(self, piece: _DrawnSegment) -> None:
+        """Add the items of lines that vanished, unless they were drawn elsewhere; their place is that of their time."""
+        for said, _ in _READERS[piece.dialect](self, piece) if piece.dialect in _READERS else ():
+            for item in said:
+                start = item.bytes[0]
+                talk = next((one for one in self.talks[::-1] if one.begins() <= start), self.talks[0])
+                if not talk.has(item):
+                    talk.insert(item)
 
     def _plain(self, piece: _DrawnSegment) -> None:
         text = "\n".join(trim_rows([row.text for row in piece.rows]))
@@ -376,6 +156,8 @@ class _Builder:
 
     def read_boxes(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of boxes, and with it what the client's frame says."""
+        if piece.segment.program:
+            return [(boxes.read_boxes(piece.rows, piece.segment, self.boxes), piece.segment)]
         rows, title, footer = boxes.without_frame(piece.rows)
         segment = _add_frame(piece.segment, title, footer)
         return [(boxes.read_boxes(rows, segment, self.boxes), segment)]

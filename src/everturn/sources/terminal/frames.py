@@ -45,10 +45,11 @@ _MOST_KNOWN = 2_000  # rows remembered by how they look
 class PaintedRow:
     """A row as it stands on the screen. Rows that did not change are the same object in the next frame."""
 
-    __slots__ = ("cells", "inks", "left", "text")
+    __slots__ = ("cells", "covered", "inks", "left", "text")
 
-    def __init__(self, text: str, cells: str, inks: str) -> None:
+    def __init__(self, text: str, cells: str, inks: str, covered: bool = False) -> None:
         self.text = text  # without trailing blanks
+        self.covered = covered  # something hides the row from where the text ends
         self.cells = cells
         self.inks = inks
         self.left: PaintedRow | None = None  # this row without a sidebar, once somebody asked

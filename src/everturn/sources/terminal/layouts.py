@@ -21,3 +21,4 @@ class ScreenLayout(NamedTuple):
     title: str = ""
     footer: str = ""
     typed: str | None = None  # the text in the input field; None where the field is not shown
+    top: int = 0  # rows of the screen above those of the conversation

@@ -1,16 +1,19 @@
-"""Screens of one scrolling view joined into one text.
+"""Join the screens of one scrolling view into one text.
 
-`Document.place` puts the content rows of a frame where they belong: rows that changed in place replace what stood there
-(an answer that grows, a spinner that becomes a result), rows below are added, rows above (somebody scrolled back further
-than was seen so far) come in front. What is already there is never added a second time. A frame that has nothing to do
-with the document is refused.
+`ScreenText.place` puts the content rows of a frame where they belong: a row that changed in place is the later drawing of its
+line (an answer that grows, a spinner that becomes a result), rows below are added, and rows above (somebody scrolled back
+further than before) come in front. A line that is there already is never added a second time. A frame that has nothing in
+common with the text is refused.
+
+No line is ever deleted. A line that was drawn over keeps its earlier drawings. Lines that left the view for good without
+being drawn over come out as groups of their own (`kept_lines`): a prompt that was undone, for example.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from everturn.sources.terminal.chrome import DEEPEST, Alike, mask_row
+from everturn.sources.terminal.chrome import DEEPEST, Alike
 from everturn.sources.terminal.frames import PaintedRow, RowBlock, ScreenFrame, blocks, is_telling, overlap
 
 _SCREENS_AROUND = 2  # looked through above and below where the view stands
@@ -21,25 +24,37 @@ _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
 _FRAME = " ┃│|║"
 _BLANK = PaintedRow("", "", "")
 _GAP = "   "  # blank rows that a full screen does not have
+_NEARLY_ALL = 0.7  # of the telling rows
+_END_OF_TEXT = 4  # blank rows at the end of a view that no text has inside
 _TITLE = 3  # rows at the top that may stay while the text below is another one
 
 
 class ScreenTextLine:
-    """A line of the document, with its evidence."""
+    """A line of the text, with its evidence."""
 
-    __slots__ = ("at", "first", "last", "row")
+    __slots__ = ("at", "born", "first", "gone", "last", "past", "row", "seen")
 
-    def __init__(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
+    def __init__(self, row: PaintedRow, first: int, last: int, at: int | None, born: int = 0) -> None:
         self.row, self.first, self.last, self.at = row, first, last, at
+        self.born = born  # where the frame that added it below known lines ends; 0 for a line above them
+        self.seen = last  # where the last frame that showed it ends
+        self.past: list[ScreenTextLine] = []  # earlier drawings that were something else
+        self.gone: list[list[ScreenTextLine]] = []  # lines that followed it once and vanished, group by group
 
     def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
-        """What the line shows from now on. A line that grows stays the line it was."""
+        """Show another row from now on. A line that grows stays the line it was."""
         before, after = self.row.text, row.text
-        self.row = row
+        self.seen = last
+        if row.covered and before.startswith(after):
+            return
         if before != after:
+            grows = _grows(before, after)
+            if not grows and is_telling(before):
+                self.past.append(ScreenTextLine(self.row, self.first, self.last, self.at))
             self.last = last
-            if not _grows(before, after):
+            if not grows:
                 self.first, self.at = first, at
+        self.row = row
 
 
 class ScreenText:
@@ -70,9 +85,7 @@ class ScreenText:
                 self._write(place, rows[number], frame)
             elif rows[number].text:
                 self._append(rows[len(self.lines) - self.top : number + 1], frame)
-        last = _height(rows) - 1
-        altered = last >= 0 and mask_row(self.rows[last].text) != mask_row(rows[last].text)
-        self._placed(rows, altered)
+        self._placed(rows, frame)
         return True
 
     def _is_in_place(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
@@ -129,11 +142,7 @@ class ScreenText:
         if not found or self._is_elsewhere(rows, found):
             return False
         first, last = found[0], found[-1]
-        bottom = height - 1 + last.distance
-        altered = last.last < height - 1 and (
-            bottom >= len(self.texts) or mask_row(self.texts[bottom]) != mask_row(rows[height - 1].text)
-        )
-        self._replace(last.last + 1 + last.distance, bottom + 1, rows[last.last + 1 : height], frame)
+        self._replace(last.last + 1 + last.distance, height + last.distance, rows[last.last + 1 : height], frame)
         for block, following in zip(found[-2::-1], found[:0:-1], strict=True):
             between = rows[block.last + 1 : following.first]
             self._write_block(following, rows, frame)
@@ -141,7 +150,7 @@ class ScreenText:
         self._write_block(first, rows, frame)
         self._write_above(rows[: first.first], first.first + first.distance, frame)
         self.top = max(self._floor, first.distance)
-        self._placed(rows, altered)
+        self._placed(rows, frame)
         return True
 
     def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
@@ -153,7 +162,8 @@ class ScreenText:
     def _find_blocks(self, texts: list[str], anywhere: bool) -> list[RowBlock]:
         for places in self._search(len(texts), anywhere):
             found = blocks(self.texts, places, texts)
-            if found and self._is_credible(found, texts):
+            far = isinstance(places, range)
+            if found and self._is_credible(found, texts) and not (far and self.framed and _is_doubtful(found, texts)):
                 return found
         return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
 
@@ -197,44 +207,80 @@ class ScreenText:
         for number in range(1, known + 1):
             if rows[-number].text:
                 self._write(place - number, rows[-number], frame)
-        self._insert(self._floor, rows[: len(rows) - known], frame)
+        self._insert(self._floor, rows[: len(rows) - known], frame, above=self._floor == 0)
 
     # the lines ------------------------------------------------------------------------------------------------------
-    def _placed(self, rows: Sequence[PaintedRow], altered: bool) -> None:
-        """After a frame: lines that are no longer there are dropped from the end.
-
-        They are gone when their rows are blank now and nothing is known to follow them (then somebody scrolled back),
-        or when the last row on the screen became another one while more was thought to follow. The very last row may be
-        room above an input box.
-        """
+    def _placed(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        """Finish a frame. Where its rows end in blanks, the text ends there too: lines that followed are gone."""
         self.rows = rows
         self.frames += 1
         self._floor = 0
-        height = _height(rows)
-        end, below = self.top + height, self.top + len(rows)
-        wiped = len(self.lines) <= below and any(self.texts[end : below - 1])
-        if wiped or (altered and height == len(rows)):
-            del self.lines[end:], self.texts[end:]
+        end, below = self.top + _height(rows), self.top + len(rows)
+        for line in self.lines[self.top : end]:
+            line.seen = frame.end
+        if (below - end >= _END_OF_TEXT or len(self.lines) <= below) and any(map(is_telling, self.texts[end:])):
+            self._remove(end, len(self.lines))
+
+    def _remove(self, start: int, end: int) -> None:
+        """Take lines out of the view. The line above remembers them."""
+        if lines := self.lines[start:end]:
+            if start and any(is_telling(line.row.text) for line in lines):
+                self.lines[start - 1].gone.append(lines)
+            del self.lines[start:end], self.texts[start:end]
+
+    def kept_lines(self) -> tuple[list[ScreenTextLine], list[list[ScreenTextLine]]]:
+        """Return the lines in their order, and groups of lines that vanished without being drawn again.
+
+        A line below one that was added after it was last seen is no longer there: the view ended above it.
+        """
+        kept: list[ScreenTextLine] = []
+        gone: list[list[ScreenTextLine]] = []
+        stale: list[ScreenTextLine] = []
+        newest = 0
+        for line in self.lines:
+            if line.seen < newest:
+                stale.append(line)
+                continue
+            newest = max(newest, line.born)
+            kept.append(line)
+            gone += [stale] if stale else []
+            stale = []
+        alive = {line.row.text for line in kept}
+        gone += [stale, *(group for line in self.lines for group in line.gone)]
+        return kept, [group for group in gone if any(_is_lost(line, alive) for line in group)]
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
-        self.lines[place].write(row, frame.start, frame.end, frame.at)
-        self.texts[place] = row.text
+        line = self.lines[place]
+        line.write(row, frame.start, frame.end, frame.at)
+        self.texts[place] = line.row.text
 
     def _append(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         self._insert(len(self.lines), rows, frame)
 
-    def _insert(self, place: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
-        self.lines[place:place] = [ScreenTextLine(row, frame.start, frame.end, frame.at) for row in rows]
+    def _insert(self, place: int, rows: Sequence[PaintedRow], frame: ScreenFrame, above: bool = False) -> None:
+        born = 0 if above else frame.end
+        self.lines[place:place] = [ScreenTextLine(row, frame.start, frame.end, frame.at, born) for row in rows]
         self.texts[place:place] = [row.text for row in rows]
 
     def _replace(self, start: int, end: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         """Lines `start` to `end` become these rows; the first ones are taken for the same lines, changed."""
         end = min(end, len(self.lines))
         kept = min(len(rows), end - start)
+        if self._is_other(start, rows[:kept]):
+            self._remove(start, end)
+            self._insert(start, rows, frame)
+            return
         for number in range(kept):
             self._write(start + number, rows[number], frame)
-        del self.lines[start + kept : end], self.texts[start + kept : end]
+        self._remove(start + kept, end)
         self._insert(start + kept, rows[kept:], frame)
+
+    def _is_other(self, start: int, rows: Sequence[PaintedRow]) -> bool:
+        """Return whether rows have little in common with the lines in their place: several were there, and went."""
+        pairs = [(self.texts[start + number], row.text) for number, row in enumerate(rows)]
+        telling = [(old, new) for old, new in pairs if is_telling(old) and is_telling(new)]
+        same = sum(_grows(old, new) for old, new in telling)
+        return len(telling) >= _SURE and 2 * same < len(telling)
 
     # what turned out later ------------------------------------------------------------------------------------------
     def narrow(self, top: int, bottom: int) -> None:
@@ -260,6 +306,16 @@ class ScreenText:
             self.texts[place] = line.row.text
         self.rows = [change(row) for row in self.rows]
         self.begun = [change(row) for row in self.begun]
+
+
+def _is_doubtful(found: list[RowBlock], texts: list[str]) -> bool:
+    """Return whether rows found far from the view are too few: a view that jumps back shows lines that are known."""
+    common = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
+    return common < _NEARLY_ALL * sum(map(is_telling, texts))
+
+
+def _is_lost(line: ScreenTextLine, alive: set[str]) -> bool:
+    return is_telling(line.row.text) and line.row.text not in alive
 
 
 def _height(rows: Sequence[PaintedRow]) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from everturn.sources.terminal import codex_screen
+from everturn.sources.terminal import boxes, codex_screen
 from everturn.sources.terminal.chrome import Chrome, Sidebar
 from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
@@ -27,7 +27,10 @@ from everturn.sources.terminal.scrollback import Scrollback
 from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 
 FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
-_LAYOUTS: tuple[FindLayout, ...] = (codex_screen.find_layout,)
+_LAYOUTS: tuple[FindLayout, ...] = (
+    boxes.find_layout,
+    codex_screen.find_layout,
+)
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
 
@@ -75,6 +78,9 @@ class ScreenView:
             self._current = None
         rows = layout.rows
         document = self._current
+        if document is not None and frame.shift is not None:
+            shift = frame.shift
+            document.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
         if document is None or self._home or not (document.stays(rows, frame) or document.place(rows, frame)):
             document = self._earlier(rows, frame) or self._begin(rows, frame)
         self._home = False
@@ -250,7 +256,10 @@ class _SegmentCollector:
             for document in view.documents:
                 title, footer = view.around(document)
                 program = view.program(document)
-                self._add(document.lines, True, document.cut_top, title, footer, program)
+                lines, gone = document.kept_lines()
+                self._add(lines, True, document.cut_top, title, footer, program)
+                for group in gone:
+                    self._add(group, True, True, title, footer, program, gone=True)
 
     def _add(
         self,
@@ -260,6 +269,7 @@ class _SegmentCollector:
         title: str = "",
         footer: str = "",
         program: str = "",
+        gone: bool = False,
     ) -> None:
         start, end = 0, len(lines)
         while start < end and not lines[start].row.text:
@@ -268,7 +278,9 @@ class _SegmentCollector:
             end -= 1
         if start < end:
             self.segments.append(
-                TranscriptSegment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer, program)
+                TranscriptSegment(
+                    tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer, program, gone
+                )
             )
 
     def _clean(self, lines: Sequence[ScreenTextLine]) -> Iterator[TranscriptLine]:

@@ -1,0 +1,322 @@
+"""Put a conversation together from the segments that show parts of it.
+
+A segment may show again what is known already: somebody scrolled back, the window was resized, a menu was closed. `merge`
+aligns what it shows with what is known, item by item, by the letters of each item; wrapping does not matter. Nothing known is
+dropped, and nothing is added twice.
+
+A message that waited in the queue is drawn twice, as waiting and as sent; it counts once. Two equal messages that were
+really sent are drawn both at once, and stay two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from msgspec.structs import replace
+
+from everturn.sources.terminal.rows import date_sayings
+from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
+
+_TITLE = re.compile(r"# (?P<title>[^\n]+?)(?: *┃?\s*\n|\s{2,}|\s*┃|\s*/(?:un)?share\b|$)")
+_UNTITLED = re.compile(r"New session|Child session|Untitled", re.IGNORECASE)
+_TOKENS = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[KM]?)(?:/| \(| {1,3})(?P<percent>\d{1,3})%")
+_SIDE_TOKENS = re.compile(r"([\d,]+) tokens")
+_SIDE_PERCENT = re.compile(r"(\d{1,3})% used")
+_VERSION = re.compile(r"(?i)\b(?:opencode|claude code) v?(\d+\.\d+[\w.-]*)")
+_FOLDER = re.compile(r"(?i)\bopencode v?\S+\s+([~/]\S*?)(?::[^\s:]+)?(?:\s|$)")
+_GREETED = re.compile(r"^\s*[▘▝ ]+\s+([~/]\S.*)$|cwd: ([~/]\S.*?)\s*│?$", re.MULTILINE)
+_BELOW = re.compile(r"^([~/]\S*)(?:\s{2,}|$)", re.MULTILINE)
+_WORKING = re.compile(r"\besc\b[^\n]{0,20}\binterrupt|\bworking\.\.|\besc\b again")
+_NATIVE = re.compile(r"\bopencode (?:-s|--session) (ses_\w+)|\bclaude (?:-r|--resume) ([0-9a-f-]{36})")
+_EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
+_FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
+
+#: Role, letters of the text, letters of the calls, time as drawn.
+Key = tuple[str, str, str, str]
+
+_SPACE = re.compile(r"\s+")
+_LONG = 40  # letters that nobody repeats by chance
+
+
+def squash(text: str) -> str:
+    """Return the letters of a text: wrapping and blanks do not count."""
+    return _SPACE.sub("", text)
+
+
+class TalkBuilder:
+    """A talk being put together."""
+
+    def __init__(self, dialect: str, cut_top: bool) -> None:
+        self.dialect = dialect
+        self.cut_top = cut_top
+        self.said: list[DrawnSaying] = []
+        self.titles: list[str] = []
+        self.native_id = self.client = self.workspace = ""
+        self.tokens: int | None = None
+        self.percent: int | None = None
+        self.working = False
+
+    def continues(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool) -> bool:
+        """Return whether a segment belongs to this talk. `fresh`: the program was at its home screen, or outside it."""
+        if align(self.said, said):
+            return True
+        title = title_of(segment.title)
+        if fresh or (not segment.cut_top and _is_beginning(said)):
+            return False
+        if title and self.titles and title != self.titles[-1]:
+            return title in self.titles or _UNTITLED.match(self.titles[-1]) is not None
+        return True
+
+    def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment) -> None:
+        """Add what a segment shows beyond what is known."""
+        self.said = merge(self.said, said)
+        for item in said:
+            if item.kind == "output":
+                self.named(item.text)
+        self._frame(segment)
+
+    def begins(self) -> int:
+        """Return where in the recording its first item was drawn."""
+        return self.said[0].bytes[0] if self.said else 0
+
+    def has(self, item: DrawnSaying) -> bool:
+        """Return whether the words of an item are in it already."""
+        words = squash(item.text or item.thinking or "".join(f"{call.title}{call.command}" for call in item.calls))
+        if item.role == "user":
+            return any(one.role == "user" and squash(one.text).startswith(words) for one in self.said)
+        return any(words in squash(_all_words(one)) for one in self.said if one.role != "user")
+
+    def insert(self, item: DrawnSaying) -> None:
+        """Add an item where its time is."""
+        place = next((n for n, one in enumerate(self.said) if one.bytes[0] > item.bytes[0]), len(self.said))
+        self.said.insert(place, item)
+
+    def named(self, text: str) -> bool:
+        """Whether a text is what the client printed at its end; its name of the session is taken from it."""
+        found = _NATIVE.search(text)
+        if found is None:
+            return False
+        self.native_id = found[1] or found[2]
+        if title := _EPILOGUE.search(text):
+            self._title(title[1].strip())
+        return True
+
+    def _frame(self, segment: TranscriptSegment) -> None:
+        """What the client shows around the conversation."""
+        frame = f"{segment.title}\n{segment.footer}"
+        self._title(title_of(segment.title) or (_side_title(segment.title) if self.dialect == "panels" else ""))
+        if found := _TOKENS.search(frame):
+            self.tokens = _number(found["number"], found["unit"])
+            self.percent = int(found["percent"])
+        elif counted := _SIDE_TOKENS.search(frame):
+            self.tokens = _number(counted[1], "")
+            share = _SIDE_PERCENT.search(frame)
+            self.percent = int(share[1]) if share else self.percent
+        if version := _VERSION.search(frame):
+            self.client = version[1]
+        folder = _FOLDER.search(frame) or _GREETED.search(segment.title) or _BELOW.search(segment.footer)
+        if folder:
+            self.workspace = next(part for part in folder.groups() if part).strip()
+        self.working = _WORKING.search(segment.footer) is not None
+
+    def _title(self, title: str) -> None:
+        if title and (not self.titles or self.titles[-1] != title):
+            self.titles.append(title)
+
+
+def title_of(frame: str) -> str:
+    """The session's title in the rows above the conversation."""
+    found = _TITLE.search(frame)
+    return found["title"].strip(" ┃") if found else ""
+
+
+def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) -> list[ScreenTalk]:
+    """The talks with everything that is known only at their end: queue, steps, times."""
+    lines = [line for segment in transcript.segments for line in segment.lines]
+    done: list[ScreenTalk] = []
+    for talk in talks:
+        said = _number_steps(_drop_queued(talk.said))
+        said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
+        if talk.working:
+            said = _mark_interrupted(said)
+        done.append(
+            ScreenTalk(
+                talk.dialect, tuple(said), tuple(talk.titles), talk.native_id, talk.client, talk.workspace,
+                talk.tokens, talk.percent, talk.working, talk.cut_top,
+            )
+        )  # fmt: skip
+    return done
+
+
+# --- the same item twice ---
+def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Return the items of both in the order of the screen; items that both have come once, as they were seen best."""
+    pairs = {new: old for old, new in align(known, shown)}
+    merged = list(known)
+    place = min(pairs.values(), default=len(merged))
+    added = 0
+    for number, item in enumerate(shown):
+        if number in pairs:
+            place = pairs[number] + added
+            merged[place] = _choose(merged[place], item)
+        else:
+            merged.insert(place, item)
+            added += 1
+        place += 1
+    return merged
+
+
+def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[tuple[int, int]]:
+    """Return the pairs of places at which the same item stands, rising on both sides; none when that is not sure."""
+    old, new = _spoken(known), _spoken(shown)
+    if not old or not new:
+        return []
+    old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
+    matcher = SequenceMatcher(None, old_keys, new_keys, autojunk=False)
+    pairs = [(one.a + k, one.b + k) for one in matcher.get_matching_blocks() for k in range(one.size)]
+    pairs = sorted({*pairs, *_find_parts(old_keys, new_keys, pairs)})
+    sure = len(pairs) > 1 or any(_is_sure(old_keys, new_keys, *pair) for pair in pairs)
+    return [(old[a], new[b]) for a, b in pairs] if sure else []
+
+
+def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
+    return [number for number, item in enumerate(said) if item.kind != "output"]
+
+
+def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs next to those known in which one side shows only a part of the item: it grew, or it was cut off."""
+    taken = {a for a, _ in pairs}, {b for _, b in pairs}
+    beside = [(a + step, b + step) for a, b in pairs for step in (-1, 1)] if pairs else [(len(old) - 1, 0)]
+    for a, b in beside:
+        inside = 0 <= a < len(old) and 0 <= b < len(new)
+        if inside and a not in taken[0] and b not in taken[1] and _is_part(old[a], new[b]):
+            taken[0].add(a)
+            taken[1].add(b)
+            yield a, b
+
+
+def _is_part(old: Key, new: Key) -> bool:
+    if old[0] != new[0] or old[2] != new[2] or not old[1] or not new[1]:
+        return False
+    if old[0] == "user":
+        return old[1].endswith(new[1]) and old[3] == new[3]
+    if old[1].startswith(new[1]) or new[1].startswith(old[1]) or old[1].endswith(new[1]):
+        return True
+    return _shared(old[1], new[1]) >= _LONG
+
+
+def _shared(old: str, new: str) -> int:
+    """Return how many letters at the end of one text are the beginning of the other."""
+    start = old.rfind(new[:_LONG])
+    return len(old) - start if start >= 0 and new.startswith(old[start:]) else 0
+
+
+def _is_sure(old: list[Key], new: list[Key], a: int, b: int) -> bool:
+    """Return whether one equal item is enough. The same words may have been sent again."""
+    joins = a == len(old) - 1 and b == 0 and len(new) > 1
+    return joins or bool(new[b][3]) or len(new[b][1]) >= _LONG
+
+
+def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
+    """Return the better drawing of an item: seen whole, longer, with its end."""
+    before, after = squash(old.text or old.thinking), squash(new.text or new.thinking)
+    if old.role == "assistant" and not old.calls and not before.endswith(after) and _shared(before, after) >= _LONG:
+        return replace(
+            new, text=_join_text(old.text, new.text), lines=old.lines, bytes=old.bytes, fidelity=old.fidelity
+        )
+    if (old.fidelity == "partial") != (new.fidelity == "partial") and len(before) == len(after):
+        return old if new.fidelity == "partial" else new
+    if len(before) != len(after):
+        return old if len(before) > len(after) else new
+    return new if (new.model and not old.model) or new.calls != old.calls else old
+
+
+def _join_text(old: str, new: str) -> str:
+    """Return the first text and what the second adds to it."""
+    missing = len(squash(new)) - _shared(squash(old), squash(new))
+    end = len(new)
+    while missing and end:
+        end -= 1
+        missing -= not new[end].isspace()
+    return old.rstrip() + "\n" + new[end:].lstrip("\n") if end < len(new) else old
+
+
+def _all_words(item: DrawnSaying) -> str:
+    calls = "".join(f"{call.title}{call.command}{call.output}" for call in item.calls)
+    return f"{item.text}{item.thinking}{calls}"
+
+
+def _key(item: DrawnSaying) -> Key:
+    titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
+    time = item.time_text if item.role == "user" else ""
+    return item.role, squash(item.text or item.thinking), squash(titles), time
+
+
+def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
+    return next((item.role == "user" for item in said), False)
+
+
+def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """A waiting message is dropped where it is drawn again later on, as sent or still waiting; one that is not stays."""
+    kept: list[DrawnSaying] = []
+    told: set[tuple[str, str, str]] = set()  # told again further down
+    below: set[tuple[str, str, str]] = set()  # waiting, in the same row of messages: two of them are two
+    queued: set[tuple[str, str, str]] = set()
+    for item in reversed(said):
+        same = (item.text, item.author, item.time_text)
+        if item.role != "user":
+            told |= below
+            below = set()
+        elif not item.queued:
+            told.add(same)
+        elif same in told:
+            queued.add(same)
+            continue
+        else:
+            below.add(same)
+        kept.append(item)
+    return [
+        replace(item, queued=True)
+        if item.role == "user" and (item.text, item.author, item.time_text) in queued
+        else item
+        for item in reversed(kept)
+    ]
+
+
+def _number_steps(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Numbers the responses of the model: words or thoughts after a call begin a new one."""
+    found: list[DrawnSaying] = []
+    step, called, open_step = -1, False, False
+    for item in said:
+        if item.role == "user":
+            open_step = False
+        elif item.role == "assistant" and item.kind == "text":
+            if not open_step or (called and (item.text or item.thinking)):
+                step, called, open_step = step + 1, False, True
+            called = called or bool(item.calls)
+            item = replace(item, step=step)
+        found.append(item)
+    return found
+
+
+def _mark_interrupted(said: list[DrawnSaying]) -> list[DrawnSaying]:
+    """The last words of an agent that was still at work."""
+    last = next((n for n in range(len(said) - 1, -1, -1) if said[n].role != "system"), None)
+    if last is not None and said[last].role == "assistant":
+        said[last] = replace(said[last], interrupted=True)
+    return said
+
+
+def _side_title(frame: str) -> str:
+    """The first lines of the sidebar, above the one that says how full the context is."""
+    head, context, _ = f"{frame}\n".partition("\nContext\n")
+    return " ".join(head.split()) if context else ""
+
+
+def _number(text: str, unit: str) -> int | None:
+    try:
+        return round(float(text.replace(",", "")) * _FACTOR[unit])
+    except (ValueError, OverflowError):
+        return None
