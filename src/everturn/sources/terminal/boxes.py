@@ -242,7 +242,7 @@ def _cut_row(row: PaintedRow, cell: int) -> PaintedRow:
 # boxes ----------------------------------------------------------------------------------------------------------------
 def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> DrawnSaying | None:
     words = box.words()
-    if not words or _is_chrome(words) or (words[0] in tools.PENDING and len(words) == 1):
+    if not words or _is_chrome(words) or (len(words) == 1 and words[0].strip() in {*tools.PENDING, "QUEUED"}):
         return None
     role = _role(box, words, palette)
     torn = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)

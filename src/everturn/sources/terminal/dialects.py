@@ -143,7 +143,7 @@ class _Builder:
             if self.outside:
                 talk.said += self.outside
                 self.outside = []
-            talk.take(said, segment)
+            talk.take(said, segment, self.fresh)
             self.fresh = piece.dialect == "prompts" or (self.fresh and not said)
 
     def _talk_for(self, dialect: str, said: list[DrawnSaying], segment: TranscriptSegment) -> TalkBuilder:

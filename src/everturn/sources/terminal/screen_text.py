@@ -69,6 +69,8 @@ class ScreenText:
         self.cut_top = _is_full(rows) and (framed or not _has_gap(rows))  # more may stand above
         self.rows = self.begun = rows  # of the last frame, and of the first
         self.framed = framed  # chrome is known: all rows are content
+        self.program = self.title = self.footer = ""
+        self.follows = False  # see `TranscriptSegment`
         self._append(rows[: _height(rows)], frame)
 
     # nothing scrolled -----------------------------------------------------------------------------------------------
@@ -188,7 +190,8 @@ class ScreenText:
             return True
         enough = len(common) >= max(1.0, _SHARE * sum(map(is_telling, texts)))
         if found[0].distance == self.top:
-            return enough
+            begins = next((number for number, text in enumerate(texts) if is_telling(text)), 0)
+            return enough or (len(common) > 1 and found[0].first <= begins <= found[0].last)
         return _is_full(self.rows) and (enough or self._goes_on(found, texts, common))
 
     def _goes_on(self, found: list[RowBlock], texts: list[str], common: list[str]) -> bool:

@@ -60,18 +60,20 @@ class TalkBuilder:
 
     def continues(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool) -> bool:
         """Return whether a segment belongs to this talk. `fresh`: the program was at its home screen, or outside it."""
-        if align(self.said, said):
-            return True
         title = title_of(segment.title)
+        if segment.program and segment.follows and (not self.titles or title == self.titles[-1]):
+            return True
+        if align(self.said, said, joins=not fresh):
+            return True
         if fresh or (not segment.cut_top and _is_beginning(said)):
             return False
         if title and self.titles and title != self.titles[-1]:
             return title in self.titles or _UNTITLED.match(self.titles[-1]) is not None
         return True
 
-    def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment) -> None:
+    def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool = False) -> None:
         """Add what a segment shows beyond what is known."""
-        self.said = merge(self.said, said)
+        self.said = merge(self.said, said, joins=not fresh)
         for item in said:
             if item.kind == "output":
                 self.named(item.text)
@@ -151,9 +153,9 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
 
 
 # --- the same item twice ---
-def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True) -> list[DrawnSaying]:
     """Return the items of both in the order of the screen; items that both have come once, as they were seen best."""
-    pairs = {new: old for old, new in align(known, shown)}
+    pairs = {new: old for old, new in align(known, shown, joins)}
     merged = list(known)
     place = min(pairs.values(), default=len(merged))
     added = 0
@@ -168,27 +170,33 @@ def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[Dr
     return merged
 
 
-def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[tuple[int, int]]:
-    """Return the pairs of places at which the same item stands, rising on both sides; none when that is not sure."""
+def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True) -> list[tuple[int, int]]:
+    """Return the pairs of places at which the same item stands, rising on both sides; none when that is not sure.
+
+    `joins`: the second may begin with what the first ends with, however short that is.
+    """
     old, new = _spoken(known), _spoken(shown)
     if not old or not new:
         return []
     old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
     matcher = SequenceMatcher(None, old_keys, new_keys, autojunk=False)
-    pairs = [(one.a + k, one.b + k) for one in matcher.get_matching_blocks() for k in range(one.size)]
-    pairs = sorted({*pairs, *_find_parts(old_keys, new_keys, pairs)})
-    sure = len(pairs) > 1 or any(_is_sure(old_keys, new_keys, *pair) for pair in pairs)
-    return [(old[a], new[b]) for a, b in pairs] if sure else []
+    pairs: list[tuple[int, int]] = []
+    for a, b, size in matcher.get_matching_blocks():
+        block = [(a + k, b + k) for k in range(size)]
+        at_end = joins and a + size == len(old) and b == 0
+        pairs += block if at_end or any(_is_own(old_keys, new_keys, *pair) for pair in block) else []
+    pairs = sorted({*pairs, *_find_parts(old_keys, new_keys, pairs, joins)})
+    return [(old[a], new[b]) for a, b in pairs]
 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
     return [number for number, item in enumerate(said) if item.kind != "output"]
 
 
-def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]], joins: bool) -> Iterator[tuple[int, int]]:
     """Yield pairs next to those known in which one side shows only a part of the item: it grew, or it was cut off."""
     taken = {a for a, _ in pairs}, {b for _, b in pairs}
-    beside = [(a + step, b + step) for a, b in pairs for step in (-1, 1)] if pairs else [(len(old) - 1, 0)]
+    beside = [(a + step, b + step) for a, b in pairs for step in (-1, 1)] if pairs else [(len(old) - 1, 0)] * joins
     for a, b in beside:
         inside = 0 <= a < len(old) and 0 <= b < len(new)
         if inside and a not in taken[0] and b not in taken[1] and _is_part(old[a], new[b]):
@@ -213,10 +221,12 @@ def _shared(old: str, new: str) -> int:
     return len(old) - start if start >= 0 and new.startswith(old[start:]) else 0
 
 
-def _is_sure(old: list[Key], new: list[Key], a: int, b: int) -> bool:
-    """Return whether one equal item is enough. The same words may have been sent again."""
-    joins = a == len(old) - 1 and b == 0 and len(new) > 1
-    return joins or bool(new[b][3]) or len(new[b][1]) >= _LONG
+def _is_own(old: list[Key], new: list[Key], a: int, b: int) -> bool:
+    """Return whether an item is like no other: a long one, or a prompt with its time that each side has once."""
+    role, text, _, time = key = new[b]
+    if len(text) >= _LONG and old.count(key) == 1:
+        return True
+    return role == "user" and bool(time) and old.count(key) == 1 and new.count(key) == 1
 
 
 def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:

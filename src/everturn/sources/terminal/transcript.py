@@ -50,6 +50,7 @@ class TranscriptSegment(Struct, frozen=True):
     title: str = ""  # chrome rows at the top, joined (session title, tokens), last state
     footer: str = ""  # chrome rows at the bottom, joined, last state
     program: str = ""  # the dialect, where a layout knew the program
+    follows: bool = False  # the program went on: it was neither at its home screen nor away since the segment before
     gone: bool = False  # lines of the segment before that vanished and were not drawn again
 
 

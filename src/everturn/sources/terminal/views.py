@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from everturn.sources.terminal import boxes, codex_screen
 from everturn.sources.terminal.chrome import Chrome, Sidebar
@@ -45,8 +46,7 @@ class ScreenView:
         self._chrome, self._sidebar = Chrome(), Sidebar(text_of)
         self._whole: Sequence[PaintedRow] = ()  # rows of the last frame
         self._rows: Sequence[PaintedRow] = ()  # and without the sidebar
-        self._around: dict[int, tuple[str, str]] = {}
-        self._programs: dict[int, str] = {}  # of documents whose layout was known
+        self._known = False  # a layout was found
         self._find_layout: FindLayout | None = None  # of the program at work
         self._home = False  # the program showed its home screen since the last conversation
 
@@ -69,40 +69,26 @@ class ScreenView:
         return None
 
     def _see_known(self, layout: ScreenLayout, frame: ScreenFrame) -> None:
-        if layout.state == "home":
-            self._home = True
-        if layout.state != "talk":
+        self._home = self._home or layout.state == "home"
+        rows = layout.rows
+        if layout.state != "talk" or not any(row.text for row in rows):
             return
-        if not self._programs:  # what was read before the program was known
+        if not self._known:  # what was read before the program was known
+            self._known = True
             self.documents.clear()
             self._current = None
-        rows = layout.rows
         document = self._current
         if document is not None and frame.shift is not None:
             shift = frame.shift
             document.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
         if document is None or self._home or not (document.stays(rows, frame) or document.place(rows, frame)):
-            document = self._earlier(rows, frame) or self._begin(rows, frame)
+            follows = document is not None and not self._home
+            document = ScreenText(rows, frame, framed=True)
+            document.program, document.follows = layout.program, follows
+            self.documents.append(document)
         self._home = False
         self._current = document
-        self._programs[id(document)] = layout.program
-        self._around[id(document)] = layout.title, layout.footer
-
-    def _earlier(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> ScreenText | None:
-        """An earlier document that goes on with these rows."""
-        for document in self.documents[: -_EARLIER - 1 : -1]:
-            if document is not self._current and document.place(rows, frame, anywhere=False):
-                return document
-        return None
-
-    def _begin(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> ScreenText:
-        document = ScreenText(rows, frame, framed=True)
-        self.documents.append(document)
-        return document
-
-    def program(self, document: ScreenText) -> str:
-        """The dialect of a document whose layout was known."""
-        return self._programs.get(id(document), "")
+        document.title, document.footer = layout.title, layout.footer
 
     def _see_unknown(self, frame: ScreenFrame) -> None:
         rows = self._sidebar.without(frame.rows)
@@ -119,7 +105,7 @@ class ScreenView:
     def finish(self) -> None:
         """No more frames come. A view that never scrolled shows its edges by not changing them."""
         document = self._current
-        if document is None or self._programs:
+        if document is None or self._known:
             return
         if not document.framed:
             if self._sidebar.find_still(document.begun, document.rows):
@@ -130,10 +116,6 @@ class ScreenView:
             self._chrome.bottom += 1
             document.narrow(0, 1)
         self._note_edges()
-
-    def around(self, document: ScreenText) -> tuple[str, str]:
-        """Title and footer as they were last."""
-        return self._around.get(id(document), ("", ""))
 
     def _shift(self, frame: ScreenFrame) -> None:
         """Follow the terminal when it moved the content up; in other cases the text has to tell what happened."""
@@ -173,10 +155,12 @@ class ScreenView:
 
     def _note_edges(self) -> None:
         """Title and footer of the document at hand."""
+        if self._current is None:
+            return
         top, bottom = self._chrome.top, self._chrome.bottom
         title = [row.text.strip() for row in self._rows[:top]] + self._sidebar.text(self._whole)
         footer = [row.text.strip() for row in self._rows[len(self._rows) - bottom :]]
-        self._around[id(self._current)] = "\n".join(filter(None, title)), "\n".join(filter(None, footer))
+        self._current.title, self._current.footer = "\n".join(filter(None, title)), "\n".join(filter(None, footer))
 
     # documents ------------------------------------------------------------------------------------------------------
     def _go_on(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
@@ -254,34 +238,20 @@ class _SegmentCollector:
         if view is not None:
             view.finish()
             for document in view.documents:
-                title, footer = view.around(document)
-                program = view.program(document)
                 lines, gone = document.kept_lines()
-                self._add(lines, True, document.cut_top, title, footer, program)
+                around = {"title": document.title, "footer": document.footer, "program": document.program}
+                self._add(lines, cut_top=document.cut_top, follows=document.follows, **around)
                 for group in gone:
-                    self._add(group, True, True, title, footer, program, gone=True)
+                    self._add(group, cut_top=True, gone=True, **around)
 
-    def _add(
-        self,
-        lines: Sequence[ScreenTextLine],
-        alternate: bool,
-        cut_top: bool = False,
-        title: str = "",
-        footer: str = "",
-        program: str = "",
-        gone: bool = False,
-    ) -> None:
+    def _add(self, lines: Sequence[ScreenTextLine], **facts: Any) -> None:
         start, end = 0, len(lines)
         while start < end and not lines[start].row.text:
             start += 1
         while start < end and not lines[end - 1].row.text:
             end -= 1
         if start < end:
-            self.segments.append(
-                TranscriptSegment(
-                    tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer, program, gone
-                )
-            )
+            self.segments.append(TranscriptSegment(tuple(self._clean(lines[start:end])), **facts))
 
     def _clean(self, lines: Sequence[ScreenTextLine]) -> Iterator[TranscriptLine]:
         """The lines with their evidence. Blanks and frames look alike everywhere: theirs is not older than the text above."""
