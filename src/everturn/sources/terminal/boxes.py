@@ -162,7 +162,7 @@ def _block(rows: list[TranscriptRow], mark: tuple[bool, Colour]) -> ScreenBox | 
 # the screen -----------------------------------------------------------------------------------------------------------
 def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     """Divide a frame of OpenCode 0.2 and later; None for a frame that it did not draw."""
-    status = next((row.text for row in rows[:-3:-1] if row.text), "")
+    status = next((row.text for row in reversed(rows) if row.text), "")
     if _PROGRAM.match(status) is None or _EARLY in status:
         return None
     field = _find_field(rows)

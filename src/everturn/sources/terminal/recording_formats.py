@@ -2,8 +2,6 @@
 
 Times are delays since the event before in versions 1 and 3, and counted from the start in version 2.
 
-How large the screen was. Most recordings say it; for the others it is guessed from where the program wrote.
-
 Typescripts: what `script` writes, between a line that says when it began and one that says when it ended.
 
 A file to which was appended holds several of them. The timing file beside it has one line for each piece of output:
@@ -16,63 +14,13 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import DecodeError, Raw, Struct
 
-from everturn.sources.terminal.screen import LARGEST, SMALLEST, TerminalScreen
+from everturn.sources.terminal.sizes import DEFAULT, find_changes, guess_size, sensible_size, with_changes
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
-
-#: What terminals have when nobody says otherwise.
-DEFAULT: Final = (80, 24)
-
-_LOOKED_AT = 512 << 10  # bytes that are looked at for a guess
-_FIRST_SCREENS = 128 << 10  # a program that fills the screen does so at once
-_TALLEST, _WIDEST = 300, 600  # cells: more is a way to say "the very last one"
-_ROW = re.compile(rb"\x1b\[(\d{1,4})(?:;\d{0,4})?[Hfd]|\x1b\[\d*;(\d{1,4})r|\x1b\[(\d{1,4})A")
-_OTHER_SCREEN = b"\x1b[?1049h"
-
-
-def sensible_size(columns: int | str, rows: int | str) -> tuple[int, int] | None:
-    """Both as numbers when a terminal can have them."""
-    try:
-        width, height = int(columns), int(rows)
-    except ValueError:
-        return None
-    return (width, height) if SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST else None
-
-
-def guess_size(data: bytes) -> tuple[int, int]:
-    """Columns and rows: as far right and down as anything was written.
-
-    A program that fills the screen comes first: what the shell before it printed says nothing of the screen's size.
-    """
-    begin = data.find(_OTHER_SCREEN)
-    looked_at = data[:_LOOKED_AT] if begin < 0 else data[begin : begin + _FIRST_SCREENS]
-    ruler = _Ruler(_WIDEST, _rows(looked_at))
-    ruler.feed(looked_at)
-    return max(ruler.widest, DEFAULT[0]), ruler.rows
-
-
-def _rows(data: bytes) -> int:
-    rows = DEFAULT[1]
-    for absolute, region, upward in _ROW.findall(data):
-        row = int(absolute or region or 0) or int(upward or 0) + 1
-        if rows < row <= _TALLEST:
-            rows = row
-    return rows
-
-
-class _Ruler(TerminalScreen):
-    """A very wide terminal that remembers how far right it was written."""
-
-    widest = 0
-
-    def put(self, cells: str) -> None:
-        super().put(cells)
-        self.widest = max(self.widest, self.x)
-
 
 _Event = tuple[float, str, str]
 
@@ -251,7 +199,7 @@ def read_typescript(data: bytes, timing: bytes | None) -> TerminalRecording:
         "typescript",
         columns,
         rows,
-        lambda: _timed_chunks(data, parts, entries) if entries else _untimed_chunks(data, parts),
+        lambda: _script_chunks(data, parts, entries, (columns, rows)),
         started=_moment_milliseconds(started),
         ended=_moment_milliseconds(_moment(last.ended)),
         command=first.fields.get("COMMAND", told.get("COMMAND", "")),
@@ -283,6 +231,14 @@ def _feet(data: bytes, place: int) -> Iterator[re.Match[bytes]]:
         if foot:
             yield foot
         place += 1
+
+
+def _script_chunks(
+    data: bytes, parts: list[_ScriptPart], entries: list[_TimingEntry], size: tuple[int, int]
+) -> Iterator[OutputChunk]:
+    chunks = _timed_chunks(data, parts, entries) if entries else _untimed_chunks(data, parts)
+    tells = len(parts) > 1 or any(entry.key == "SIGWINCH" for entry in entries)
+    return chunks if tells else with_changes(chunks, find_changes(data, size))
 
 
 def _untimed_chunks(data: bytes, parts: list[_ScriptPart]) -> Iterator[OutputChunk]:

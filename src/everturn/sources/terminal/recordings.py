@@ -16,7 +16,7 @@ from pathlib import Path
 
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.terminal import recording_formats
-from everturn.sources.terminal.recording_formats import guess_size
+from everturn.sources.terminal.sizes import find_changes, guess_size, with_changes
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
 
 _MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
@@ -64,7 +64,8 @@ def read_recording(data: bytes, name: str = "", timing: bytes | None = None) -> 
     if _is_captured(data):
         return _read_capture(data)
     columns, rows = guess_size(data)
-    return TerminalRecording("raw", columns, rows, lambda: cut_chunks(data, 0, len(data)))
+    changes = find_changes(data, (columns, rows))
+    return TerminalRecording("raw", columns, rows, lambda: with_changes(cut_chunks(data, 0, len(data)), changes))
 
 
 def timing_names(name: str) -> list[str]:

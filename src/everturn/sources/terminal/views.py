@@ -47,6 +47,7 @@ class ScreenView:
         self._whole: Sequence[PaintedRow] = ()  # rows of the last frame
         self._rows: Sequence[PaintedRow] = ()  # and without the sidebar
         self._known = False  # a layout was found
+        self._columns = 0
         self._find_layout: FindLayout | None = None  # of the program at work
         self._home = False  # the program showed its home screen since the last conversation
 
@@ -81,8 +82,16 @@ class ScreenView:
         if document is not None and frame.shift is not None:
             shift = frame.shift
             document.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
-        if document is None or self._home or not (document.stays(rows, frame) or document.place(rows, frame)):
-            follows = document is not None and not self._home
+        columns = len(frame.rows[0].cells)
+        if columns != self._columns:  # everything was wrapped anew
+            self._columns, self._current = columns, None
+        follows = document is not None and not self._home
+        if (
+            self._current is None
+            or document is None
+            or self._home
+            or not (document.stays(rows, frame) or document.place(rows, frame))
+        ):
             document = ScreenText(rows, frame, framed=True)
             document.program, document.follows = layout.program, follows
             self.documents.append(document)

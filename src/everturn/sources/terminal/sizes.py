@@ -1,0 +1,136 @@
+"""Find out how large the screen was. Most recordings say it at their start, and few say when it changed.
+
+The size of a screen shows in where a program writes: a full-screen program paints every row after a change of size. A change
+is looked for where programs clear the screen or ask for its size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from everturn.sources.terminal.screen import LARGEST, SMALLEST, TerminalScreen
+from everturn.sources.terminal.transcript import OutputChunk
+
+#: What terminals have when nobody says otherwise.
+DEFAULT: Final = (80, 24)
+
+Size = tuple[int, int]  # columns and rows
+
+_LOOKED_AT = 512 << 10  # bytes that are looked at for a guess
+_FIRST_SCREENS = 128 << 10  # a program that fills the screen does so at once
+_REPAINT = 24 << 10  # bytes after a change of size in which everything is painted
+_LEAST = 400  # bytes in which nothing is painted anew
+_TALLEST, _WIDEST = 300, 600  # cells: more is a way to say "the very last one"
+_ROW = re.compile(rb"\x1b\[(\d{1,4})(?:;\d{0,4})?[Hfd]|\x1b\[\d*;(\d{1,4})r|\x1b\[(\d{1,4})A")
+_PLACE = re.compile(rb"\x1b\[(\d{1,4})(?:;(\d{1,4}))?[Hf]|\x1b\[(\d{1,4})d")
+_ENTER, _LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
+_MAY_CHANGE = re.compile(rb"\x1b\[2J|\x1b\[14t|\x1b\[(?:1;1)?H\x1b\[0?J")
+_FEWEST_ROWS, _FEWEST_COLUMNS = 8, 30
+_PAINTED = 0.75  # of the rows
+_SPARE = 2  # cells
+
+
+def sensible_size(columns: int | str, rows: int | str) -> Size | None:
+    """Return both as numbers when a terminal can have them."""
+    try:
+        width, height = int(columns), int(rows)
+    except ValueError:
+        return None
+    return (width, height) if SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST else None
+
+
+def guess_size(data: bytes) -> Size:
+    """Return columns and rows: as far right and down as anything was written.
+
+    A program that fills the screen comes first: what the shell before it printed says nothing of the screen's size.
+    """
+    begin = data.find(_ENTER)
+    looked_at = data[:_LOOKED_AT] if begin < 0 else data[begin : begin + _FIRST_SCREENS]
+    ruler = _Ruler(_WIDEST, _rows(looked_at))
+    ruler.feed(looked_at)
+    return max(ruler.widest, DEFAULT[0]), ruler.rows
+
+
+def find_changes(data: bytes, size: Size) -> list[tuple[int, Size]]:
+    """Return the offsets at which a full-screen program found itself in a screen of another size, and that size."""
+    found: list[tuple[int, Size]] = []
+    fills = False  # the program paints its screen to the edges: what it does not paint is not there
+    for start, end in _stretches(data):
+        measured = _measure(data[start:end]) if end - start >= _LEAST else None
+        if measured is None:
+            continue
+        if _is_like(measured, size):
+            fills = True
+        elif fills or measured[0] > size[0] or measured[1] > size[1]:
+            size, fills = measured, True
+            found.append((start, size))
+    return found
+
+
+def _is_like(measured: Size, size: Size) -> bool:
+    """Return whether a size is the known one, of which a program left the last column or row empty."""
+    return 0 <= size[0] - measured[0] <= _SPARE and 0 <= size[1] - measured[1] <= _SPARE
+
+
+def with_changes(chunks: Iterable[OutputChunk], changes: list[tuple[int, Size]]) -> Iterator[OutputChunk]:
+    """Pass the chunks on, cut where the size changes."""
+    pending = list(changes)
+    for chunk in chunks:
+        while pending and chunk.end - chunk.start == len(chunk.data) and pending[0][0] < chunk.end:
+            place, size = pending.pop(0)
+            cut = max(0, place - chunk.start)
+            if cut:
+                yield chunk._replace(data=chunk.data[:cut], end=chunk.start + cut)
+            chunk = chunk._replace(data=chunk.data[cut:], start=chunk.start + cut, size=size)
+        yield chunk
+
+
+def _stretches(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of output on the alternate screen in which the size stayed the same."""
+    begin = data.find(_ENTER)
+    while begin >= 0:
+        leave = data.find(_LEAVE, begin)
+        end = leave if leave >= 0 else len(data)
+        places = [*(match.start() for match in _MAY_CHANGE.finditer(data, begin, end)), end]
+        yield from pairwise(places)
+        begin = data.find(_ENTER, end)
+
+
+def _measure(data: bytes) -> Size | None:
+    """Return the size of the screen that was painted; None when it was not painted as a whole."""
+    ruler = _Ruler(_WIDEST, _TALLEST)
+    ruler.feed(data[:_REPAINT])
+    rows, columns = ruler.lowest + 1, ruler.widest
+    for row, column, alone in _PLACE.findall(data):
+        rows = max(rows, int(row or alone))
+        columns = max(columns, int(column or 0))
+    if rows > _TALLEST or rows < _FEWEST_ROWS or columns < _FEWEST_COLUMNS:
+        return None
+    return sensible_size(columns, rows) if len(ruler.painted) >= _PAINTED * rows else None
+
+
+def _rows(data: bytes) -> int:
+    rows = DEFAULT[1]
+    for absolute, region, upward in _ROW.findall(data):
+        row = int(absolute or region or 0) or int(upward or 0) + 1
+        if rows < row <= _TALLEST:
+            rows = row
+    return rows
+
+
+class _Ruler(TerminalScreen):
+    """A very large terminal that remembers how far right and down it was written."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        super().__init__(columns, rows)
+        self.widest = self.lowest = 0
+        self.painted: set[int] = set()
+
+    def put(self, cells: str) -> None:
+        super().put(cells)
+        self.widest = max(self.widest, self.x)
+        self.lowest = max(self.lowest, self.y)
+        self.painted.add(self.y)
