@@ -134,6 +134,12 @@ def title_of(frame: str) -> str:
     return found["title"].strip(" ┃") if found else ""
 
 
+def is_other_session(before: str, now: str) -> bool:
+    """Return whether the rows above the conversation name another session; the first title of a session may be replaced."""
+    old, new = title_of(before), title_of(now)
+    return bool(old and new) and old != new and _UNTITLED.match(old) is None
+
+
 def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) -> list[ScreenTalk]:
     """The talks with everything that is known only at their end: queue, steps, times."""
     lines = [line for segment in transcript.segments for line in segment.lines]

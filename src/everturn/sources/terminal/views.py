@@ -25,6 +25,7 @@ from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.screen_text import ScreenText, ScreenTextLine
 from everturn.sources.terminal.scrollback import Scrollback
+from everturn.sources.terminal.talks import is_other_session
 from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 
 FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
@@ -83,8 +84,8 @@ class ScreenView:
             shift = frame.shift
             document.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
         columns = len(frame.rows[0].cells)
-        if columns != self._columns:  # everything was wrapped anew
-            self._columns, self._current = columns, None
+        if columns != self._columns or (document is not None and is_other_session(document.title, layout.title)):
+            self._columns, self._current = columns, None  # everything was wrapped anew, or is something else
         follows = document is not None and not self._home
         if (
             self._current is None
