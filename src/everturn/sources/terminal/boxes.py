@@ -186,6 +186,12 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     return ScreenLayout("boxes", _uncover(rows[header:bottom], right), "talk", title, footer, typed, header)
 
 
+def is_end_of_prompt(text: str) -> bool:
+    """Return whether a row names the author of a prompt and the time."""
+    words = text.strip().strip(BAR).strip()
+    return text.lstrip(" ").startswith(BAR) and _FOOTER.fullmatch(words) is not None
+
+
 def _find_field(rows: Sequence[PaintedRow]) -> tuple[int, int] | None:
     """Return the first row of the input field's text and the row after the field."""
     for first in range(len(rows) - 1, -1, -1):
@@ -245,6 +251,10 @@ def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> Draw
     if not words or _is_chrome(words) or (len(words) == 1 and words[0].strip() in {*tools.PENDING, "QUEUED"}):
         return None
     role = _role(box, words, palette)
+    if first and role in ("tool", "error") and box.lines[0] and not words[0].startswith("$ "):
+        # The end of a call that began before what was seen.
+        call = DrawnCall("unknown", output="\n".join(words), lines=(box.rows[0].index, box.rows[-1].index))
+        return place_saying(box.rows, role="assistant", calls=(call,), fidelity="partial")
     torn = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
     said = _build_saying(role, box, words)
     return replace(said, fidelity="partial") if torn or (said.calls and first) else said
@@ -306,10 +316,11 @@ def _thinking(box: ScreenBox, words: list[str]) -> DrawnSaying:
 
 def _call(box: ScreenBox, words: list[str]) -> DrawnCall | None:
     title = words[0].strip()
-    call = tools.read_box_title(title)
+    shell = title.startswith("$ ")  # the rows above it were not seen
+    call = tools.shell(title[2:]) if shell else tools.read_box_title(title)
     if call is None:
         return None
-    body = dedent_rows(trim_rows(words[1:]), 2)
+    body = dedent_rows(trim_rows(words if shell else words[1:]), 2)
     waiting = _PERMISSION in body
     body = trim_rows(body[: body.index(_PERMISSION)]) if waiting else body
     if call.kind == "shell" and body and body[0].startswith("$"):

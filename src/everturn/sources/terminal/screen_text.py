@@ -24,6 +24,8 @@ _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
 _FRAME = " ┃│|║"
 _BLANK = PaintedRow("", "", "")
 _GAP = "   "  # blank rows that a full screen does not have
+_MOST_LOST = 5  # telling lines
+_MOST_OTHER = 1  # telling row
 _NEARLY_ALL = 0.7  # of the telling rows
 _END_OF_TEXT = 4  # blank rows at the end of a view that no text has inside
 _TITLE = 3  # rows at the top that may stay while the text below is another one
@@ -71,6 +73,7 @@ class ScreenText:
         self.framed = framed  # chrome is known: all rows are content
         self.program = self.title = self.footer = ""
         self.follows = False  # see `TranscriptSegment`
+        self.is_fixed: Callable[[str], bool] = lambda text: False  # a line that the program never takes back
         self._append(rows[: _height(rows)], frame)
 
     # nothing scrolled -----------------------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ class ScreenText:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
         found = self._find_blocks([row.text for row in rows[:height]], anywhere)
-        if not found or self._is_elsewhere(rows, found):
+        if not found or self._is_elsewhere(rows, found) or (self.program and self._contradicts(found, rows[:height])):
             return False
         first, last = found[0], found[-1]
         self._replace(last.last + 1 + last.distance, height + last.distance, rows[last.last + 1 : height], frame)
@@ -154,6 +157,22 @@ class ScreenText:
         self.top = max(self._floor, first.distance)
         self._placed(rows, frame)
         return True
+
+    def _contradicts(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> bool:
+        """Return whether rows only look like the lines they were found at.
+
+        Somebody who scrolls back sees lines that are known. Otherwise the view only goes on: what it showed below the
+        lines found may grow or be drawn over, but does not vanish as a whole, and what was sent does not vanish at all.
+        """
+        texts = [row.text for row in rows]
+        if 0 <= found[0].distance < self.top:
+            common = {number for block in found for number in range(block.first, block.last + 1)}
+            other = [row for number, row in enumerate(rows) if number not in common and is_telling(row.text)]
+            return sum(not row.covered for row in other) > _MOST_OTHER
+        after = texts[found[-1].last + 1 :]
+        before = self.texts[found[-1].last + 1 + found[-1].distance : self.top + len(self.rows)]
+        lost = [old for old in before if is_telling(old) and not any(_grows(old, new) for new in after)]
+        return len(lost) >= _MOST_LOST or any(map(self.is_fixed, lost))
 
     def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
         """Whether only title and status agree, because it is not known yet that they are chrome."""

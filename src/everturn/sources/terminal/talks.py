@@ -38,6 +38,8 @@ Key = tuple[str, str, str, str]
 
 _SPACE = re.compile(r"\s+")
 _LONG = 40  # letters that nobody repeats by chance
+_MOSTLY = 0.6  # of the items
+_REST = "\0rest"  # the key of a call whose title was not seen
 
 
 def squash(text: str) -> str:
@@ -182,28 +184,43 @@ def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
     `joins`: the second may begin with what the first ends with, however short that is.
     """
     old, new = _spoken(known), _spoken(shown)
-    if not old or not new:
-        return []
     old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
-    matcher = SequenceMatcher(None, old_keys, new_keys, autojunk=False)
+    pairs = _join_ends(old_keys, new_keys) if joins else []
+    pairs = pairs or _find_again(old_keys, new_keys, joins)
+    return [(old[a], new[b]) for a, b in pairs]
+
+
+def _join_ends(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
+    """Pair the last items of one with the first ones of the other; at both ends of the overlap a part is enough."""
+    for count in range(min(len(old), len(new)), 0, -1):
+        first = len(old) - count
+        pairs = [(first + k, k) for k in range(count)]
+        inner = pairs[1:-1] if count > 1 else []
+        if all(old[a] == new[b] for a, b in inner) and all(_is_same(old[a], new[b]) for a, b in (pairs[0], pairs[-1])):
+            return pairs
+    return []
+
+
+def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, int]]:
+    """Pair what is shown again: a conversation that was opened, resized or scrolled back, and not a few equal words."""
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
     pairs: list[tuple[int, int]] = []
     for a, b, size in matcher.get_matching_blocks():
         block = [(a + k, b + k) for k in range(size)]
-        at_end = joins and a + size == len(old) and b == 0
-        pairs += block if at_end or any(_is_own(old_keys, new_keys, *pair) for pair in block) else []
-    pairs = sorted({*pairs, *_find_parts(old_keys, new_keys, pairs, joins)})
-    return [(old[a], new[b]) for a, b in pairs]
+        pairs += block if any(_is_own(old, new, *pair) for pair in block) else []
+    pairs = sorted({*pairs, *_find_parts(old, new, pairs)})
+    enough = _MOSTLY * min(len(old), pairs[-1][1] + 1) if joins and pairs else 1
+    return pairs if len(pairs) >= enough else []
 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
     return [number for number, item in enumerate(said) if item.kind != "output"]
 
 
-def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]], joins: bool) -> Iterator[tuple[int, int]]:
+def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield pairs next to those known in which one side shows only a part of the item: it grew, or it was cut off."""
     taken = {a for a, _ in pairs}, {b for _, b in pairs}
-    beside = [(a + step, b + step) for a, b in pairs for step in (-1, 1)] if pairs else [(len(old) - 1, 0)] * joins
-    for a, b in beside:
+    for a, b in [(a + step, b + step) for a, b in pairs for step in (-1, 1)]:
         inside = 0 <= a < len(old) and 0 <= b < len(new)
         if inside and a not in taken[0] and b not in taken[1] and _is_part(old[a], new[b]):
             taken[0].add(a)
@@ -211,7 +228,13 @@ def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]], jo
             yield a, b
 
 
+def _is_same(old: Key, new: Key) -> bool:
+    return old == new or _is_part(old, new)
+
+
 def _is_part(old: Key, new: Key) -> bool:
+    if old[0] == "assistant" and new[2] == _REST and old[2]:
+        return True
     if old[0] != new[0] or old[2] != new[2] or not old[1] or not new[1]:
         return False
     if old[0] == "user":
@@ -238,6 +261,8 @@ def _is_own(old: list[Key], new: list[Key], a: int, b: int) -> bool:
 def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
     """Return the better drawing of an item: seen whole, longer, with its end."""
     before, after = squash(old.text or old.thinking), squash(new.text or new.thinking)
+    if old.calls and new.calls and _key(new)[2] == _REST:
+        return _add_rest(old, new)
     if old.role == "assistant" and not old.calls and not before.endswith(after) and _shared(before, after) >= _LONG:
         return replace(
             new, text=_join_text(old.text, new.text), lines=old.lines, bytes=old.bytes, fidelity=old.fidelity
@@ -247,6 +272,15 @@ def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
     if len(before) != len(after):
         return old if len(before) > len(after) else new
     return new if (new.model and not old.model) or new.calls != old.calls else old
+
+
+def _add_rest(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
+    """Return a call with the end of its output, which was drawn after its beginning had left the screen."""
+    call, rest = old.calls[-1], new.calls[0].output
+    if squash(rest) in squash(call.output):
+        return old
+    output = _join_text(call.output, rest) if _shared(squash(call.output), squash(rest)) else f"{call.output}\n{rest}"
+    return replace(old, calls=(*old.calls[:-1], replace(call, output=output.strip("\n"))))
 
 
 def _join_text(old: str, new: str) -> str:
@@ -265,7 +299,7 @@ def _all_words(item: DrawnSaying) -> str:
 
 
 def _key(item: DrawnSaying) -> Key:
-    titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
+    titles = "\n".join(f"{call.title}\0{call.command}" if call.title else _REST for call in item.calls)
     time = item.time_text if item.role == "user" else ""
     return item.role, squash(item.text or item.thinking), squash(titles), time
 

@@ -33,6 +33,7 @@ _LAYOUTS: tuple[FindLayout, ...] = (
     boxes.find_layout,
     codex_screen.find_layout,
 )
+_FIXED: dict[str, Callable[[str], bool]] = {"boxes": boxes.is_end_of_prompt}
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
 
@@ -95,6 +96,7 @@ class ScreenView:
         ):
             document = ScreenText(rows, frame, framed=True)
             document.program, document.follows = layout.program, follows
+            document.is_fixed = _FIXED.get(layout.program, document.is_fixed)
             self.documents.append(document)
         self._home = False
         self._current = document
