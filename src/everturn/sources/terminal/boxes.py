@@ -178,12 +178,16 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if not header:
         return ScreenLayout("boxes", (), "covered", "", footer, typed)
     title = "\n".join(row.text.strip().strip(BAR).strip() for row in rows[:header] if row.text)
+    header += (
+        not rows[header].text or _left_edge(rows[header].text, width(rows[first].text)) > 0
+    )  # an empty row follows
     bottom = first - 1
     if typed.startswith("/") or "@" in typed:  # a list of commands or files stands above the field
         while bottom > header and rows[bottom - 1].text.lstrip(" ").startswith(BAR):
             bottom -= 1
-    right = width(rows[first].text)
-    return ScreenLayout("boxes", _uncover(rows[header:bottom], right), "talk", title, footer, typed, header)
+    content = _uncover(rows[header:bottom], width(rows[first].text))
+    below = bool(content) and not content[0].text  # an empty row follows the header
+    return ScreenLayout("boxes", content[below:], "talk", title, footer, typed, header + below)
 
 
 def is_end_of_prompt(text: str) -> bool:
@@ -209,7 +213,7 @@ def _header_end(rows: Sequence[PaintedRow]) -> int:
     if first is None:
         return 0
     end = first + 1
-    while end < len(rows) and rows[end].text.lstrip(" ").startswith(BAR):
+    while end < len(rows) and rows[end].text.lstrip(" ").startswith(BAR) and indent(rows[end].text) <= _HOME:
         end += 1
     return end
 
@@ -224,7 +228,7 @@ def _uncover(rows: Sequence[PaintedRow], right: int) -> list[PaintedRow]:
         end = start
         while end < len(rows) and left[end] and left[end] == left[start]:
             end += 1
-        if end - start >= 3:
+        if end - start >= 2:
             for number in range(start, end):
                 kept[number] = _cut_row(rows[number], left[start])
             may_begin = end + _NEXT_TOAST

@@ -138,6 +138,8 @@ class _Builder:
             self.fresh = True
 
     def _conversation(self, piece: _DrawnSegment) -> None:
+        if piece.segment.program and not piece.segment.follows:
+            self.fresh = True
         for said, segment in _READERS[piece.dialect](self, piece):
             talk = self._talk_for(piece.dialect, said, segment)
             if self.outside:

@@ -167,7 +167,8 @@ class ScreenText:
         texts = [row.text for row in rows]
         if 0 <= found[0].distance < self.top:
             common = {number for block in found for number in range(block.first, block.last + 1)}
-            other = [row for number, row in enumerate(rows) if number not in common and is_telling(row.text)]
+            end = len(self.lines) - found[-1].distance  # rows below are new lines
+            other = [row for number, row in enumerate(rows[:end]) if number not in common and is_telling(row.text)]
             return sum(not row.covered for row in other) > _MOST_OTHER
         after = texts[found[-1].last + 1 :]
         before = self.texts[found[-1].last + 1 + found[-1].distance : self.top + len(self.rows)]

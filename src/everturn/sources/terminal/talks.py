@@ -38,7 +38,9 @@ Key = tuple[str, str, str, str]
 
 _SPACE = re.compile(r"\s+")
 _LONG = 40  # letters that nobody repeats by chance
+_AROUND = 20  # items
 _MOSTLY = 0.6  # of the items
+_MOST_SKIPPED = 2  # items that are cut off, or covered, at the top of a screen
 _REST = "\0rest"  # the key of a call whose title was not seen
 
 
@@ -164,6 +166,8 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
 def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True) -> list[DrawnSaying]:
     """Return the items of both in the order of the screen; items that both have come once, as they were seen best."""
     pairs = {new: old for old, new in align(known, shown, joins)}
+    first = min(pairs, default=0)
+    seen = squash("".join(_all_words(item) for item in known[-_AROUND:])) if first else ""
     merged = list(known)
     place = min(pairs.values(), default=len(merged))
     added = 0
@@ -171,6 +175,8 @@ def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
         if number in pairs:
             place = pairs[number] + added
             merged[place] = _choose(merged[place], item)
+        elif number < first and squash(_all_words(item)) in seen:
+            continue
         else:
             merged.insert(place, item)
             added += 1
@@ -192,12 +198,11 @@ def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
 
 def _join_ends(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
     """Pair the last items of one with the first ones of the other; at both ends of the overlap a part is enough."""
-    for count in range(min(len(old), len(new)), 0, -1):
-        first = len(old) - count
-        pairs = [(first + k, k) for k in range(count)]
-        inner = pairs[1:-1] if count > 1 else []
-        if all(old[a] == new[b] for a, b in inner) and all(_is_same(old[a], new[b]) for a, b in (pairs[0], pairs[-1])):
-            return pairs
+    for skipped in range(min(_MOST_SKIPPED, len(new)) + 1):
+        for count in range(min(len(old), len(new) - skipped), bool(skipped), -1):
+            pairs = [(len(old) - count + k, skipped + k) for k in range(count)]
+            if all(_is_same(old[a], new[b]) for a, b in pairs):
+                return pairs
     return []
 
 
@@ -263,6 +268,8 @@ def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
     before, after = squash(old.text or old.thinking), squash(new.text or new.thinking)
     if old.calls and new.calls and _key(new)[2] == _REST:
         return _add_rest(old, new)
+    if old.queued and not new.queued:
+        return replace(new, queued=True)
     if old.role == "assistant" and not old.calls and not before.endswith(after) and _shared(before, after) >= _LONG:
         return replace(
             new, text=_join_text(old.text, new.text), lines=old.lines, bytes=old.bytes, fidelity=old.fidelity

@@ -96,6 +96,7 @@ class ScreenView:
         ):
             document = ScreenText(rows, frame, framed=True)
             document.program, document.follows = layout.program, follows
+            document.cut_top = follows or bool(rows[0].text)
             document.is_fixed = _FIXED.get(layout.program, document.is_fixed)
             self.documents.append(document)
         self._home = False
