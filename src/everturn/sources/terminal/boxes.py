@@ -178,9 +178,6 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if not header:
         return ScreenLayout("boxes", (), "covered", "", footer, typed)
     title = "\n".join(row.text.strip().strip(BAR).strip() for row in rows[:header] if row.text)
-    header += (
-        not rows[header].text or _left_edge(rows[header].text, width(rows[first].text)) > 0
-    )  # an empty row follows
     bottom = first - 1
     if typed.startswith("/") or "@" in typed:  # a list of commands or files stands above the field
         while bottom > header and rows[bottom - 1].text.lstrip(" ").startswith(BAR):

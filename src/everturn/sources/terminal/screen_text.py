@@ -26,6 +26,7 @@ _BLANK = PaintedRow("", "", "")
 _GAP = "   "  # blank rows that a full screen does not have
 _MOST_LOST = 5  # telling lines
 _MOST_OTHER = 1  # telling row
+_MOST_REDRAWN = 2  # telling rows that become something else in their place
 _NEARLY_ALL = 0.7  # of the telling rows
 _END_OF_TEXT = 4  # blank rows at the end of a view that no text has inside
 _TITLE = 3  # rows at the top that may stay while the text below is another one
@@ -101,6 +102,8 @@ class ScreenText:
             if rows[number].text in before and rows[number].text != self.rows[number].text:
                 return False
         gone = self._find_gone_rows(rows, changed)
+        if self.program and sum(is_telling(self.rows[number].text) for number in gone) > _MOST_REDRAWN:
+            return False
         replaced = sum(bool(rows[number].text) for number in gone)
         return replaced <= max(1, len(written) - replaced) and not self._is_exchanged(gone)
 
@@ -153,8 +156,8 @@ class ScreenText:
             self._write_block(following, rows, frame)
             self._replace(block.last + 1 + block.distance, following.first + following.distance, between, frame)
         self._write_block(first, rows, frame)
-        self._write_above(rows[: first.first], first.first + first.distance, frame)
-        self.top = max(self._floor, first.distance)
+        top = self._write_above(rows[: first.first], first.first + first.distance, frame)
+        self.top = max(self._floor, top)
         self._placed(rows, frame)
         return True
 
@@ -224,13 +227,34 @@ class ScreenText:
         for number in range(block.first, block.last + 1):
             self._write(number + block.distance, rows[number], frame)
 
-    def _write_above(self, rows: Sequence[PaintedRow], place: int, frame: ScreenFrame) -> None:
-        """Rows above all that was recognised; they end before `place`. A blank does not wipe out what was there."""
+    def _write_above(self, rows: Sequence[PaintedRow], place: int, frame: ScreenFrame) -> int:
+        """Write the rows above all that was recognised; they end before line `place`. Return the line of the first one.
+
+        A blank does not wipe out what was there. Rows that are something else than the lines in their place came in
+        between: those lines have left the view at the top.
+        """
         known = min(len(rows), place - self._floor)
-        for number in range(1, known + 1):
-            if rows[-number].text:
-                self._write(place - number, rows[-number], frame)
+        same = 0
+        while same < known and self._fits(place - same - 1, rows[-same - 1]):
+            same += 1
+        other = sum(not self._fits(place - number - 1, rows[-number - 1]) for number in range(same, known))
+        if self.program and other > _MOST_REDRAWN:
+            self._write_rows_above(rows[len(rows) - same :], place, frame)
+            self._insert(place - same, rows[: len(rows) - same], frame)
+            return place - same
+        self._write_rows_above(rows[len(rows) - known :], place, frame)
         self._insert(self._floor, rows[: len(rows) - known], frame, above=self._floor == 0)
+        return place - len(rows)
+
+    def _write_rows_above(self, rows: Sequence[PaintedRow], place: int, frame: ScreenFrame) -> None:
+        for number, row in enumerate(reversed(rows), 1):
+            if row.text:
+                self._write(place - number, row, frame)
+
+    def _fits(self, place: int, row: PaintedRow) -> bool:
+        old = self.texts[place]
+        blank = not is_telling(old) or not is_telling(row.text)
+        return blank or old == row.text or _grows(old, row.text) or (row.covered and old.startswith(row.text))
 
     # the lines ------------------------------------------------------------------------------------------------------
     def _placed(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
