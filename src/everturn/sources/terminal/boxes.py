@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,
     colour_at,
-    cut,
     dedent_rows,
     indent,
     is_red,
@@ -30,7 +29,6 @@ from everturn.sources.terminal.rows import (
 )
 from everturn.sources.terminal.transcript import Colour, DrawnCall, DrawnSaying, TranscriptSegment
 
-BAR = "┃"
 _FOOTER = re.compile(rf"(\S.*?) \(({TIME})\)$")
 _MODEL = re.compile(r"(?:(?P<mode>[A-Z][\w-]*(?: [\w-]+){0,2}) )?(?P<model>[\w@][\w.:/@+-]*)")
 _MODES = ("Build", "Plan", "General")
@@ -55,7 +53,6 @@ _EARLY = "Context: "  # in the status line of releases with other screens
 _FIELD = re.compile(r" *┃ {1,2}[>!](?: |$)")
 _HIGHEST_FIELD = 12  # rows of the input field that are looked through
 _HOME = 8  # blanks in front of the input field of the home screen
-_FIRST_TOAST, _NEXT_TOAST = 2, 2  # rows below the header, rows below the toast before
 
 
 class ScreenBox(Struct, frozen=True):
@@ -182,7 +179,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if typed.startswith("/") or "@" in typed:  # a list of commands or files stands above the field
         while bottom > header and rows[bottom - 1].text.lstrip(" ").startswith(BAR):
             bottom -= 1
-    content = _uncover(rows[header:bottom], width(rows[first].text))
+    content = uncover(rows[header:bottom], 1, width(rows[first].text))
     below = bool(content) and not content[0].text  # an empty row follows the header
     return ScreenLayout("boxes", content[below:], "talk", title, footer, typed, header + below)
 
@@ -213,37 +210,6 @@ def _header_end(rows: Sequence[PaintedRow]) -> int:
     while end < len(rows) and rows[end].text.lstrip(" ").startswith(BAR) and indent(rows[end].text) <= _HOME:
         end += 1
     return end
-
-
-def _uncover(rows: Sequence[PaintedRow], right: int) -> list[PaintedRow]:
-    """Take toasts off: boxes at the right edge, below the header or below one another."""
-    left = [_left_edge(row.text, right) for row in rows]
-    kept = list(rows)
-    may_begin = _FIRST_TOAST
-    start = 0
-    while start < min(may_begin, len(rows)):
-        end = start
-        while end < len(rows) and left[end] and left[end] == left[start]:
-            end += 1
-        if end - start >= 2:
-            for number in range(start, end):
-                kept[number] = _cut_row(rows[number], left[start])
-            may_begin = end + _NEXT_TOAST
-        start = max(end, start + 1)
-    return kept
-
-
-def _left_edge(text: str, right: int) -> int:
-    """Return the cell in which a box begins that ends at the right edge of the conversation; 0 without one."""
-    if not text.endswith(BAR) or width(text) != right:
-        return 0
-    cell = width(text[: text.rfind(BAR, 0, -1)])
-    return cell if cell > _HOME else 0
-
-
-def _cut_row(row: PaintedRow, cell: int) -> PaintedRow:
-    text = cut(row.text, cell)[0].rstrip()
-    return PaintedRow(text, row.cells[:cell], row.inks[:cell], covered=True)
 
 
 # boxes ----------------------------------------------------------------------------------------------------------------

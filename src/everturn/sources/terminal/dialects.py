@@ -166,6 +166,8 @@ class _Builder:
 
     def read_panels(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of panels, and with it what stands below and beside it."""
+        if piece.segment.program:
+            return [(panels.read_panels(piece.rows, piece.segment, self.panels, self.columns), piece.segment)]
         rows, beside = panels.without_sidebar(piece.rows, self.columns)
         rows, footer = panels.without_composer(rows)
         segment = _add_frame(piece.segment, "\n".join(filter(None, beside)), footer)

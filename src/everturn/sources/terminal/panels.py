@@ -14,6 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
+from everturn.sources.terminal.frames import PaintedRow
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
@@ -29,13 +31,17 @@ from everturn.sources.terminal.rows import (
 )
 from everturn.sources.terminal.transcript import Colour, DrawnCall, DrawnSaying, TranscriptSegment
 
-BAR = "┃"
 SIDEBAR = 42  # cells; drawn from 121 columns on
 _END = re.compile(
     r" {2,}(?:▣ +(?=\S)|(?=[A-Z]\w* · [^·]+ · [\d.hms ]+$))"  # newer releases draw no square
     r"(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms ]+))?(?P<stop> · interrupted)?$"
 )
 _COMPOSER = re.compile(r" {1,4}[╹┗▀]▀{3,}")
+_EDGE = re.compile(r" *[╹┗]▀{8,}")
+_AGENT = re.compile(r"[A-Z]\w*(?: · |$)")  # who would answer, in the last row of the input field
+_QUESTION = re.compile(r" {1,4}┃ {1,3}△ ")
+_SPINS = re.compile(r"[⠁-⣿] \S")  # a command that runs
+_PLACEHOLDER = "Ask anything"
 _COMPACTION = re.compile(r" *─{3,} Compaction ─{3,}$")
 _THOUGHT = re.compile(r"[+▸▹▶-] Thought(?:: .*)?$")
 _BADGE = re.compile(r"(?:txt|img|pdf|dir) {1,3}(\S+)")
@@ -69,6 +75,60 @@ def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
         muted |= {dot} if dot is not None and " · " in row.text else set()
         agents |= {mark} if mark is not None and mark != dot else set()
     return Palette(frozenset(agents), frozenset(muted))
+
+
+def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
+    """Divide a frame of OpenCode 1.x; None for a frame that it did not draw."""
+    edge = next((n for n in range(len(rows) - 1, -1, -1) if _EDGE.match(rows[n].text)), None)
+    if edge is None:
+        return _divide_at_question(rows)
+    field = edge
+    while field and _is_field(rows[field - 1].text):
+        field -= 1
+    inner = [row.text.strip().strip(BAR).strip() for row in rows[field:edge]]
+    if not inner or not any(_AGENT.match(line) for line in inner[-2:]):
+        return None
+    typed = "\n".join(inner[:-1]).strip()
+    footer = "\n".join(row.text.strip() for row in rows[edge + 1 :] if row.text)
+    if _COMPOSER.match(rows[edge].text) is None:
+        return ScreenLayout("panels", (), "home", "", footer, "" if typed.startswith(_PLACEHOLDER) else typed)
+    while field and rows[field - 1].text.endswith(BAR) and _is_panel(rows[field - 1].text):
+        field -= 1  # a list of commands or files
+    content, title = _without_side(rows[:field])
+    return ScreenLayout("panels", uncover(content, 2), "talk", title, footer, typed)
+
+
+def is_end_of_turn(text: str) -> bool:
+    """Return whether a row ends a turn and says how long it took."""
+    found = _END.match(text)
+    return found is not None and bool(found["time"])
+
+
+def _is_field(text: str) -> bool:
+    return (text.lstrip(" ").startswith(BAR) and not text.endswith(BAR)) or text.strip() == BAR
+
+
+def _divide_at_question(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
+    """Divide a frame in which a question of the client stands in the place of the input field."""
+    start = next((n for n in range(len(rows) - 1, -1, -1) if _QUESTION.match(rows[n].text)), None)
+    if start is None:
+        return None
+    content, title = _without_side(rows[: max(0, start - 1)])
+    return ScreenLayout("panels", uncover(content, 2), "talk", title)
+
+
+def _without_side(rows: Sequence[PaintedRow]) -> tuple[list[PaintedRow], str]:
+    """Return the rows without the column on the right, and the title of the session in it."""
+    columns = len(rows[0].cells) if rows else 0
+    edge = columns - SIDEBAR
+    if columns <= 120 or any(row.cells[edge - 2 : edge].strip() for row in rows):
+        return list(rows), ""
+    beside = [cut(row.text, edge)[1].strip(" █") for row in rows]
+    if "Context" not in beside:
+        return list(rows), ""
+    title = " ".join(filter(None, beside[: beside.index("Context")]))
+    left = [PaintedRow(cut(row.text, edge)[0].rstrip(), row.cells[:edge], row.inks[:edge]) for row in rows]
+    return left, f"# {title}" if title else ""
 
 
 def without_sidebar(rows: Sequence[TranscriptRow], columns: int) -> tuple[list[TranscriptRow], list[str]]:
@@ -311,6 +371,9 @@ def _block_call(rows: list[TranscriptRow], words: list[str]) -> DrawnCall | None
     if body and body[-1].strip() in _MORE:
         body = trim_rows(body[:-1])
     call = tools.read_panel_title(head)
+    if call is None and _SPINS.match(head):
+        call = replace(tools.shell(head[2:].strip()), status="open")
+        return replace(call, lines=(rows[0].index, rows[-1].index))
     if call is None and (head.startswith("$ ") or (body and body[0].startswith("$ "))):
         title, lines = ("", [head, *body]) if head.startswith("$ ") else (head, body)
         command, body = tools.command_of(lines)

@@ -253,8 +253,9 @@ class ScreenText:
 
     def _fits(self, place: int, row: PaintedRow) -> bool:
         old = self.texts[place]
-        blank = not is_telling(old) or not is_telling(row.text)
-        return blank or old == row.text or _grows(old, row.text) or (row.covered and old.startswith(row.text))
+        if not is_telling(row.text):
+            return not self.is_fixed(old)
+        return old == row.text or _grows(old, row.text) or (row.covered and old.startswith(row.text))
 
     # the lines ------------------------------------------------------------------------------------------------------
     def _placed(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:

@@ -169,6 +169,8 @@ def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
     first = min(pairs, default=0)
     seen = squash("".join(_all_words(item) for item in known[-_AROUND:])) if first else ""
     merged = list(known)
+    while pairs and merged and max(pairs.values()) < len(merged) - 1 and _is_fleeting(merged[-1]):
+        merged.pop()  # what it became is among the items shown
     place = min(pairs.values(), default=len(merged))
     added = 0
     for number, item in enumerate(shown):
@@ -190,6 +192,8 @@ def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
     `joins`: the second may begin with what the first ends with, however short that is.
     """
     old, new = _spoken(known), _spoken(shown)
+    while joins and old and _is_fleeting(known[old[-1]]):
+        old.pop()
     old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
     pairs = _join_ends(old_keys, new_keys) if joins else []
     pairs = pairs or _find_again(old_keys, new_keys, joins)
@@ -220,6 +224,14 @@ def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
     return [number for number, item in enumerate(said) if item.kind != "output"]
+
+
+def _is_fleeting(item: DrawnSaying) -> bool:
+    """Return whether an item is still to become something: an answer that has not begun, a call that runs."""
+    if item.role != "assistant":
+        return False
+    waits = bool(item.calls) and all(call.status == "open" for call in item.calls)
+    return waits or (not item.calls and not item.text and not item.thinking)
 
 
 def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everturn.sources.terminal import boxes, codex_screen
+from everturn.sources.terminal import boxes, codex_screen, panels
 from everturn.sources.terminal.chrome import Chrome, Sidebar
 from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
@@ -31,9 +31,13 @@ from everturn.sources.terminal.transcript import Run, TerminalTranscript, Transc
 FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
 _LAYOUTS: tuple[FindLayout, ...] = (
     boxes.find_layout,
+    panels.find_layout,
     codex_screen.find_layout,
 )
-_FIXED: dict[str, Callable[[str], bool]] = {"boxes": boxes.is_end_of_prompt}
+_FIXED: dict[str, Callable[[str], bool]] = {
+    "boxes": boxes.is_end_of_prompt,
+    "panels": panels.is_end_of_turn,
+}
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
 
