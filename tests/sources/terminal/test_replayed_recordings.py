@@ -70,11 +70,10 @@ def test_no_other_file_at_hand_is_taken_for_a_recording() -> None:
     ("path", "number", "count", "expected"),
     [
         (MAIN, 0, 53, "e8feb3854210a4a4"),
-        (ALTERNATE, 1, 12, "d32447ebb18bcf99"),
         (ALTERNATE, 2, 41, "5cbd33bca0f3bd44"),
         (CAST, 0, 168, "0bf491f6f0f29175"),
     ],
-    ids=["main screen", "home", "session", "cast"],
+    ids=["main screen", "session", "cast"],
 )
 def test_a_transcript_is_the_one_that_was_looked_at(path: Path, number: int, count: int, expected: str) -> None:
     lines = text(transcribe(path.read_bytes(), path.name).segments[number])

@@ -88,7 +88,8 @@ class ScreenText:
         for number in changed:
             place = self.top + number
             if place < len(self.lines):
-                self._write(place, rows[number], frame)
+                if number or rows[number].text:  # the first row may be hidden
+                    self._write(place, rows[number], frame)
             elif rows[number].text:
                 self._append(rows[len(self.lines) - self.top : number + 1], frame)
         self._placed(rows, frame)
@@ -299,6 +300,8 @@ class ScreenText:
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
+        if self.program and not row.text and is_telling(line.row.text) and not row.covered:
+            line.gone.append([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
         self.texts[place] = line.row.text
 
