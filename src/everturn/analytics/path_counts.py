@@ -1,16 +1,14 @@
 """How often paths occur: observed, and expected by chance.
 
-Observed counts come from the totals, or from the trails of a scope in two passes, so that a million calls take seconds. The
-first pass only counts, with the steps of a turn as a string of one letter each; the second gathers details of the few paths
-that matter. A fair sample of the trails is kept on the way.
+Observed counts come from the totals, or from the trails of a scope in two passes: the first only counts, with the steps
+of a turn as a string of one letter each; the second gathers details of the few paths that matter.
 
 Chance means that each session has its tools, their frequencies and the lengths of its turns, but their order is random.
-Frequencies are those within a session, never of all sessions together: two tools that only one project has would otherwise
-seem to belong together. As repeats are one step of a path, a tool never follows itself; the probability of the next one is
-spread over the others (quasi-independence).
+Frequencies are those within a session: two tools that only one project has would otherwise seem to belong together. As
+repeats are one step of a path, a tool never follows itself (quasi-independence).
 
-`is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the number
-of positions examined, and a small lift does not count however certain it is. Shuffled histories give no result.
+`is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the
+number of positions examined, and a small lift does not count however certain it is.
 """
 
 from __future__ import annotations

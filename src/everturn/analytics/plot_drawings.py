@@ -1,11 +1,8 @@
 """Plots as SVG, alone or in a page, and as text on a terminal.
 
-An SVG loads nothing, runs nothing, and every label is escaped. One for a page has no style of its own
-(`standalone=False`): text and lines have the colours of the page (`currentColor`), and there is no inline style that a
-strict policy would refuse. A standalone file is legible on light and dark backgrounds.
-
-A sketch fits the width of the terminal. Without colour it uses shades and lengths. Every label goes through the caller's
-`text`, which makes it safe to show.
+An SVG loads nothing, runs nothing, and every label is escaped. One for a page (`standalone=False`) takes the colours of
+the page and has no inline style that a strict policy would refuse. A sketch fits the width of the terminal; without
+colour it uses shades and lengths, and every label goes through the caller's `text`.
 """
 
 from __future__ import annotations
@@ -93,7 +90,10 @@ def _draw_bars(plot: Bars, standalone: bool) -> str:
     most = max((bar.value for bar in plot.bars), default=0) or 1
     wide = room / max(len(plot.bars), 1)
     parts = []
-    for mark in _axis_marks(most):
+    step = 1  # the marks of the axis are round numbers
+    while most / step > 5:
+        step = step * 2 if str(step)[0] in "15" else step * 5 // 2
+    for mark in range(0, most + 1, step):
         y = top + height - height * mark / most
         parts.append(
             f'<line x1="{left}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
@@ -170,14 +170,6 @@ def _label(words: str) -> str:
 
 def _escape_text(words: str) -> str:
     return escape(printable(words, ""))
-
-
-def _axis_marks(most: int) -> list[int]:
-    """Return round numbers up to the highest."""
-    step = 1
-    while most / step > 5:
-        step = step * 2 if str(step)[0] in "15" else step * 5 // 2
-    return list(range(0, most + 1, step))
 
 
 _SPARKS = "▁▂▃▄▅▆▇█"

@@ -1,10 +1,8 @@
 """One live session: messages go into the journal, and the model gets what fits, with state and hints.
 
-Every request holds the system prompt and the session state, then the turns from the newest back (`loop.context`). What the
-program adds to a conversation (the prompt that restores an earlier session, the hint that an earlier message is out of
-view, the state for providers that bind an answer to the messages before it) is recorded as injected at its position, and
-stays there in every later request, also after a crash. The state is updated turn by turn and kept with the message it
-covers.
+Every request holds the system prompt and the session state, then the turns from the newest back (`loop.context`). What
+the program adds to a conversation is recorded as injected at its position, and stays there in every later request, also
+after a crash. The state is updated turn by turn and kept with the message it covers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The chat program: read a line, run it as a command or send it to the model, and show the result.
 
-`/word` and `#word` are commands with arguments. A bare word is a command only if it is the whole line (`exit quit compact
-resume sessions help`, and `resume N`), so that people can begin a sentence with any word.
-
-A session begins with its first message, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps
-what came; Ctrl-D, `/exit` and the end of a pipe leave. Calls that need approval are asked about one by one; without a
-terminal they are refused. A failure is shown in a sentence, and the conversation goes on.
+A bare word is a command only if it is the whole line, so that people can begin a sentence with any word. A session begins
+with its first message, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps what came; Ctrl-D,
+`/exit` and the end of a pipe leave. Calls that need approval are asked about one by one; without a terminal they are
+refused. A failure is shown in a sentence, and the conversation goes on.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """An agent written in Python, loaded from a file and used like a model.
 
 The file has an `agent` (or `root_agent`), or a function `create_agent()` that makes one. An agent is called with the
-user's message, through `stream`, `stream_async` or directly, and returns text: a string, or events in any of the shapes
-that frameworks use. It keeps its own conversation, so earlier messages are sent only with its first request of this
-process. Running totals of tokens are counted by differences. The file runs with all rights of the user: only name one
-that you trust.
+user's message and returns text: a string, or events in any of the shapes that frameworks use. It keeps its own
+conversation, so earlier messages are sent only with its first request of this process. The file runs with all rights of
+the user.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Input and output of a chat, on a terminal or through pipes.
 
 Answers and the output of commands go to `out`, messages about the program to `err`. On a terminal answers are styled as
-they stream: a line is shown as it arrives and set again in its style when it is complete, also if it wrapped, as long as
-the number of rows it took is certain. Without a terminal everything is plain text. No control character of a model
-reaches the terminal. With NO_COLOR there are no styles.
+they stream: a line is shown as it arrives and set again in its style when it is complete, as long as the number of rows
+it took is certain. No control character of a model reaches the terminal.
 """
 
 from __future__ import annotations

@@ -97,7 +97,13 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
         if not cx.json:
             sketch_plot(cx, plot)
     else:
-        _write_plot(plot, where)
+        from everturn.analytics.plot_drawings import plot_page, plot_svg
+
+        text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
+        try:
+            Path(where).write_text(text, encoding="utf-8")
+        except OSError as failure:
+            raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
         cx.out.say(f"drawn: {where}")
     if cx.json:
         cx.out.emit_json("plot", [plot], file=where if where != "-" else None)
@@ -117,16 +123,6 @@ def check_plot(where: str) -> None:
     """Validate --plot before any work is done. Raises click.UsageError."""
     if where and where != "-" and Path(where).suffix.lower() not in (".svg", ".html", ".htm"):
         raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
-
-
-def _write_plot(plot: Plot, where: str) -> None:
-    from everturn.analytics.plot_drawings import plot_page, plot_svg
-
-    text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
-    try:
-        Path(where).write_text(text, encoding="utf-8")
-    except OSError as failure:
-        raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
 
 
 # text -----------------------------------------------------------------------------------------------------------------

@@ -6,10 +6,7 @@
     Reviews(adapter, checkpoint_handler=FileCheckpointHandler(folder)).execute(request)
 
 With a handler the session is saved before every tool and after every result, and the checkpoint is cleared when there is
-an answer. A request with a checkpoint continues from it.
-
-`FileCheckpointHandler` keeps one file per request and replaces it atomically: after a crash there is the old checkpoint or
-the new one, and a saved one has reached the disk. The whole snapshot is written each time, which grows with the
+an answer. A request with a checkpoint continues from it. The whole snapshot is written each time, which grows with the
 conversation; a `Journal` in the archive does not.
 """
 

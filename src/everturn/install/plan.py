@@ -1,9 +1,8 @@
 """Installs everturn into the settings of agents, and uninstalls it again.
 
-Nothing is written before it can be shown. What the user wrote stays, character for character. Installing twice changes
-nothing. Uninstalling restores each file byte for byte if nobody has touched it since, and otherwise removes our entries.
-A record of each installation holds a copy of every changed file. A file that cannot be parsed, or that has something else
-in place of our entry, is left alone, and the plan says so.
+Nothing is written before it can be shown. What the user wrote stays, character for character. Uninstalling restores each
+file byte for byte if nobody has touched it since, and otherwise removes our entries. A file that cannot be parsed, or
+that has something else in place of our entry, is left alone, and the plan says so.
 """
 
 from __future__ import annotations
@@ -129,26 +128,20 @@ def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     Until everything is written, the record includes the entries of an earlier installation, since files may have them.
     """
     with _install_lock(folder, plan):
-        _write_all(plan, record, folder)
-
-
-def _write_all(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
-    home = folder / record.name
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    keeping = [change for change in plan.changes if change.kept is not None]
-    earlier = read_record(folder, record.name)
-    missing = (str(parent) for change in keeping for parent in change.path.parents if not parent.exists())
-    folders = dict.fromkeys((*(earlier.folders if earlier else ()), *missing))
-    files = tuple(_save_copy(home, change) for change in keeping)
-    whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
-    if earlier is not None:
-        _write_record(home, msgspec.structs.replace(whole, files=_join_changed_files(files, earlier.files)))
-    else:
-        _write_record(home, whole)
-    for change in plan.work:
-        _write_change(change)
-    if earlier is not None:
-        _write_record(home, whole)
+        home = folder / record.name
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keeping = [change for change in plan.changes if change.kept is not None]
+        earlier = read_record(folder, record.name)
+        missing = (str(parent) for change in keeping for parent in change.path.parents if not parent.exists())
+        folders = dict.fromkeys((*(earlier.folders if earlier else ()), *missing))
+        files = tuple(_save_copy(home, change) for change in keeping)
+        whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
+        joined = _join_changed_files(files, earlier.files) if earlier is not None else files
+        _write_record(home, msgspec.structs.replace(whole, files=joined))
+        for change in plan.work:
+            _write_change(change)
+        if earlier is not None:
+            _write_record(home, whole)
 
 
 def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:

@@ -119,7 +119,8 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         for version, source in sources.items()
         if any(one.n_messages and one.id not in ids for one in store.sessions_in(version))
     }
-    for source in sorted(_files_of(store, doomed)):
+    files = {store.version(row.version).source for row in doomed}
+    for source in sorted(files | {store.file_by_id(file)[0].container for file in files} - {0}):
         report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
             store.delete_file(source)
@@ -128,12 +129,6 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
         _blank_version(store, version, marks)
     return blanked
-
-
-def _files_of(store: Store, doomed: list[Session]) -> set[int]:
-    """Return the source files of the sessions, and the containers of these files."""
-    files = {store.version(row.version).source for row in doomed}
-    return files | {store.file_by_id(file)[0].container for file in files} - {0}
 
 
 def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:

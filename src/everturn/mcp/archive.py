@@ -1,16 +1,13 @@
 """The archive as the MCP server reads it, the handles of sessions, and turns as a page for a model.
 
 The archive is opened with the first request that reads it, never created and never upgraded; until then nothing of the
-store, the sources or recall is imported (`tests/mcp/test_tools.py` holds it). An agent's client starts the server before
-anything else, perhaps before the first sync: so a missing archive fails one request, and the next one looks again.
+store, the sources or recall is imported (`tests/mcp/test_tools.py` holds it). An agent's client may start the server
+before the first sync: so a missing archive fails one request, and the next one looks again.
 
     everturn://session/ID                 a session: its latest turns
     everturn://session/ID/turns/3-5       some of its turns, counted from 1
 
-A handle contains the id of the archive; a `/` in it is written %2F.
-
-A page says which session it is, then gives the turns, quoted and within a budget. `conversation_recall` renders the turns,
-so that a session reads the same whichever way a model came to it, and names the call that gives what was cut.
+`conversation_recall` renders the turns of a page, so that a session reads the same whichever way a model came to it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """The description and schema of `conversation_recall`, and functions offered to a model in general.
 
 The module imports little: a server lists its tools right after it starts, long before one of them is called.
-
-`given_arguments` validates the arguments of a model against the schema. A mistake is never an exception: it is a sentence
-for the model that says what is wrong and what would be right.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """The action `search` of `conversation_recall`: hits with the messages around them.
 
-From within a session, the session and its lineage are searched first, then its workspace, then everything; the answer says
-which of them it comes from. Hits with the exact words come first, then other prompts and answers, then hits only in tool
-input, tool output or thoughts; within these in the order of the search. Each hit is shown with the prompt and the last
-answer of its turn and of the turns before and after it. Only the messages that are shown are read, and of long ones the
-lines around the matching words.
-
-Text that the client inserted is left out, and so are earlier recalls: they contain the words because they were queries.
+From within a session, the session and its lineage are searched first, then its workspace, then everything; the answer
+says which. Hits with the exact words come first, then other prompts and answers, then hits only in tool input, tool
+output or thoughts. Each hit is shown with the prompt and the last answer of its turn and of the turns beside it. Only the
+messages that are shown are read. Text that the client inserted is left out, and so are earlier recalls: they contain the
+words because they were queries.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Evidence of statements: made for mechanical facts, and checked for any statement.
 
 A fact of a session state is an excerpt and a message number. `Proofs` adds the byte range of the record and a quote that
-occurs in it, whitespace aside. If the excerpt was cut or made printable, the quote is its longest beginning that occurs
-there; if there is none, the message itself is the evidence. An excerpt that was cut within a secret is cut before it,
-because redaction does not recognise half a secret.
-
-A `DraftStatement` becomes a statement when its messages are read. Only drafts that may fit into a document are proven.
-
-`check_document` resolves evidence: the message exists, belongs to the turn, has the byte range, and contains the quote.
+occurs in it, whitespace aside: the longest beginning of the excerpt that does, else the message itself is the evidence.
+An excerpt that was cut within a secret is cut before it, because redaction does not recognise half a secret. A
+`DraftStatement` becomes a statement when its messages are read: only drafts that may fit into a document are proven.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The evidence search: a model looks things up in the log of a session before it writes the summary.
 
-It calls tools, or writes requests in brackets if it cannot. Both run the same tools and collect the same findings, in the
-order requested. The search ends when the model completes it, requests nothing, repeats its requests, when its rounds or
-the room for evidence are used up, or when the model fails. The findings so far remain, and `notes` say why it ended. A
-tool that fails is a finding like any other; nothing here raises.
+It calls tools, or writes requests in brackets if it cannot. The search ends when the model completes it, requests nothing
+or repeats its requests, when its rounds or the room for evidence are used up, or when the model fails. The findings so
+far remain, and `notes` say why it ended. A tool that fails is a finding like any other; nothing here raises.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def find_named_things(text: str) -> NamedThings:
     files = [span for span in spans if _is_path(span)]
     words = (found[0].rstrip(".") for found in _PATH.finditer(prose) if prose[found.end() : found.end() + 1] != "…")
     files += [word for word in words if _is_path(word)]
-    commits = [found for found in _HASH.findall(prose) if _is_hash(found)]
+    commits = [found for found in _HASH.findall(prose) if re.search(r"\d", found) and re.search(r"[a-f]", found)]
     without = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
     return NamedThings(
         tuple(dict.fromkeys(files)),
@@ -336,7 +336,3 @@ def _is_path(word: str) -> bool:
     if word.startswith(("/", "./", "../", "~/")) and len(word) > 2:
         return True
     return bool(_EXTENSION.search(word))
-
-
-def _is_hash(word: str) -> bool:
-    return bool(re.search(r"\d", word) and re.search(r"[a-f]", word))

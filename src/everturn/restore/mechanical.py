@@ -1,12 +1,9 @@
 """A complete document without a model: the state of a session, section by section, each statement with its evidence.
 
-`build_document` reads the session once and states only what its records say. Failures that persist are kept apart from
-fixed ones. A summary that a client wrote is a labelled source, not a fact. A section about which the session says nothing
-is empty.
-
-`MAKERS` has one function for each key of `SECTIONS` and `FACTS`. Weights decide what a budget has room for: first the
-goal and what still fails, then open plan items, constraints and the last requests, files by how late and how often they
-were changed, then commits and decisions, files only read, fixed errors, older requests, commands.
+`build_document` reads the session once and states only what its records say. A summary that a client wrote is a labelled
+source, not a fact. `MAKERS` has one function for each key of `SECTIONS` and `FACTS`. Weights decide what a budget has
+room for: first the goal and what still fails, then open plan items, constraints and the last requests, changed files,
+then commits and decisions, files only read, fixed errors, older requests, commands.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Turn summaries by a model: one request for each turn, with the summary before it and the totals so far.
 
-The goal is set once. Decisions, constraints and artifacts accumulate, each once; the latest list of open questions
-counts. A turn that cannot be summarised is skipped with a reason and leaves the totals as they are. Each summary is kept
-at once under the hash of the turn's bytes, the version of the prompt and the model: an interrupted run continues, and a
-second run makes no requests. The prompt has a limit in tokens, however long the turn.
+The goal is set once. Decisions, constraints and artifacts accumulate; the latest list of open questions counts. A turn
+that cannot be summarised is skipped with a reason. Each summary is kept at once under the hash of the turn's bytes, the
+version of the prompt and the model: an interrupted run continues, and a second run makes no requests.
 """
 
 from __future__ import annotations

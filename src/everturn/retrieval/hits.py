@@ -1,11 +1,9 @@
 """Turn index hits into search hits: the session, the message, an excerpt with the match marked, the turns around it.
 
-`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words (`parse
-json line` matches `parse_json_line`), and returns that part on one printable line, with the spans of the matches. A word
-is searched as it is, then with other endings (`parse` in `parsing`), then within words. `excerpt_at` does the same for known
-positions. Work is bounded: at most 64 parts of a long text are searched, each once per phrase.
-
-Secrets are masked in the whole text before an excerpt is cut: one that was cut in half would not be recognised.
+`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words
+(`parse json line` matches `parse_json_line`). A word is searched as it is, then with other endings, then within words.
+Work is bounded: at most 64 parts of a long text are searched, each once per phrase. Secrets are masked in the whole text
+before an excerpt is cut: one that was cut in half would not be recognised.
 """
 
 from __future__ import annotations

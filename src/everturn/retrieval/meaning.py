@@ -1,19 +1,13 @@
 """Reorder hits by meaning, with vectors of messages; and make these vectors. Optional: without vectors nothing changes.
 
-    meaning = MeaningSearch(embedder, vectors, clean)
-    meaning.reorder_hits(store, hits, "the query")               the same hits, the first 200 in a better order
-    make_batch(store, sources, session, embedder, vectors, clean)     vectors for what is new in a session
-    make_all_vectors(store, sources, embedder, vectors, clean)        for every session, the newest first
-    coverage(store, embedder, vectors)                                how much of the archive has vectors
-
 The score is a linear mix of standardised scores, for the best hits by words only: rank fusion with a small model makes
 results worse, and a second index of everything is slower than both together. The query is embedded only if there are
 vectors to compare it with.
 
 The *generation* of a session's vectors is the model and its dimensions, the scheme of choosing texts, and the version of
 the session and of its parser. Vectors of another generation are stale and never used. They are stored as one signed byte
-per number, exact enough to compare directions. All texts go through `clean` before they are embedded: the embedder may be
-a remote machine. Nothing here runs unless the user configured an embedder and asked for it.
+per number. All texts go through `clean` before they are embedded: the embedder may be a remote machine. Nothing here runs
+unless the user configured an embedder and asked for it.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 A session is named by its native id, by a unique prefix of it, by the part after the last `/` for sessions that belong to
 another, or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
-versions of one native id (a rewritten file, a merged archive) count as one session: the current one, or the fullest.
-
-Marks (a title, a star, a note) are in the kept layer, which no rebuild touches. A mark belongs to (agent, native id), so it
-is found whichever version of the session is read. Only `put_marks` writes.
+versions of one native id count as one session: the current one, or the fullest. A mark belongs to (agent, native id), so
+it is found whichever version of the session is read; it is in the kept layer, which no rebuild touches.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Find the secrets of an archive without showing a byte of them, and make the cleaner of an archive.
 
-`find_archive_secrets` scans the stored bytes themselves, so that nothing is missed because no reader made a message of it,
-and then the facts of each session. Every hit has a kind and a keyed digest: equal secrets have equal digests, and without
-the key nobody can test guesses. Streamed: memory holds one range of records and the rows of one session.
-
-The key is made once per archive by the first command that writes (`make_key`) and kept in its settings. `archive_cleaner`
-only reads: in an archive without a key, placeholders have no digest.
+`find_archive_secrets` scans the stored bytes themselves, so that nothing is missed because no reader made a message of
+it, and then the facts of each session. Every hit has a kind and a keyed digest: equal secrets have equal digests, and
+without the key nobody can test guesses. The key is made once per archive by the first command that writes (`make_key`);
+in an archive without one, placeholders have no digest.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Feeds, and the widget that shows one.
 
-A `Feed` returns pages by number. A `Window` holds neighbouring pages; beyond `MOST` it drops those far from the view, which
-are read again when needed. So memory does not grow with the length of a list.
-
-`FeedWidget` draws the pages and a cursor, and reads more pages when the cursor comes near their end. In lists the cursor is
-on items, in texts on lines. Pages that come in or go out above the cursor, and items that are opened, do not move the view.
+A `Feed` returns pages by number. A `Window` holds neighbouring pages; beyond `MOST` it drops those far from the view,
+which are read again when needed. In lists the cursor is on items, in texts on lines. Pages that come in or go out above
+the cursor, and items that are opened, do not move the view.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The ASGI application: routes, answers, errors, templates, static files, and serving it.
 
 Every page and operation is a plain function; it runs in a thread of the archive. An `EverturnError` is shown with its own
-message; any other error is reported as a defect, without any content. JSON goes out as one line, with secrets masked and
-control characters escaped. Static files are read once, by name: no path is ever built from a request.
-
-A page `x` is the template `x.html`, which puts `parts/x.html` into the frame of all pages; an open page fetches only the
-part. Templates escape all text; only the output of `export.page` is trusted as HTML.
+message; any other error is reported as a defect, without any content. No path is ever built from a request. A page `x` is
+the template `x.html`, which puts `parts/x.html` into the frame of all pages; an open page fetches only the part.
+Templates escape all text; only the output of `export.page` is trusted as HTML.
 """
 
 from __future__ import annotations

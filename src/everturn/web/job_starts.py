@@ -1,8 +1,4 @@
-"""The jobs of the web pages: examine and verify the archive, and restore a session.
-
-A session is restored without a model, or with a configured one that the user confirmed. The health of the archive that
-needs no job (`health_now`) is here too.
-"""
+"""The jobs of the web pages: examine and verify the archive, and restore a session; and the health that needs no job."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One run of the web server: its archive, its settings as plain values, its token, its jobs.
 
-`WebArchive` reads in a few threads. `WebJobs` runs work that takes longer than a page may, such as restore and verify: a
-page starts a job and polls it, and one job runs at a time. A job is a function that gets a callback for its progress. It
-has a random id for as long as the server runs; of the finished jobs the last few are kept.
+`WebJobs` runs work that takes longer than a page may, one job at a time: a page starts a job and polls it. A job is a
+function that gets a callback for its progress. Of the finished jobs the last few are kept.
 """
 
 from __future__ import annotations

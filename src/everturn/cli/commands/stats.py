@@ -75,11 +75,6 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
         analytics_options.print_sentence(cx, f"errors    {names}", indent=" " * 10)
-    _print_prices(cx, found)
-
-
-def _print_prices(cx: frame.CommandContext, found: Stats) -> None:
-    """Print the date of the prices, and the models without one."""
     from everturn.analytics.cost import dollars
 
     models = [name or "(not named)" for name in found.total.cost.unknown_models]

@@ -1,13 +1,9 @@
 """Markup from untrusted text, the look of a page, and the room on it.
 
-`Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Template engines
-that call `__html__` use it as it is. Terminal colours are dropped; control characters, direction overrides and invisible
-characters become visible, so that a page shows what a model was really given.
-
-`PageLook` says what is shown of a session, how much of it, and where links lead. `PageRoom` limits a turn: a text longer
-than `PageLook.longest` is cut in its middle, and once a turn has used `PageLook.most` characters, only the beginnings of
-its tool texts are shown, or the turn continues on another page (`PageLook.to_rest`). Each gap is marked, with a link to
-the full text if there is one.
+`Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Terminal colours
+are dropped; control characters, direction overrides and invisible characters become visible, so that a page shows what a
+model was really given. `PageRoom` limits a turn: long texts are cut in the middle, then only their beginnings are shown,
+or the turn continues on another page. Each gap is marked, with a link to the full text if there is one.
 """
 
 from __future__ import annotations
