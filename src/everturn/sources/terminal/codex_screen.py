@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal.codex_calls import read_calls
 from everturn.sources.terminal.frames import PaintedRow
+from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.rows import TranscriptRow, colour_at, milliseconds, place_saying, rejoin_rows, trim_rows
 from everturn.sources.terminal.transcript import DrawnSaying
@@ -34,6 +35,7 @@ _CHOICE = re.compile(r"› \d{1,2}\. ")
 _PAGER = "/ T R A N S C R I P T /"
 _TIP = "  └ Tip: "
 _LETTER = re.compile(r"\w")
+_ITEM = re.compile(r" {2,40}(?:[•◦▪-]|\d{1,3}[.)]) ")
 _FOOTER_ROWS = 2
 _BANNER_ROWS = 8
 _ROOM_ABOVE = 2  # blank rows between the conversation and the input field
@@ -101,11 +103,24 @@ def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
     start = _find_start(rows, end)
     tip = next((n for n in range(max(start, end - 8), end) if _is_tip(rows, n)), None)
     if tip is None:
-        return list(rows[start:end])
+        return _close_lists(rows[start:end])
     below = tip + 1
     while below < end and rows[below].text.startswith("    "):
         below += 1
-    return [*rows[start:tip], *rows[below:end]]
+    return _close_lists([*rows[start:tip], *rows[below:end]])
+
+
+def _close_lists(rows: Sequence[PaintedRow]) -> list[PaintedRow]:
+    """Return the rows without the blank ones above items of lists: Codex adds and drops them while it draws the same list."""
+    return [
+        row for number, row in enumerate(rows) if row.text or number + 1 == len(rows) or not _is_item(rows[number + 1])
+    ]
+
+
+def _is_item(row: PaintedRow) -> bool:
+    """Whether a row begins with the mark of a list item, which has a colour in answers."""
+    found = _ITEM.match(row.text)
+    return found is not None and row.inks[found.end() - 2 : found.end() - 1] not in ("", NO_INK)
 
 
 def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
