@@ -57,7 +57,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if any(texts[field - _ROOM_ABOVE : field]):
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
     conversation = _cut_edges(rows, _find_end(texts, field))
-    state = _find_state([row.text for row in conversation], title)
+    state = "covered" if _is_half_drawn(conversation) else _find_state([row.text for row in conversation], title)
     return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, title, footer, typed)
 
 
@@ -115,6 +115,16 @@ def _close_lists(rows: Sequence[PaintedRow]) -> list[PaintedRow]:
     return [
         row for number, row in enumerate(rows) if row.text or number + 1 == len(rows) or not _is_item(rows[number + 1])
     ]
+
+
+def _is_half_drawn(rows: Sequence[PaintedRow]) -> bool:
+    """Whether a list stands right below a prompt: for a moment the first lines of the answer are missing."""
+    above = ""
+    for row in rows:
+        if above == _MARK and _is_item(row):
+            return True
+        above = row.text[:1].strip() or above
+    return False
 
 
 def _is_item(row: PaintedRow) -> bool:
