@@ -71,7 +71,6 @@ class IndexScope(Struct, frozen=True):
 
 
 def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
-    """Return the scope of a query's filters."""
     named = _named_sessions(query)
     conditions = Conditions()
     add_messages(conditions, query, turns=named is None)
@@ -123,7 +122,6 @@ def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, .
 
 
 def _matching_sessions(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
-    """Return the sessions that match the filter."""
     if query.sessions is None:
         return list(ids)
     conditions = Conditions()
@@ -185,7 +183,6 @@ BEST = 4
 
 
 def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
-    """Return the candidates for an analysed query."""
     required = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
     weights = dict.fromkeys(required, 1.0)
     for number, phrase in enumerate(query.optional):
@@ -264,9 +261,7 @@ class _PhraseCounter:
 
     def cheap_estimate(self, phrase: Phrase) -> float:
         """Estimate an optional phrase; one of nothing but common words counts as absent."""
-        if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP:
-            return 0.0
-        return self.estimate(phrase)
+        return 0.0 if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP else self.estimate(phrase)
 
     def rarest_term_count(self, phrase: Phrase) -> float:
         """Return the count of a phrase's rarest term: the entries to walk to find the phrase."""
@@ -294,7 +289,6 @@ class _CandidateGatherer:
         self._walked = True  # whether every matching entry was examined
 
     def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
-        """Return the entries, and whether these are all."""
         present = sorted(drivers, key=self._count_order)
         if query.groups:
             complete = self._gather_required(query)

@@ -221,7 +221,6 @@ class _TextDumper(StrDumperUnknown):
     """Dumps any text; U+FFFD replaces what the server cannot store."""
 
     def dump(self, obj: str) -> Buffer | None:
-        """Encode as UTF-8."""
         if "\0" in obj:
             obj = obj.replace("\0", "\ufffd")
         try:
@@ -234,7 +233,6 @@ class _WholeNumberLoader(NumericLoader):
     """Loads a numeric, such as `sum(bigint)`, as an int or float."""
 
     def load(self, data: Buffer) -> Any:
-        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 
@@ -242,7 +240,6 @@ class _WholeNumberBinaryLoader(NumericBinaryLoader):
     """The same for binary results."""
 
     def load(self, data: Buffer) -> Any:
-        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 

@@ -238,15 +238,6 @@ def _message(
 ) -> Message:
     at, precision = milliseconds(record.at)
     return Message(
-        role,
-        speaker.origin,
-        speaker.kind,
-        at,
-        precision,
-        word(record.item.get("id")) if record.outer == ITEM else "",
-        blocks=blocks,
-        starts_turn=speaker.starts_turn,
-        start=place.start,
-        size=place.size,
-        reported_ms=lasted,
-    )
+        role, speaker.origin, speaker.kind, at, precision, word(record.item.get("id")) if record.outer == ITEM else "",
+        blocks=blocks, starts_turn=speaker.starts_turn, start=place.start, size=place.size, reported_ms=lasted,
+    )  # fmt: skip

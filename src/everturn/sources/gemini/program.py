@@ -93,18 +93,13 @@ def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN),
-    "BeforeAgent": (HINTS,),
-    "AfterTool": (),
-    "PreCompress": (DRAIN,),
-    "AfterAgent": (DRAIN,),
-    "SessionEnd": (DRAIN,),
-}
+    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "AfterTool": (), "PreCompress": (DRAIN,),
+    "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
+}  # fmt: skip
 _MILLISECONDS = 10_000
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Return everything that an installation writes."""
     if project is None:
         folder = _home(places) / "extensions" / NAME
         found = [*_extension(places, folder, programs)]
@@ -240,17 +235,10 @@ def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
     shown = pictures(found) if found is not None else ()
     images = [_inline_data(one.media, one.data) for one in shown if one is not None]
     return {
-        "id": call_id,
-        "name": name,
-        "args": given,
-        "result": [{"functionResponse": response}, *images],
-        "status": "error" if is_error else "success",
-        "timestamp": iso(at),
-        "resultDisplay": output,
-        "displayName": name,
-        "description": block.call.command or block.call.path,
-        "renderOutputAsMarkdown": False,
-    }
+        "id": call_id, "name": name, "args": given, "result": [{"functionResponse": response}, *images],
+        "status": "error" if is_error else "success", "timestamp": iso(at), "resultDisplay": output,
+        "displayName": name, "description": block.call.command or block.call.path, "renderOutputAsMarkdown": False,
+    }  # fmt: skip
 
 
 def _content_parts(block: Block) -> Iterator[Rec]:

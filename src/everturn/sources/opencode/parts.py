@@ -80,14 +80,9 @@ def error_class(text: str) -> str:
     return next((name for name, pattern in _ERRORS if pattern.search(text)), "other")
 
 
-def kind_of(name: str) -> str:
-    """Return the neutral kind of a tool."""
-    return _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
-
-
 def call_start(call_id: str, name: str, given: Any) -> CallStart:
-    """Return a call as the model wrote it."""
-    return build_call(call_id, name, kind_of(name), given, _PATHS)
+    kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
+    return build_call(call_id, name, kind, given, _PATHS)
 
 
 def _result_text(state: Rec) -> str:

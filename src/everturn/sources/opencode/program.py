@@ -87,7 +87,6 @@ _SCHEMA = "https://opencode.ai/config.json"
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Return everything that an installation writes."""
     folder = project / ".opencode" if project else _home(places)
     words = {
         "NOTE": hook_words(programs),
@@ -157,14 +156,9 @@ def begin(prompt: str) -> list[str]:
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     provider, model = _choose_model(places, new)
     info = {
-        "id": new.id,
-        "slug": "handed-over",
-        "version": _VERSION,
-        "projectID": "global",
-        "directory": new.workspace,
-        "title": new.title or "Handed over",
-        "time": {"created": new.at, "updated": new.at},
-    }
+        "id": new.id, "slug": "handed-over", "version": _VERSION, "projectID": "global", "directory": new.workspace,
+        "title": new.title or "Handed over", "time": {"created": new.at, "updated": new.at},
+    }  # fmt: skip
     writer = _MessageWriter(new, provider, model, messages)
     return line({"info": info, "messages": list(writer.messages(messages))})
 
@@ -207,20 +201,11 @@ class _MessageWriter:
         calls = any(block.call is not None for block in message.blocks)
         finish = "tool-calls" if calls else "stop"
         info = {
-            "id": own,
-            "sessionID": self._new.id,
-            "role": "assistant",
-            "parentID": self._prompt,
-            "mode": "build",
-            "agent": "build",
-            "path": {"cwd": self._new.workspace, "root": self._new.workspace},
-            "cost": 0,
-            "tokens": _NO_TOKENS,
-            "modelID": self._model_id,
-            "providerID": self._provider,
-            "time": {"created": at, "completed": at},
-            "finish": finish,
-        }
+            "id": own, "sessionID": self._new.id, "role": "assistant", "parentID": self._prompt, "mode": "build",
+            "agent": "build", "path": {"cwd": self._new.workspace, "root": self._new.workspace}, "cost": 0,
+            "tokens": _NO_TOKENS, "modelID": self._model_id, "providerID": self._provider,
+            "time": {"created": at, "completed": at}, "finish": finish,
+        }  # fmt: skip
         done = {"type": "step-finish", "reason": finish, "cost": 0, "tokens": _NO_TOKENS}
         parts = [{"type": "step-start"}, *(self._block_part(block, at) for block in message.blocks), done]
         return {"info": info, "parts": self._parts(own, parts)}

@@ -74,11 +74,9 @@ class DatabaseSnapshot:
         self.problems: list[str] = []
 
     def tables(self) -> set[str]:
-        """Return the names of all tables."""
         return {row["name"] for row in self.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
 
     def columns(self, table: str) -> list[str]:
-        """Return the names of a table's columns."""
         return [row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", table)]
 
     def rows(self, sql: str, *params: Any) -> Iterator[Row]:
