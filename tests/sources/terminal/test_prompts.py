@@ -129,11 +129,19 @@ def test_older_releases_are_read_too() -> None:
     assert talk.workspace == "/srv/demo"
 
 
-def test_a_command_and_what_it_answered_are_kept_apart() -> None:
+def test_a_command_that_the_client_answers_is_no_prompt() -> None:
     talk = one(written("❯ hello\n\n● Hi.\n\n❯ /compact\n  ⎿  Not enough messages to compact.\n", 80, False))
-    assert [(item.role, item.kind, item.text) for item in talk.said[2:]] == [
-        ("user", "command", "/compact"),
-        ("system", "output", "Not enough messages to compact."),
+    assert [(item.role, item.kind, item.text, item.starts_turn) for item in talk.said[2:]] == [
+        ("system", "command", "/compact", False),
+        ("system", "output", "Not enough messages to compact.", False),
+    ]
+
+
+def test_a_command_that_the_model_answers_is_a_prompt() -> None:
+    talk = one(written("❯ hello\n\n● Hi.\n\n❯ /review\n\n● I looked at it.\n", 80, False))
+    assert [(item.role, item.kind, item.starts_turn) for item in talk.said[2:]] == [
+        ("user", "command", True),
+        ("assistant", "text", False),
     ]
 
 

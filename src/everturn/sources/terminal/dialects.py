@@ -21,6 +21,7 @@ from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, Termin
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
 _FULL_SCREEN = ("boxes", "panels", "codex")
+_MAIN_SCREEN = ("prompts", "gemini")
 
 SegmentSayings = tuple[list[DrawnSaying], TranscriptSegment]  # what was said, and the frame around it
 
@@ -144,10 +145,11 @@ class _Builder:
                 talk.said += self.outside
                 self.outside = []
             talk.take(said, segment)
-            self.fresh = piece.dialect == "prompts" or (self.fresh and not said)
+            self.fresh = piece.dialect in _MAIN_SCREEN or (self.fresh and not said)
 
     def _talk_for(self, dialect: str, said: list[DrawnSaying], segment: TranscriptSegment) -> TalkBuilder:
-        known = [talk for talk in self.talks if talk.dialect == dialect]
+        separate = self.fresh and dialect in _MAIN_SCREEN  # what is there comes once
+        known = [] if separate else [talk for talk in self.talks if talk.dialect == dialect]
         talk = next((talk for talk in reversed(known) if talk.continues(said, segment, self.fresh)), None)
         if talk is None:
             talk = TalkBuilder(dialect, segment.cut_top)
