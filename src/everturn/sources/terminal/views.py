@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from everturn.sources.terminal import boxes, codex_screen
+from everturn.sources.terminal import boxes, codex_screen, early_boxes
 from everturn.sources.terminal.chrome import Chrome, Sidebar
 from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
@@ -30,6 +30,7 @@ FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
 _LAYOUTS: tuple[FindLayout, ...] = (
     boxes.find_layout,
     codex_screen.find_layout,
+    early_boxes.find_layout,
 )
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
