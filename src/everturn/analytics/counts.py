@@ -53,7 +53,6 @@ class AnalyticsScope(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """Whether it does not limit."""
         filters = self.sessions or SessionFilter()
         return self.only is None and replace(filters, kinds=(), states=()) == SessionFilter(kinds=(), states=())
 

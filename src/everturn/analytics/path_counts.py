@@ -126,8 +126,6 @@ Steps = tuple[str, ...]
 
 
 class PathCounts(Struct, frozen=True):
-    """The counts of a scope."""
-
     n: dict[Steps, int]  # paths of two steps or more that are not too rare
     steps: dict[str, int]  # by tool
     windows: tuple[int, ...]  # number of positions for a path of 0, 1, 2… steps
@@ -160,7 +158,6 @@ class Sample:
         self._seen = 0
 
     def add(self, session: int, trail: Trail) -> None:
-        """Add the next trail."""
         if not trail.tools:
             return
         if self._seen % self._stride == 0:
@@ -269,14 +266,11 @@ def _count_details(
 
 
 class _PathDetail:
-    """The details of one path."""
-
     def __init__(self) -> None:
         self.n = self.sessions = self.turns = self.position = self.errors = 0
         self.repeated = [0] * LONGEST_PATH
 
     def add(self, trail: Trail, turn: _LetterTurn, window: str, is_new: bool) -> None:
-        """Add all occurrences in a turn."""
         self.sessions += is_new
         self.turns += 1
         at, length = turn.at, len(window)

@@ -38,14 +38,12 @@ svg{{width:100%;height:auto}}
 
 
 def plot_svg(plot: Plot, standalone: bool = True) -> str:
-    """Return one plot as SVG."""
     if isinstance(plot, Heat):
         return _draw_heat(plot, standalone)
     return _draw_bars(plot, standalone) if isinstance(plot, Bars) else _draw_calendar(plot, standalone)
 
 
 def plot_page(plots: Iterable[Plot]) -> str:
-    """Return plots as one HTML file."""
     drawn = list(plots)
     title = _escape_text(drawn[0].title) if drawn else "everturn"
     return _PAGE.format(title=title, body="\n".join(plot_svg(plot, standalone=False) for plot in drawn))
@@ -181,13 +179,10 @@ _DAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 
 
 class Sketch:
-    """Draws plots for one terminal."""
-
     def __init__(self, width: int, colour: bool, text: Callable[[str], str]) -> None:
         self.width, self.colour, self._text = max(width, 20), colour, text
 
     def lines(self, plot: Plot) -> Iterator[str]:
-        """Yield the lines of a plot."""
         yield cut_cells(self._text(plot.title), self.width)
         if isinstance(plot, Heat):
             yield from self._heat(plot)

@@ -57,8 +57,6 @@ class UseTotal(Struct, frozen=True):
 
 
 class Stats(Struct, frozen=True):
-    """The answer."""
-
     items: list[Period]  # oldest first
     total: Period
     subagents: Cost  # the part of the total that subagents cost
@@ -92,8 +90,6 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
 
 
 class _PeriodSum:
-    """The sum of one period and key."""
-
     def __init__(self) -> None:
         self.sessions: set[int] = set()
         self.turns = self.prompts = self.calls = self.errors = self.busy_ms = 0

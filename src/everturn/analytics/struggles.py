@@ -27,8 +27,6 @@ _NOT_THE_AGENTS = ("rejected", "interrupted", "cancelled")
 
 
 class Struggle(Struct, frozen=True):
-    """One of them."""
-
     session: int
     turn: int  # of the first failure, from 0
     tool: str

@@ -105,7 +105,6 @@ class Conversation:
 
     @property
     def past(self) -> JournalState:
-        """All messages and records."""
         return self.journal.past
 
     @property
@@ -121,7 +120,6 @@ class Conversation:
 
     @property
     def last_answer(self) -> str:
-        """The last text of the model."""
         answers = (message for message in reversed(self.past.messages) if message.role == "assistant")
         return next((text for one in answers if (text := _message_text(one))), "")
 
@@ -261,7 +259,6 @@ class Conversation:
             self.journal.state("agent", agent)
 
     def _inherit_pins(self, before: Sequence[EarlierSummary]) -> None:
-        """Copy the pins of the sessions it continues."""
         with self.journal.alone:
             pins = [row for one in before for row in self.setup.store.kept(PIN, one.session)]
         if pins:

@@ -168,7 +168,6 @@ class EarlierSummary(Struct, frozen=True):
 
 
 def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
-    """Describe a session that is resumed."""
     elders = ancestors(setup.store, session)
     path = path_of(setup, session)
     return EarlierSummary(
@@ -215,8 +214,6 @@ _PAGES = 10  # read to find sessions of one workspace
 
 
 class EarlierSession(Struct, frozen=True):
-    """One earlier session of the list."""
-
     number: int  # from 1, newest first
     session: Session
     text: SessionText

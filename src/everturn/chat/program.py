@@ -57,7 +57,6 @@ class ChatCommand(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is such a command."""
         return self.name in COMMANDS
 
 
@@ -78,7 +77,6 @@ def parse(line: str) -> ChatCommand | None:
 
 
 def help_text() -> str:
-    """Return all commands, one on each line."""
     named = {f"/{name} {argument}".strip(): what for name, (argument, what) in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"  {name:<{width}}  {what}" for name, what in named.items()]
@@ -102,8 +100,6 @@ _MOST_ARGUMENT_LINES = 12  # of an argument that are shown for approval
 
 
 class ChatProgram:
-    """One run of the program."""
-
     def __init__(self, setup: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
         self.setup, self.screen, self.conversation = setup, screen, conversation
         self.answers: list[Outcome] = []
@@ -112,13 +108,11 @@ class ChatProgram:
 
     @property
     def watch(self) -> Watch:
-        """The callbacks of the loop."""
         from everturn.loop.loop import Watch
 
         return Watch(self.screen.delta, self.screen.call)
 
     def run(self) -> None:
-        """Run until the person leaves."""
         if self.screen.is_terminal and self.conversation is None:
             who = self.setup.agent.name if self.setup.agent.path else self.setup.backend.model
             self.screen.say(f"{who} in {self.setup.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
@@ -171,7 +165,6 @@ class ChatProgram:
         return self.conversation
 
     def say(self, text: str) -> None:
-        """Send a message to the model."""
         conversation = self.begin()
         if conversation.past.open_calls:  # left by a process that died: settle them before anything new
             self._follow_turn(conversation, conversation.go_on)

@@ -49,8 +49,6 @@ def load_agent(path: str) -> AgentBackend:
 
 
 class AgentBackend:
-    """An agent as a backend."""
-
     max_tokens = 0
     takes_tools = False  # it has its own
 
@@ -61,7 +59,6 @@ class AgentBackend:
         self._agent, self._has_history, self._counter = agent, False, TokenTotals()
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `llm.Backend`."""
         words: list[str] = []
         try:
             for event in self._events(_prompt_text(request, self._has_history)):
@@ -77,7 +74,6 @@ class AgentBackend:
         yield Delta("end", reply=reply)
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `llm.Backend`."""
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
     def another(self) -> AgentBackend | None:

@@ -47,7 +47,6 @@ class ChatScreen:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return self.size()[0]
 
     # --- input ---
@@ -129,7 +128,6 @@ class ChatScreen:
             self.out.flush()
 
     def call(self, event: str, about: Any) -> None:
-        """Print that a tool call began or failed."""
         if event == "started" and isinstance(about, ChatPart):
             self.end_answer()
             self.err.write(self._style_text(_DIM, f"  → {describe_call(about.name, about.arguments)}") + "\n")
@@ -138,7 +136,6 @@ class ChatScreen:
             self.say(f"  ✗ {about.part.name}: {one_line(about.text, _MOST_CALL_TEXT)}")
 
     def end_answer(self) -> None:
-        """End the answer."""
         if self._speaks:
             self._finish_line()
             self.out.flush()

@@ -73,7 +73,6 @@ def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, li
 
 
 def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
-    """Return advice for an empty result."""
     from difflib import get_close_matches
 
     from everturn.sources.contract import all_sources
@@ -111,7 +110,6 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
 
 
 def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
-    """Draw a plot on the terminal."""
     from everturn.analytics.plot_drawings import Sketch
     from everturn.cli.output import Pen
 

@@ -67,17 +67,14 @@ class CommandContext:
 
     @property
     def json(self) -> bool:
-        """Whether to print JSON."""
         return bool(self.flags.get("json"))
 
     @property
     def reveal(self) -> bool:
-        """Whether to show secrets unmasked."""
         return bool(self.flags.get("reveal"))
 
     @functools.cached_property
     def out(self) -> Output:
-        """The output of the command."""
         from everturn.cli.output import Output
 
         return Output(json=self.json, reveal=self.reveal)
@@ -179,7 +176,6 @@ class CommandGroup(click.Group):
     """The commands of the folder, each imported when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return every listed command, by name."""
         return sorted(ordered_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -52,24 +52,18 @@ class PrintOptions:
     full: bool = False
 
     def holds(self, passage: Passage) -> bool:
-        """Return whether to show a passage."""
         if passage.kind == "thinking":
             return self.thinking
         return self.context or not is_quiet(passage)
 
 
 class TranscriptPrinter:
-    """Prints one session."""
-
     def __init__(self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions) -> None:
         self.out, self.store, self.sources, self.session, self.options = out, store, sources, session, options
         self.pen = Pen(out)
         self.text = store.session(session.id)[1]
         self.relatives = lineage(store, session)
-        self.children: dict[tuple[int, int], list[Relative]] = {}
-        for one in self.relatives.children:
-            if one.call is not None:
-                self.children.setdefault((one.call.seq, one.call.idx), []).append(one)
+        self.children = self.relatives.children_by_call()
         related = [one.session for name in self.relatives.__struct_fields__ for one in getattr(self.relatives, name)]
         self.shorts = short_ids((one for one in related if one is not None), store)
         self.left_out: set[str] = set()
@@ -84,7 +78,6 @@ class TranscriptPrinter:
         }
 
     def turn_facts(self, view: TurnView) -> dict[str, Any]:
-        """Return a turn for JSON."""
         texts = passages(self.store, self.sources, self.session, view, self.options.tools)
         shown = (one for one in texts if self.options.holds(one))
         return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
@@ -95,7 +88,6 @@ class TranscriptPrinter:
 
     # as text ----------------------------------------------------------------------------------------------------------
     def print_head(self) -> None:
-        """Print title, facts and relatives."""
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
         out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
@@ -124,7 +116,6 @@ class TranscriptPrinter:
             )
 
     def print_turn(self, view: TurnView) -> None:
-        """Print one turn."""
         turn, out = view.turn, self.out
         parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
         parts += ["inherited"] * turn.inherited
@@ -191,7 +182,6 @@ class TranscriptPrinter:
             self.left_out.add("tools")
 
     def _print_tool(self, passage: Passage) -> None:
-        """Print the input and the result of a call."""
         if passage.kind == "result":
             self._print_text(passage.text, _OUTPUT, "| ", "dim")
             return
@@ -225,7 +215,6 @@ _RELATIONS = {
 
 
 def _failure_text(call: Call | None) -> str:
-    """Return why a call failed, in a word or two."""
     if call is None or call.status == "open":
         return "no result"
     if call.exit_status:

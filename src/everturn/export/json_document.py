@@ -35,7 +35,6 @@ from everturn.text.times import iso, turn_ms
 
 
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
-    """Return the facts of a session."""
     return {
         "id": session.native_id,
         "agent": session.agent,
@@ -71,7 +70,6 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
 
 
 def source_facts(store: Store, session: Session) -> dict[str, Any]:
-    """Return the origin of a session's bytes."""
     version = store.version(session.version)
     file, _ = store.file_by_id(version.source)
     return {
@@ -88,12 +86,10 @@ def source_facts(store: Store, session: Session) -> dict[str, Any]:
 
 
 def lineage_facts(relatives: Lineage) -> dict[str, Any]:
-    """Return the relatives of a session."""
     return {name: [_relative_facts(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
 
 
 def turn_facts(turn: Turn) -> dict[str, Any]:
-    """Return the facts of a turn."""
     return {
         "number": turn.idx + 1,
         "starter": turn.starter,
@@ -298,7 +294,6 @@ class _Encoder:
 
 
 def session_item(item: SessionListing) -> dict[str, Any]:
-    """Return one item of a list of sessions."""
     return {"short": item.short, **session_facts(item.session, item.text)}
 
 
@@ -322,7 +317,6 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
 
 
 def hit_item(hit: SearchHit) -> dict[str, Any]:
-    """Return one hit of a search."""
     row, session = hit.row, hit.session
     return {
         "session": session.native_id,
@@ -346,7 +340,6 @@ def hit_item(hit: SearchHit) -> dict[str, Any]:
 
 
 def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
-    """Return a message as it was captured."""
     return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
 
 

@@ -35,8 +35,6 @@ class ChangedFile(msgspec.Struct, frozen=True):
 
 
 class InstallRecord(msgspec.Struct, frozen=True):
-    """The record of an installation."""
-
     name: str
     at: int
     project: str = ""
@@ -115,7 +113,6 @@ def plan_install(
 
 
 def plan_uninstall(record: InstallRecord, folder: Path) -> InstallPlan:
-    """Plan the removal of an installation."""
     plan = InstallPlan()
     for kept in record.files:
         _plan_undo(plan, kept, record, folder)
@@ -238,7 +235,6 @@ def _without_our_entries(
     folder: Path,
     plan: InstallPlan,
 ) -> bytes | None:
-    """Return the content without our entries."""
     if kept is None or record is None or before is None:
         return before
     copy = _read_copy(folder / record.name, kept)

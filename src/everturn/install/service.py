@@ -99,5 +99,4 @@ def _task(path: Path, words: Sequence[str]) -> Service:
 
 
 def typed_command(command: Sequence[str]) -> str:
-    """Return a command as a user would type it."""
     return shlex.join(command)

@@ -38,7 +38,6 @@ class _JsonNode:
 
 
 def value_at(text: str, at: JsonPath) -> Any:
-    """Return the value at a path, or None."""
     node = _find_node(_parse_document(text), at)
     return node.value if node is not None else None
 
@@ -153,7 +152,6 @@ def _format_value(value: Any, indent: str, step: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """Return the indentation of a line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -30,17 +30,13 @@ class HealthCheck:
 
 @dataclass
 class HealthReport:
-    """The result of `doctor`."""
-
     checks: list[HealthCheck] = field(default_factory=list)
 
     def note(self, name: str, level: str, text: str, advice: str = "") -> None:
-        """Add a check."""
         self.checks.append(HealthCheck(name, level, text, advice))
 
     @property
     def worst(self) -> str:
-        """The worst level of all checks."""
         return max((check.level for check in self.checks), key=["ok", "warn", "bad"].index, default="ok")
 
 

@@ -23,8 +23,6 @@ _SUMMARY_KINDS = ("summary", "turn_summary", "synthesis")
 
 @dataclass
 class ForgetReport:
-    """The result of `forget_session`."""
-
     sessions: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     still_there: list[str] = field(default_factory=list)  # source files that still exist on disk

@@ -94,7 +94,6 @@ _HANDLE = re.compile(r"everturn://session/(?P<id>[^/]+)(?:/turns/(?P<first>[0-9]
 
 
 def session_handle(native_id: str) -> str:
-    """Return the handle of a session."""
     from urllib.parse import quote
 
     return f"everturn://session/{quote(native_id, safe='', errors='replace')}"
@@ -143,7 +142,6 @@ def read_page(archive: McpArchive, store: Store, session: Session, first: int, l
 
 
 def session_pointer(native_id: str) -> str:
-    """Return the filter of a query for a session."""
     name = native_id.replace('"', "")
     return f'session:"{name}"' if any(char.isspace() for char in name) else f"session:{name}"
 

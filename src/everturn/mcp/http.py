@@ -58,7 +58,6 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
 
 
 def application(offers: McpServer, worker: ThreadPoolExecutor, port: int) -> Any:
-    """Return the ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     hosts = [f"{name}:{port}" for name in _HOST_NAMES]

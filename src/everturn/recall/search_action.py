@@ -166,7 +166,6 @@ _LONG = 300  # characters of a query that is not repeated
 
 
 def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft:
-    """Answer with the turns that match best."""
     if not words:
         return AnswerDraft("search: give query, the words to look for.", status="mistake")
     query = parse_query(words)
@@ -190,8 +189,6 @@ def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft
 
 
 class _SearchAction(Struct, frozen=True):
-    """The query of a search action."""
-
     words: str
     plain: str  # the words alone, in lower case
     limit: int
@@ -219,7 +216,6 @@ def _asks_for_injected(query: SearchQuery) -> bool:
 
 
 def _matched_turns(request: RecallRequest, action: _SearchAction, found: list[SearchHit]) -> list[MatchedTurn]:
-    """Group the hits by turn, best first."""
     shown = [one for one in found if action.injected or not _is_injected(one)]
     ranked = sorted(
         (one for one in shown if not _is_recall(request, one)), key=lambda one: _match_tier(action.plain, one)

@@ -115,7 +115,6 @@ class ConversationRecall:
         end_turn: int | None = None,
         limit: int | None = DEFAULT_LIMIT,
     ) -> str:
-        """Answer one request as text."""
         values = {
             "query": query,
             "tool_name": tool_name,

@@ -149,8 +149,6 @@ Words = tuple[int, str]
 
 
 class DraftStatement(Struct, frozen=True):
-    """A statement still to be proven."""
-
     weight: float
     make: Callable[[], Statement]
 
@@ -265,8 +263,6 @@ def mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
 
 
 class _EvidenceResolver:
-    """Resolves evidence of any session."""
-
     def __init__(self, store: Store, sources: Sources) -> None:
         self._store, self._sources = store, sources
         self._open: dict[int, tuple[Session, Records]] = {}

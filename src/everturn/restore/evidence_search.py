@@ -36,8 +36,6 @@ _ARGUMENTS = {
 
 
 class EvidenceFinding(Struct, frozen=True):
-    """One request and its result."""
-
     request: str
     result: str
 
@@ -70,7 +68,6 @@ class Brief(Struct, frozen=True):
 
 
 def search_evidence(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> EvidenceFindings:
-    """Let the model look things up."""
     loop = _EvidenceLoop(tools, brief)
     messages: list[ChatMessage] = []
     while not loop.over:
@@ -105,8 +102,6 @@ def findings_text(found: EvidenceFindings, tokens: int) -> str:
 
 
 class _EvidenceLoop:
-    """The requests and findings so far."""
-
     def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
         self.tools, self.room = tools, brief.tokens
         self.findings: list[EvidenceFinding] = []
@@ -149,7 +144,6 @@ class _EvidenceLoop:
         return results
 
     def collect(self) -> EvidenceFindings:
-        """Return the findings."""
         return EvidenceFindings(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
 
     def _run_wish(self, one: EvidenceWish, number: int) -> str:

@@ -43,8 +43,6 @@ class Fact(Struct, frozen=True):
 
 
 class TurnWords(Struct, frozen=True):
-    """The text of a turn."""
-
     text: str
     stems: frozenset[str]
 
@@ -78,7 +76,6 @@ class Ground:
         return next(self._store.messages(self.session.id, seq, seq), None)
 
     def rows(self, turn: int) -> list[MessageRow]:
-        """Return the messages of a turn."""
         first, last = self._bounds[turn]
         return list(self._store.messages(self.session.id, first, last))
 
@@ -88,7 +85,6 @@ class Ground:
         return [row, *filter(None, (self.row(seq) for seq in sorted(filter(None, results))))]
 
     def text(self, row: MessageRow) -> str:
-        """Return the normalised text of a message."""
         if row.seq not in self._texts:
             self._texts[row.seq] = normalise_quotes(words_of(self._records.message(row)))
             if len(self._texts) > _CACHED_MESSAGES:
@@ -96,7 +92,6 @@ class Ground:
         return self._texts[row.seq]
 
     def words(self, turn: int) -> TurnWords:
-        """Return the text of a turn."""
         if turn not in self._turns:
             text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
             self._turns[turn] = TurnWords(text, stems(text))
@@ -199,8 +194,6 @@ class Citation(Struct, frozen=True):
 
 
 class StatementCitations(Struct, frozen=True):
-    """A statement, parsed."""
-
     text: str  # without its citations
     citations: tuple[Citation, ...] = ()
     quotes: tuple[str, ...] = ()

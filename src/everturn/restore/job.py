@@ -66,8 +66,6 @@ class RestoreOptions(Struct, frozen=True):
 
 
 class KeptSummary(Struct, frozen=True):
-    """A kept summary."""
-
     model: str = ""
     prompt_version: str = ""
     turns: int = 0  # it covers the first so many turns

@@ -81,7 +81,6 @@ def read_material(
     progress: Progress = lambda done, total: None,
     keep_facts: bool = False,
 ) -> SessionMaterial:
-    """Read a session turn by turn."""
     total = session.n_turns if last is None else min(session.n_turns, last + 1)
     state, kept = initial_state(store, session), []
     for facts in session_facts(store, sources, session, 0, last):

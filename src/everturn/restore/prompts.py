@@ -48,33 +48,26 @@ _LONGEST = 100_000  # characters of a user's prompt
 
 
 class RestorePrompt(Struct, frozen=True):
-    """A text with placeholders."""
-
     name: str  # of PLACEHOLDERS
     text: str
 
     @property
     def version(self) -> str:
-        """A hash of the text."""
         return blake2b(self.text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 class RestorePrompts(Struct, frozen=True):
-    """The three prompts."""
-
     turn: RestorePrompt
     evidence: RestorePrompt
     synthesis: RestorePrompt
 
     @property
     def version(self) -> str:
-        """A hash of all three."""
         together = "\0".join(one.version for one in (self.turn, self.evidence, self.synthesis))
         return blake2b(together.encode(), digest_size=6).hexdigest()
 
 
 def own_prompts() -> RestorePrompts:
-    """Return the bundled prompts."""
     folder = resources.files("everturn.restore") / "texts"
     return RestorePrompts(*(RestorePrompt(name, (folder / f"{name}.md").read_text("utf-8")) for name in PLACEHOLDERS))
 
@@ -275,7 +268,6 @@ def ask_in_form(
 
 
 def single_message_request(text: str, max_tokens: int) -> ModelRequest:
-    """Return a request with one message."""
     return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), max_tokens=max_tokens)
 
 

@@ -167,8 +167,6 @@ def restore_with_model(
 
 
 class _SynthesisPass:
-    """One synthesis, and what it needs."""
-
     def __init__(
         self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
     ) -> None:

@@ -60,13 +60,10 @@ class NativePlan(Struct, frozen=True):
 
     @property
     def command(self) -> list[str]:
-        """Return the command that opens the session."""
         return self.source.resume_command(self.new.id) if self.source.resume_command is not None else []
 
 
 class NativeOptions(Struct, frozen=True):
-    """Options of a new session."""
-
     target: Source
     places: SearchPlaces
     random: str  # 32 hexadecimal digits
@@ -247,7 +244,6 @@ def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clea
 
 
 def show_command(opening: Handoff) -> str:
-    """Return the commands as one line for a shell."""
     import shlex
 
     change_folder = [["cd", opening.workspace]] if opening.workspace else []

@@ -148,7 +148,6 @@ def _pattern(phrase: str) -> _Patterns:
 
 
 def _words_pattern(words: list[str], by_prefix: bool) -> str:
-    """Return a pattern of whole words in sequence."""
     pattern = _word_start_pattern(words[0])
     for before, word in pairwise(words):
         gap = 0 if _is_single_character(before) or _is_single_character(word) else 1
@@ -313,7 +312,6 @@ class HitBuilder:
         self.held: list[set[int]] = []  # for each message shown, the numbers of its words
 
     def session(self, number: int) -> tuple[Session, SessionText]:
-        """Return a session with its text."""
         if number not in self._sessions:
             self._sessions[number] = self._store.session(number)
         return self._sessions[number]
@@ -329,7 +327,6 @@ class HitBuilder:
         return [(name, "\n".join(by_field[name])) for name in self._fields if name in by_field]
 
     def build(self, hit: IndexHit, row: MessageRow | None) -> SearchHit:
-        """Return the search hit of an index hit."""
         session, text = self.session(hit.session)
         return SearchHit(session, text, row, *self._best_excerpt(self.texts(hit, row)), hit.score)
 

@@ -27,6 +27,7 @@ from everturn.llm.embedder import Embedder
 from everturn.model.archive import Session, Version
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Sources, has_words, read_messages
 from everturn.store.contract import IndexHit, SessionFilter, Store
 
@@ -62,32 +63,25 @@ class VectorSet(Protocol):
 
 
 class HeldVectors:
-    """Vectors in memory."""
-
     def __init__(self) -> None:
         self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """See `VectorSet`."""
         known, _, rows = self._held.get(session, ("", 0, {}))
         return {seq: rows[seq] for seq in seqs if seq in rows} if known == generation else {}
 
     def upto(self, session: int, generation: str) -> int:
-        """See `VectorSet`."""
         known, upto, _ = self._held.get(session, ("", 0, {}))
         return upto if known == generation else 0
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """See `VectorSet`."""
         known, _, old = self._held.get(session, ("", 0, {}))
         self._held[session] = (generation, upto, {**(old if known == generation else {}), **dict(rows)})
 
     def held(self) -> dict[int, tuple[str, int, int]]:
-        """See `VectorSet`."""
         return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
 
     def forget(self, session: int) -> None:
-        """See `VectorSet`."""
         self._held.pop(session, None)
 
 
@@ -180,12 +174,8 @@ def pack_vectors(vector: Sequence[float]) -> bytes:
 
 def _sessions(store: Store) -> Iterator[Session]:
     """Yield every session with text, the newest first."""
-    filters, after = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")), ""
-    while True:
-        rows, after = store.sessions(filters, 200, after)
-        yield from (session for session, _ in rows if session.n_messages and has_words(session))
-        if not after:
-            return
+    sessions = iterate_sessions(store, SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")))
+    return (session for session in sessions if session.n_messages and has_words(session))
 
 
 def _current_generation(store: Store, number: int, embedder: Embedder) -> str:
@@ -241,7 +231,6 @@ class MeaningSearch:
 
     @property
     def name(self) -> str:
-        """The name of the model."""
         return self._embedder.name
 
     def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:

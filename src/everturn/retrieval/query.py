@@ -72,8 +72,6 @@ class Filter(Struct, frozen=True):
 
 
 class SearchQuery(Struct, frozen=True):
-    """A parsed query."""
-
     pieces: tuple[QueryPhrase, ...] = ()
     filters: tuple[Filter, ...] = ()
     regex: str = ""  # begins with `(?i)` if the case does not matter

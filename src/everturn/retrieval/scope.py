@@ -144,7 +144,6 @@ def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
 
 
 def is_unwanted(store: Store, without: Exclusions, session: Session, text: SessionText, row: MessageRow | None) -> bool:
-    """Whether a message is excluded."""
     if without == Exclusions():
         return False
     if session.agent.lower() in without.agents or session.id in without.sessions:
@@ -205,8 +204,6 @@ _EXAMPLES = {
 
 
 class _TypedFilter(Struct, frozen=True):
-    """A typed filter with its context."""
-
     store: Store
     filters: SearchFilters
     filter: Filter

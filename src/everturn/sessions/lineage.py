@@ -26,7 +26,6 @@ def note_descent(store: Store, new: Descent, old: Session, at: int) -> None:
 
 
 def origin_of(store: Store, session: Session) -> Descent | None:
-    """Return the session this one was made from."""
     return next(iter(descents(store.kept(ORIGIN, session.native_id), session.agent)), None)
 
 
@@ -56,16 +55,21 @@ class Relative(Struct, frozen=True):
 
 
 class Lineage(Struct, frozen=True):
-    """The relatives of one session."""
-
     ancestors: list[Relative]  # nearest first
     forks: list[Relative]  # sessions forked from it or continuing it
     children: list[Relative]  # subagents, saved outputs, in the order of the calls that started them
     others: list[Relative]  # sessions it is about, its summaries, its team
 
+    def children_by_call(self) -> dict[tuple[int, int], list[Relative]]:
+        """Return the children by the message and the block of the call that started them."""
+        found: dict[tuple[int, int], list[Relative]] = {}
+        for one in self.children:
+            if one.call is not None:
+                found.setdefault((one.call.seq, one.call.idx), []).append(one)
+        return found
+
 
 def lineage(store: Store, session: Session) -> Lineage:
-    """Return all relatives of a session."""
     own = store.links(session.id)
     younger = _younger_links(store, session)
     linked = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]

@@ -81,8 +81,6 @@ _SearchedBytes = tuple[int, Iterator[SecretPlace]]  # number of bytes scanned, a
 
 
 class _SessionScan:
-    """Scans one session."""
-
     def __init__(self, store: Store, sources: Sources, session: Session, key: bytes) -> None:
         self._store, self._session, self._key = store, session, key
         self._records = Records(store, sources, session)

@@ -82,7 +82,6 @@ class _PassageReader:
         self._problems = _problems(store, session, view, self.end)
 
     def message(self, row: MessageRow) -> Iterator[Passage]:
-        """Yield the passages of one message."""
         message = self._records.message(row)
         for idx, block in enumerate(message.blocks):
             call = self._calls.get((row.seq, idx))

@@ -186,7 +186,6 @@ class FeedWidget(Widget, can_focus=True):
 
     @property
     def current(self) -> FeedItem | None:
-        """The item under the cursor."""
         return self._items[self._drawn[self.cursor][1]] if self._drawn else None
 
     @property
@@ -216,13 +215,11 @@ class FeedWidget(Widget, can_focus=True):
         self._move_cursor(self._starts[max(0, min(target, len(self._starts) - 1))])
 
     def action_turn_page(self, by: int) -> None:
-        """Move by a screen."""
         step = max(1, self.size.height - 2) * by
         self.top = max(0, min(self.top + step, self._end() - self.size.height + 1))
         self._move_cursor(self.cursor + step)
 
     def action_choose(self) -> None:
-        """Choose the item under the cursor."""
         if self.current is not None:
             self.post_message(self.Chosen(self.current))
 
@@ -245,12 +242,10 @@ class FeedWidget(Widget, can_focus=True):
         self._scroll(_WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll the view up."""
         self._scroll(-_WHEEL)
 
     # drawing --------------------------------------------------------------------------------------------------------
     def render_line(self, y: int) -> Strip:
-        """Draw one row of the screen."""
         number, width = self.top + y, self.size.width
         if not self._drawn and y == 0 and self.feed is not None:
             return _draw_strip(((f" {self.empty}", "dim"),), width)
@@ -367,7 +362,6 @@ class FeedWidget(Widget, can_focus=True):
             self._draw(anchor)
 
     def _next_page(self) -> int | None:
-        """Return the number of the page to read next."""
         height = max(1, self.size.height)
         if len(self._drawn) - self.top < 2 * height and self.window.after is not None:
             return self.window.after

@@ -34,13 +34,10 @@ class HitItem(Struct, frozen=True):
     snippet: Line
 
     def lines(self, width: int) -> list[Line]:
-        """Draw two lines."""
         return [cut(self.where, width), cut((("   ", ""), *self.snippet), width)]
 
 
 class HitFeed:
-    """Pages of search hits, best first."""
-
     def __init__(self, archive: ScreenArchive, query: str) -> None:
         self._archive, self.query = archive, query
         self._now = archive.clock()
@@ -120,7 +117,6 @@ class SearchScreen(SessionActions):
         self._given = typed.strip()
 
     def above(self) -> ComposeResult:
-        """Yield the line for the query."""
         yield self.typing
 
     def title_line(self) -> Line:
@@ -135,7 +131,6 @@ class SearchScreen(SessionActions):
 
     # searching ------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search once typing pauses."""
         if event.input is not self.typing:
             return
         self._serial += 1
@@ -160,25 +155,20 @@ class SearchScreen(SessionActions):
             self.show_keys()
 
     def is_latest(self, serial: int) -> bool:
-        """Return whether nothing was typed since."""
         return serial == self._serial
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open the session at the hit."""
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
 
     def action_open(self) -> None:
-        """Open the hit under the cursor."""
         self.pages.action_choose()
 
     def action_type(self) -> None:
-        """Move to the query."""
         self.set_focus(self.typing)
 
     def action_into_list(self) -> None:
-        """Move from the query to the hits."""
         self.set_focus(self.pages)
 
 

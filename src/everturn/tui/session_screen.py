@@ -40,8 +40,6 @@ Structure = tuple[Turn, list[Step], list[Call]]
 
 
 class TranscriptFeed:
-    """Pages of one session."""
-
     def __init__(self, archive: ScreenArchive, store: Store, session: int, spot: StartSpot | None = None) -> None:
         self._archive, self._spot = archive, spot
         self.session, self.text = store.session(session)
@@ -52,11 +50,9 @@ class TranscriptFeed:
 
     @property
     def last_page(self) -> int:
-        """The number of the last page."""
         return max(0, self.session.n_messages - 1) // MESSAGES
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """Read a page."""
         first = number * MESSAGES
         rows = list(store.messages(self.session.id, first, first + MESSAGES - 1))
         found: list[FeedItem] = (
@@ -90,7 +86,6 @@ class TranscriptFeed:
         return self._read_item(store, item.key) or item
 
     def whole(self, store: Store, item: FoldedItem | WordsItem) -> FoldedItem | WordsItem:
-        """Return the item with its whole text."""
         before = set(self.items.opened)
         self.items.opened.add(item.key)
         try:
@@ -99,7 +94,6 @@ class TranscriptFeed:
             self.items.opened = before
 
     def _read_item(self, store: Store, key: Hashable, most: int | None = None) -> FoldedItem | WordsItem | None:
-        """Read an item again."""
         assert isinstance(key, tuple)
         row = next(store.messages(self.session.id, key[1], key[1]), None)
         numbered = self._numbered_passages(store, self._turn_structure(store, row.turn), [row]) if row else ()
@@ -147,8 +141,6 @@ class TranscriptFeed:
 
 
 class SessionScreen(SessionActions):
-    """The screen of a session."""
-
     empty = "there is nothing in this session"
     HELP = """
 ❯ what was asked · ✓ ✗ … calls that went well, failed, have no result · ▸ folded · ↳ another session
@@ -191,7 +183,6 @@ class SessionScreen(SessionActions):
         await self.pages.show(feed, page, key)
 
     def chosen_session(self) -> int | None:
-        """Return this session."""
         return self._session
 
     # keys -----------------------------------------------------------------------------------------------------------
@@ -206,7 +197,6 @@ class SessionScreen(SessionActions):
             self.action_whole()
 
     def action_open(self) -> None:
-        """Choose the item under the cursor."""
         self.pages.action_choose()
 
     async def _toggle_item(self, item: FoldedItem) -> None:
@@ -228,7 +218,6 @@ class SessionScreen(SessionActions):
             self.app.push_screen(whole_screen(self.archive, found))
 
     def action_first(self) -> None:
-        """Show the first page."""
         if self.feed is not None:
             self.do(self.pages.show(self.feed))
 
@@ -249,8 +238,6 @@ class SessionScreen(SessionActions):
             self.do(self._go_to_turn(target))
 
     def action_go(self) -> None:
-        """Ask for the number of a turn."""
-
         async def answer(typed: str) -> None:
             if typed.isdecimal():
                 await self._go_to_turn(int(typed[:9]) - 1)
@@ -263,7 +250,6 @@ class SessionScreen(SessionActions):
             await self.pages.show(feed, page, key)
 
     def action_context(self) -> None:
-        """Toggle context that the client added."""
         if self.feed is not None:
             self.feed.items.context = not self.feed.items.context
             self.do(self.pages.again())

@@ -56,5 +56,4 @@ def cached_answer(request: WebRequest, name: str, look: Callable[[], T]) -> T:
 
 
 def load_prices(request: WebRequest) -> Prices:
-    """Return the list prices with the user's own."""
     return request.site.for_a_while("prices", lambda: cost.load_prices(request.site.prices))

@@ -47,8 +47,6 @@ _MEDIA_TYPES = {
 
 
 class StaticFile(Struct, frozen=True):
-    """A static file."""
-
     kind: str
     data: bytes
     tag: str
@@ -56,7 +54,6 @@ class StaticFile(Struct, frozen=True):
 
 @cache
 def static_files() -> Mapping[str, StaticFile]:
-    """Return every static file by name."""
     found = {}
     for entry in (resources.files("everturn.web") / "static").iterdir():
         ending = entry.name[entry.name.rfind(".") :]
@@ -117,7 +114,6 @@ def environment() -> Environment:
 
 
 def size_text(n: float) -> str:
-    """Return a size in bytes, kB, MB or GB."""
     for unit in ("bytes", "kB", "MB"):
         if n < 1000:
             return f"{n:,.0f} {unit}" if unit == "bytes" or n >= 100 else f"{n:,.1f} {unit}"
@@ -146,7 +142,6 @@ _JSON = "application/json"
 
 
 def application(site: Site, port: int) -> Guard:
-    """Return the application behind its guard."""
     routes = [Route(one.path, partial(_answer_page, site, one)) for one in PAGES]
     routes += [Route(one.path, partial(_answer_operation, site, one), methods=[one.method]) for one in OPERATIONS]
     routes += [Route("/static/{name}", _answer_file), Route("/favicon.ico", partial(_answer_file, name="favicon.svg"))]

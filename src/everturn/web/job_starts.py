@@ -45,8 +45,6 @@ def start_examining(site: Site) -> WebJob:
 
 
 def start_verifying(site: Site) -> WebJob:
-    """Start a job that hashes everything again."""
-
     def work(step: Step) -> Any:
         def check(store: Store) -> Any:
             return asdict(verify_archive(store, site.machine, lambda done, total, path: step(done, total)))

@@ -63,8 +63,6 @@ Step = Callable[[int, int], None]
 
 
 class WebJob(Struct):
-    """The state of a job."""
-
     id: str
     name: str
     subject: str = ""  # the same name and subject do not run twice at a time
@@ -113,7 +111,6 @@ class WebJobs:
         return job
 
     def last(self, name: str, subject: str) -> WebJob | None:
-        """Return the newest job of a name and subject."""
         found = [job for job in list(self._jobs.values()) if (job.name, job.subject) == (name, subject)]
         return found[-1] if found else None
 
@@ -168,14 +165,12 @@ class Site:
 
     @property
     def sources(self) -> Sources:
-        """Every source."""
         from everturn.sources.contract import all_sources
 
         return all_sources()
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """The titles of the agents, by name."""
         return {name: source.title for name, source in self.sources.items()}
 
     def for_a_while(self, name: str, look: Callable[[], T], most: int = 60_000) -> T:

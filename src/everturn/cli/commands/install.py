@@ -147,7 +147,6 @@ def _service_plan(cx: frame.CommandContext) -> Planned:
 
 
 def record_folder(cx: frame.CommandContext) -> Path:
-    """Return the folder of the install records."""
     return cx.settings.state / "installed"
 
 
@@ -208,7 +207,6 @@ def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
 
 
 def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
-    """Return the plan for JSON."""
     does = {(True, False): "create", (False, True): "delete"}
     return [
         {"agent": name, "path": str(one.path), "does": does.get((one.before is None, one.after is None), "change")}

@@ -171,7 +171,6 @@ def _redact_line(line: bytes) -> bytes:
 
 
 def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
-    """Return the progress callback of a sync."""
     line = cx.out.progress(label)
 
     def draw(done: int, total: int, read: int, to_read: int, path: str) -> None:
@@ -200,7 +199,6 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
 
 
 def _report_lines(report: SyncReport) -> list[str]:
-    """Return a report as text."""
     done = [
         (report.new, "new"),
         (report.grown, "grown"),

@@ -38,7 +38,6 @@ _MARKS = re.compile(r"[\\`*_~\[\]<>&!|]|^(?:    |[ \t]*(?:[-+#=]|\d{1,9}[.)]|\t)
 
 
 def markdown_html(text: str) -> Html:
-    """Render the Markdown of a model."""
     return _render_cached(text) if len(text) <= _REMEMBERED else _render_text(text)
 
 

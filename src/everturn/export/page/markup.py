@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.sessions.lineage import Lineage, Relative
+from everturn.sessions.lineage import Relative
 from everturn.text.printable import one_line, printable
 
 #: Invisible characters that can carry hidden text. A joiner between non-ASCII letters is part of a script or an emoji
@@ -48,7 +48,6 @@ def make_visible(text: str) -> str:
 
 
 def show_text(text: str) -> Html:
-    """Return text as markup."""
     return Html(escape(make_visible(text)))
 
 
@@ -98,17 +97,13 @@ def _break_word(found: re.Match[str]) -> str:
 Children = Mapping[tuple[int, int], list[Relative]]
 
 
-def _same_text(text: str) -> str:
-    return text
-
-
 class PageLook(Struct, frozen=True):
     """The differences between a file to pass on and a page of a running program.
 
     Without an address there is no link: a standalone file only links within itself.
     """
 
-    clean: Callable[[str], str] = _same_text  # removes secrets
+    clean: Callable[[str], str] = str  # removes secrets
     anchor: str = "t"  # prefix of the anchor of a turn: `#t12`
     longest: int = 40_000  # characters of one text; a longer one is cut in its middle
     most: int = 1_500_000  # characters of a turn; after that only the beginnings of tool texts are shown
@@ -129,22 +124,11 @@ class PageLook(Struct, frozen=True):
     to_rest: Callable[[int, int], str] | None = None  # of the rest of a turn (from 1), from the message of that seq on
 
 
-def children_of(relatives: Lineage) -> Children:
-    """Return the relatives that calls of a session started."""
-    found: dict[tuple[int, int], list[Relative]] = {}
-    for one in relatives.children:
-        if one.call is not None:
-            found.setdefault((one.call.seq, one.call.idx), []).append(one)
-    return found
-
-
 _LEAST = 400  # characters of a text that are shown if there is no room left
 _TAIL = 4  # the share of a cut text that is taken from its end: a quarter
 
 
 class PageRoom:
-    """The room left for a turn."""
-
     def __init__(self, look: PageLook, turn: int) -> None:
         self._look, self._turn = look, turn
         self._left = look.most
@@ -168,7 +152,6 @@ class PageRoom:
         return f' id="{escape(self._look.anchor[:-1])}m{seq + 1}"'
 
     def rest(self) -> Html:
-        """Return the link to what did not fit."""
         if self._look.to_rest is None or self.next_seq < 0:
             return Html("")
         link = element("a", "go on reading", href=self._look.to_rest(self._turn, self.next_seq))

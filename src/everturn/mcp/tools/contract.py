@@ -33,8 +33,6 @@ SessionName = Annotated[str, Meta(description="A session: its id or a unique beg
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """The answer of a tool."""
-
     text: str
     data: Mapping[str, Any] | None = None
     is_error: bool = False
@@ -54,7 +52,6 @@ class McpTool:
 
 @cache
 def all_tools() -> dict[str, McpTool]:
-    """Return every tool by name."""
     found = {}
     for entry in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
         stem, ending = os.path.splitext(entry)

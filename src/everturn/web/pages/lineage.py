@@ -145,8 +145,6 @@ RELATIONS = {
 
 
 class LineageBox(Struct, frozen=True):
-    """A session in the graph."""
-
     x: int
     y: int
     href: str
@@ -168,7 +166,6 @@ class LineageWay(Struct, frozen=True):
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw the graph."""
     session, text = request.session()
     graph = related_sessions(request, session)
     spots = lay_out_graph(graph)

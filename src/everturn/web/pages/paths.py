@@ -23,8 +23,6 @@ _TOOLS, _PATHS, _KINDS = 20, 25, 20
 
 
 class SeenLink(Struct, frozen=True):
-    """A link to a turn."""
-
     label: str
     href: str
 

@@ -17,7 +17,6 @@ _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw a page of the list."""
     filters = {name: request.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
     if request.word("starred"):
