@@ -79,13 +79,10 @@ def writer_for(job: SyncJob) -> ArchiveWriter:
     """Return a writer with the current time and the tombstones."""
     buried = job.store.tombstones()
     return ArchiveWriter(
-        job.store,
-        job.machine,
-        job.owner,
-        job.clock(),
+        job.store, job.machine, job.owner, job.clock(),
         frozenset((row.agent, row.key) for row in buried if row.kind == "session"),
         frozenset(int(row.key) for row in buried if row.kind == "message"),
-    )
+    )  # fmt: skip
 
 
 def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report: SyncReport) -> list[FileCandidate]:

@@ -63,9 +63,8 @@ class IndexScope(Struct, frozen=True):
     ranges: tuple[Range, ...] | None
     sessions: tuple[str, tuple[Any, ...]] | None
     messages: tuple[str, tuple[Any, ...]] | None
-    moves: (
-        dict[EntryKey, EntryKey] | None
-    )  # from the owner's entry to ours; if given, other sessions than `named` are left out
+    #: From the owner's entry to ours; if given, other sessions than `named` are left out.
+    moves: dict[EntryKey, EntryKey] | None
     named: frozenset[int] = frozenset()
     has_older: bool = False
 
@@ -447,12 +446,9 @@ def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
     if not groups and not optional:
         return None
     return replace(
-        query,
-        groups=groups,
-        without=tuple(filter(None, map(_analyse_phrase, query.without))),
-        optional=tuple(phrase for phrase, _ in optional),
-        weights=tuple(weight for _, weight in optional),
-    )
+        query, groups=groups, without=tuple(filter(None, map(_analyse_phrase, query.without))),
+        optional=tuple(phrase for phrase, _ in optional), weights=tuple(weight for _, weight in optional),
+    )  # fmt: skip
 
 
 def _analyse_phrase(phrase: Phrase) -> Phrase:

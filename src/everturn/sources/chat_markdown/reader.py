@@ -224,14 +224,9 @@ def _build_header(part: SessionPart, before: list[Message], queries: int) -> Cha
 
 def _render_header(head: ChatHeader) -> str:
     fields = (
-        ("Session ID", head.session),
-        ("Date", head.date),
-        ("Agent", head.agent),
-        ("Agent Path", head.agent_path),
-        ("Total Queries", head.queries),
-        ("Resumed From", head.resumed_from),
-        ("Previous Session", head.previous),
-    )
+        ("Session ID", head.session), ("Date", head.date), ("Agent", head.agent), ("Agent Path", head.agent_path),
+        ("Total Queries", head.queries), ("Resumed From", head.resumed_from), ("Previous Session", head.previous),
+    )  # fmt: skip
     lines = [f"**{name}:** {_join_lines(value)}" for name, value in fields if value]
     return "\n".join([f"# {head.agent} Conversation", "", *lines])
 

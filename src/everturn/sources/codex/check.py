@@ -173,9 +173,6 @@ def _is_empty(value: Rec) -> bool:
         return False
     content = event.item.get("content")
     return isinstance(content, list) and not any(
-        _item_text({"content": [part]}) or _is_not_text(part) for part in content
+        _item_text({"content": [part]}) or mapping(part).get("type") not in ("input_text", "output_text", "text")
+        for part in content
     )
-
-
-def _is_not_text(part: Any) -> bool:
-    return mapping(part).get("type") not in ("input_text", "output_text", "text")

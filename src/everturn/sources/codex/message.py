@@ -135,11 +135,8 @@ def _developer(record: CodexRecord, place: RecordPlace) -> Message:
 
 
 _ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
-    "user": _user,
-    "assistant": _assistant,
-    "developer": _developer,
-    "system": _developer,
-}
+    "user": _user, "assistant": _assistant, "developer": _developer, "system": _developer,
+}  # fmt: skip
 
 
 def _letter(record: CodexRecord, place: RecordPlace) -> Message:

@@ -77,13 +77,10 @@ def read(printed: bytes) -> ProgramReply:
             failure = word(mapping(event.get("error")).get("message")) or word(event.get("message")) or "it failed"
     cached = count(used.get("cached_input_tokens")) or 0
     return ProgramReply(
-        text="\n\n".join(texts),
-        input=max(0, (count(used.get("input_tokens")) or 0) - cached),
-        output=count(used.get("output_tokens")) or 0,
-        cache_read=cached,
-        cache_write=count(used.get("cache_write_input_tokens")) or 0,
-        failure=failure,
-    )
+        text="\n\n".join(texts), input=max(0, (count(used.get("input_tokens")) or 0) - cached),
+        output=count(used.get("output_tokens")) or 0, cache_read=cached,
+        cache_write=count(used.get("cache_write_input_tokens")) or 0, failure=failure,
+    )  # fmt: skip
 
 
 EVENTS = {

@@ -115,12 +115,9 @@ def _call_end(identity: str, data: dict[str, Any], result: dict[str, Any], text:
     failed = status in ("error", "cancelled") or is_denied
     reason = "rejected" if is_denied else "interrupted" if status == "cancelled" else error_class(text)
     return CallEnd(
-        identity,
-        failed or bool(code),
-        reason if failed else "exit_status" if code else "",
-        code if code is not None else exit_status(text) if failed else None,
-        child=word(result.get("agentId")),
-    )
+        identity, failed or bool(code), reason if failed else "exit_status" if code else "",
+        code if code is not None else exit_status(text) if failed else None, child=word(result.get("agentId")),
+    )  # fmt: skip
 
 
 def _parse_json(value: Any) -> Any:

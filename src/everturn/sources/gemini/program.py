@@ -80,12 +80,10 @@ def read(printed: bytes) -> ProgramReply:
     counts = [mapping(mapping(one).get("tokens")) for one in models.values()]
     cached = _sum_tokens(counts, "cached")
     return ProgramReply(
-        text=word(reply.get("response")),
-        model=next(iter(models), ""),
+        text=word(reply.get("response")), model=next(iter(models), ""),
         input=max(0, _sum_tokens(counts, "prompt") - cached),
-        output=_sum_tokens(counts, "candidates") + _sum_tokens(counts, "thoughts"),
-        cache_read=cached,
-    )
+        output=_sum_tokens(counts, "candidates") + _sum_tokens(counts, "thoughts"), cache_read=cached,
+    )  # fmt: skip
 
 
 def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
@@ -156,13 +154,10 @@ def marks(places: SearchPlaces, new: NewSession) -> Mapping[Path, bytes]:
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     header = {
-        "sessionId": new.id,
-        "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
-        "startTime": iso(new.at),
-        "lastUpdated": iso(new.at),
-        "kind": "main",
+        "sessionId": new.id, "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
+        "startTime": iso(new.at), "lastUpdated": iso(new.at), "kind": "main",
         **({"summary": new.title} if new.title else {}),
-    }
+    }  # fmt: skip
     return b"".join(map(line, [header, *_records(new, messages)]))
 
 

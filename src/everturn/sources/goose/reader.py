@@ -147,12 +147,9 @@ _PARTS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "text": _text,
     "thinking": lambda part, field: [Block("thinking", word(part.get("thinking")), "thinking", data=part)],
     "redactedThinking": lambda part, field: [Block("thinking", data=part)],
-    "image": lambda part, field: [Block("image", data=part)],
-    "toolRequest": _call,
-    "frontendToolRequest": _call,
-    "toolResponse": _result,
-    **dict.fromkeys((*_NOTICES, *_COMPACTED), _notice),
-}
+    "image": lambda part, field: [Block("image", data=part)], "toolRequest": _call, "frontendToolRequest": _call,
+    "toolResponse": _result, **dict.fromkeys((*_NOTICES, *_COMPACTED), _notice),
+}  # fmt: skip
 
 
 class GooseReaderState(Struct, array_like=True):

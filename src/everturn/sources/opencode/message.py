@@ -118,21 +118,21 @@ def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
 
 def _is_by_hand(info: Rec, parts: list[Any]) -> bool:
     """Return whether the human ran a command: only shell calls, without the marks of a model's step."""
-    if info.get("finish") or not parts or _tokens(info)[1]:
+    if info.get("finish") or not parts or token_counts(info)[1]:
         return False
     return all(isinstance(part, dict) and part.get("type") == "tool" and part.get("tool") == "bash" for part in parts)
 
 
 def _usage(info: Rec, parts: list[Any]) -> TokenUsage | None:
     """Return the tokens of the whole response as the message states them, else the sum of its steps."""
-    numbers = _tokens(info)
+    numbers = token_counts(info)
     if not any(numbers):
-        steps = [_tokens(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
+        steps = [token_counts(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
         numbers = [sum(column) for column in zip(*steps, strict=True)] if steps else numbers
     return TokenUsage(*numbers) if isinstance(info.get("tokens"), dict) or any(numbers) else None
 
 
-def _tokens(holder: Rec) -> list[int]:
+def token_counts(holder: Rec) -> list[int]:
     """Return input, output (with reasoning, which is counted apart), cache read and cache written tokens."""
     tokens = mapping(holder.get("tokens"))
     cache = mapping(tokens.get("cache"))

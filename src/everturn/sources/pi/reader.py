@@ -133,10 +133,8 @@ _ROLES: dict[str, _Builder] = {
     "hookMessage": _injected_message, "branchSummary": _summary, "compactionSummary": _summary,
 }  # fmt: skip
 _ENTRIES: dict[str, _Builder] = {
-    "custom_message": _injected_message,
-    "branch_summary": _summary,
-    "compaction": _compaction,
-}
+    "custom_message": _injected_message, "branch_summary": _summary, "compaction": _compaction,
+}  # fmt: skip
 
 
 def _blocks(content: Any, field: str) -> tuple[Block, ...]:

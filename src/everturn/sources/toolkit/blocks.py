@@ -217,11 +217,9 @@ def usage_of(tokens: Any) -> TokenUsage | None:
     cached = count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
     given = first_count("input_tokens", "prompt_tokens")
     return TokenUsage(
-        max(given - cached, 0),
-        first_count("output_tokens", "completion_tokens"),
-        first_count("cache_read_input_tokens") or cached,
-        first_count("cache_creation_input_tokens"),
-    )
+        max(given - cached, 0), first_count("output_tokens", "completion_tokens"),
+        first_count("cache_read_input_tokens") or cached, first_count("cache_creation_input_tokens"),
+    )  # fmt: skip
 
 
 def counted_usage(tokens: Any, *keys: str) -> TokenUsage | None:

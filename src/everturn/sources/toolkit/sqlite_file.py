@@ -54,9 +54,7 @@ def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
 
 @contextmanager
 def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
-    """Open a copy for reading: `with open_snapshot(path) as database: database.rows("SELECT …")`. Errors become
-    empty answers.
-    """
+    """Open a copy for reading: `with open_snapshot(path) as database: database.rows("SELECT …")`."""
     connection = apsw.Connection(
         f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
