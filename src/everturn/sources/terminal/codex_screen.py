@@ -48,12 +48,12 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     texts = [row.text for row in rows]
     if _is_covered(texts):
         return ScreenLayout(PROGRAM, state="covered")
-    field = _find_input(texts)
-    if field is None:
+    found = _find_input(texts)
+    if found is None:
         return None
-    end = len(rows) - _FOOTER_ROWS
+    field, end = found
     title, footer = _read_banner(texts[:field]), _read_footer(texts[end:])
-    typed = _read_typed(texts[field : end - 1], len(rows[field].cells))
+    typed = _read_typed(texts[field:end], len(rows[field].cells))
     if any(texts[field - _ROOM_ABOVE : field]):
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
     conversation = _cut_edges(rows, _find_end(texts, field))
@@ -78,16 +78,16 @@ def _is_covered(texts: Sequence[str]) -> bool:
     return _DIALOG.match(last) is not None and any(_CHOICE.match(text) for text in texts)
 
 
-def _find_input(texts: Sequence[str]) -> int | None:
-    """Return the first row of the input field: the last row with its mark, when a blank row and the footer follow its text."""
-    end = len(texts) - _FOOTER_ROWS
-    field = next((n for n in range(end - 2, _ROOM_ABOVE - 1, -1) if texts[n][:1] == _MARK), None)
-    if field is None or texts[end - 1] or texts[field - 1]:
+def _find_input(texts: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first row of the input field and the row of the footer: its mark is the last one, a blank row ends it."""
+    field = next((n for n in range(len(texts) - 1, _ROOM_ABOVE - 1, -1) if texts[n][:1] == _MARK), None)
+    if field is None or texts[field - 1] or any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
         return None
-    if any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
-        return None
-    known = any(_FOOTER.match(text) for text in texts[end:]) or _read_banner(texts)
-    return field if known else None
+    last = next(n for n in range(len(texts) - 1, -1, -1) if texts[n])
+    for end in range(max(field + 2, last + 1 - _FOOTER_ROWS), last + 1):  # the program may use a part of the screen
+        if not texts[end - 1] and _FOOTER.match(texts[end]):
+            return field, end
+    return None
 
 
 def _find_end(texts: Sequence[str], field: int) -> int:

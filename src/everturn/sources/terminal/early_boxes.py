@@ -46,7 +46,7 @@ _LOWEST_TOAST = 12  # rows below the top in which toasts are drawn
 # the layout of a frame ------------------------------------------------------------------------------------------------
 def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     """Divide a frame; None for one that this program did not draw."""
-    status = next((row.text for row in rows[:-3:-1] if row.text), "")
+    status = next((row.text for row in reversed(rows) if row.text), "")  # the program may use a part of the screen
     known = _STATUS.match(status)
     if known is not None and _CONTEXT not in status and not known["version"].startswith(_OLDEST):
         return None
@@ -61,10 +61,10 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
         is_home = any(_LOGO.search(row.text) for row in rows[:first])
         return ScreenLayout(PROGRAM, (), "home", "", footer, typed) if is_home else None
     start, title = _read_header(rows, left)
-    area = _uncover(rows[start : first - 2], left, right)
-    if not start or area is None or rows[first - 2].text:
+    top = _find_uncovered(rows[: first - 2], start, left, right)
+    if not start or top is None or rows[first - 2].text:
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
-    return ScreenLayout(PROGRAM, area, "talk", title, footer, typed, start)
+    return ScreenLayout(PROGRAM, [_crop(row, left) for row in rows[top : first - 2]], "talk", title, footer, typed, top)
 
 
 def _is_field(text: str) -> bool:
@@ -92,37 +92,31 @@ def _read_header(rows: Sequence[PaintedRow], left: int) -> tuple[int, str]:
     return 0, ""
 
 
-def _uncover(rows: Sequence[PaintedRow], left: int, right: int) -> list[PaintedRow] | None:
-    """Return the rows without the margin and without toasts at the upper right; None when something else covers them."""
-    found: list[PaintedRow] = []
-    for number, row in enumerate(rows):
+def _find_uncovered(rows: Sequence[PaintedRow], start: int, left: int, right: int) -> int | None:
+    """Return the first row below the toasts at the upper right; None when something else covers the conversation.
+
+    What stands beside a toast came from below and was seen before.
+    """
+    top = start
+    for number in range(start, len(rows)):
+        row = rows[number]
         if not row.text or (_is_bordered(row, left) and width(row.text) == right + 1):
-            found.append(_crop(row, left))
             continue
         edge = row.cells.find(_BAR, left + 1)
-        if number >= _LOWEST_TOAST or edge < (left + right) // 2 or width(row.text) <= right + 1:
+        if number >= start + _LOWEST_TOAST or edge < (left + right) // 2 or width(row.text) <= right + 1:
             return None
-        found.append(_crop(row, left, edge))
-    return found
+        top = number + 1
+    return top
 
 
-def _crop(row: PaintedRow, left: int, edge: int | None = None) -> PaintedRow:
-    """Return a row from the margin on, up to the edge of what covers it."""
-    return _crop_text(row.text, row.cells, row.inks, left, edge)
+def _crop(row: PaintedRow, left: int) -> PaintedRow:
+    """Return a row without the margin."""
+    return _crop_text(row.text, row.cells, row.inks, left)
 
 
 @lru_cache(maxsize=4096)  # rows that did not change have to be the same objects
-def _crop_text(text: str, cells: str, inks: str, left: int, edge: int | None) -> PaintedRow:
-    words = text[left:].replace(_HARD, " ")
-    if edge is None:
-        return PaintedRow(words.rstrip(), cells[left:], inks[left:])
-    words = words[: _find_character(words, edge - left)]
-    return PaintedRow(words.rstrip(), cells[left:edge], inks[left:edge], covered=True)
-
-
-def _find_character(text: str, cells: int) -> int:
-    """Return the number of characters in so many cells."""
-    return next((n for n in range(len(text) + 1) if width(text[:n]) >= cells), len(text))
+def _crop_text(text: str, cells: str, inks: str, left: int) -> PaintedRow:
+    return PaintedRow(text[left:].replace(_HARD, " ").rstrip(), cells[left:], inks[left:])
 
 
 # the conversation -----------------------------------------------------------------------------------------------------
@@ -141,30 +135,23 @@ class SignedBox(NamedTuple):
     colour: Colour
     name: str
     time: str
+    is_cut: bool  # no padding stands above: the beginning was not drawn
 
 
 def read_early_boxes(rows: Sequence[TranscriptRow], segment: TranscriptSegment) -> list[DrawnSaying]:
     """Return what was said in the rows of one segment."""
     boxes = list(_split_boxes(rows))
     palette = _learn_palette(boxes, segment.footer)
-    said: list[DrawnSaying] = []
-    for number, box in enumerate(boxes):
-        item = _read_box(box, palette)
-        if item is not None:
-            is_cut = number == 0 and segment.cut_top
-            said.append(replace(item, fidelity="partial") if is_cut else item)
-    return said
+    return [item for box in boxes if (item := _read_box(box, palette)) is not None]
 
 
 def _split_boxes(rows: Sequence[TranscriptRow]) -> Iterator[SignedBox]:
     """Yield the boxes: they end where the border ends or changes its colour, and below a line with name and time."""
-    pending: list[TranscriptRow] = []
+    start = 0
     for number, row in enumerate(rows):
-        pending.append(row)
-        following = rows[number + 1] if number + 1 < len(rows) else None
-        if following is None or _ends_box(row, following):
-            yield from _build_box(pending)
-            pending = []
+        if number + 1 == len(rows) or _ends_box(row, rows[number + 1]):
+            yield from _build_box(rows[start : number + 1], rows[start - 1] if start else None)
+            start = number + 1
 
 
 def _ends_box(row: TranscriptRow, following: TranscriptRow) -> bool:
@@ -174,14 +161,15 @@ def _ends_box(row: TranscriptRow, following: TranscriptRow) -> bool:
     return _SIGNED.fullmatch(_inside(row)) is not None and not _inside(following)
 
 
-def _build_box(rows: list[TranscriptRow]) -> Iterator[SignedBox]:
+def _build_box(rows: Sequence[TranscriptRow], above: TranscriptRow | None) -> Iterator[SignedBox]:
     lines = trim_rows([_inside(row) for row in rows])
     used = [row for row in rows if _inside(row)]
     if not lines:
         return
     signed = _SIGNED.fullmatch(lines[-1])
     name, time = (signed[1], signed[2]) if signed else ("", "")
-    yield SignedBox(used, trim_rows(lines[:-1]) if signed else lines, colour_at(used[0], 0), name, time)
+    is_cut = bool(_inside(rows[0])) and (above is None or bool(_inside(above)))
+    yield SignedBox(used, trim_rows(lines[:-1]) if signed else lines, colour_at(used[0], 0), name, time, is_cut)
 
 
 def _inside(row: TranscriptRow) -> str:
@@ -208,33 +196,28 @@ def _learn_palette(boxes: Sequence[SignedBox], footer: str) -> Palette:
 def _read_box(box: SignedBox, palette: Palette) -> DrawnSaying | None:
     if not box.lines or (len(box.lines) == 1 and box.lines[0] in tools.PENDING):
         return None
-    if not box.name:
-        return _read_unsigned(box, palette)
-    if palette.get(box.colour, "user") == "assistant":
-        text = "\n".join(box.lines)
-        return place_saying(box.rows, role="assistant", text=text, model=box.name, time_text=box.time)
-    text = rejoin_rows(box.lines, _find_room(box))
-    return place_saying(
-        box.rows, role="user", text=text, author=box.name, time_text=box.time, starts_turn=True
-    )  # fmt: skip
+    role = palette.get(box.colour, "user" if box.name else "")
+    text, fidelity = "\n".join(box.lines), "partial" if box.is_cut or not box.name else "rendered"
+    if role == "assistant":
+        return place_saying(
+            box.rows, role=role, text=text, model=box.name, time_text=box.time, fidelity=fidelity
+        )  # fmt: skip
+    if role == "user" and fidelity == "partial":  # nobody submitted only a part of it
+        return place_saying(box.rows, role="system", kind="notice", text=text, fidelity=fidelity)
+    if role == "user":
+        text = rejoin_rows(box.lines, _find_room(box))
+        return place_saying(
+            box.rows, role=role, text=text, author=box.name, time_text=box.time, starts_turn=True
+        )  # fmt: skip
+    call = _read_call(box)
+    if call is not None:
+        return place_saying(box.rows, role="assistant", calls=(call,))
+    return place_saying(box.rows, role="assistant", kind="notice", text=text)
 
 
 def _find_room(box: SignedBox) -> int:
     """Return how many cells a line of the box has: all but the borders and the padding."""
     return max(width(row.text.rstrip()) for row in box.rows) - 6
-
-
-def _read_unsigned(box: SignedBox, palette: Palette) -> DrawnSaying:
-    """Read a box without a name: a tool call, an answer whose end is not drawn, or a failure."""
-    call = _read_call(box)
-    text = "\n".join(box.lines)
-    if palette.get(box.colour) == "assistant":
-        return place_saying(box.rows, role="assistant", text=text, fidelity="partial")
-    if palette.get(box.colour) == "user":
-        return place_saying(box.rows, role="system", kind="notice", text=text, fidelity="partial")
-    if call is not None:
-        return place_saying(box.rows, role="assistant", calls=(call,))
-    return place_saying(box.rows, role="assistant", kind="notice", text=text)
 
 
 def _read_call(box: SignedBox) -> DrawnCall | None:
