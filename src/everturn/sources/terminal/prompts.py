@@ -7,7 +7,7 @@ the line that turns while the model works, menus and hints are no part of the co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -109,11 +109,19 @@ def read_prompts(rows: Sequence[TranscriptRow], columns: int) -> list[list[Drawn
     for row in _drop_input(rows):
         reader.row(row)
     reader.flush()
-    said = _assign_commands(reader.said)
-    starts = [*sorted(set(reader.starts)), len(said)]
-    found = [said[: starts[0]]]
-    for start, end in pairwise(starts):
-        more = said[start:end]
+    return split_talks(reader.said, reader.starts)
+
+
+def split_talks(said: Sequence[DrawnSaying], starts: Iterable[int]) -> list[list[DrawnSaying]]:
+    """Return the items conversation by conversation; `starts` says how many items came before each start of the client.
+
+    Items that a start draws all over again come once.
+    """
+    items = _assign_commands(said)
+    places = [*sorted(set(starts)), len(items)]
+    found = [items[: places[0]]]
+    for start, end in pairwise(places):
+        more = items[start:end]
         if _is_redrawn(found[-1], more):
             found[-1] = [item for item in found[-1] if item.kind == "output" and item.role == "system"]
         if any(item.role == "assistant" for item in found[-1]):

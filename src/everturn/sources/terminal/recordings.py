@@ -16,6 +16,7 @@ from pathlib import Path
 
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.terminal import recording_formats
+from everturn.sources.terminal.implied_sizes import follow_sizes
 from everturn.sources.terminal.recording_formats import guess_size
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
 
@@ -58,13 +59,13 @@ def recognise_recording(head: bytes, name: str = "") -> str | None:
 def read_recording(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalRecording:
     """A whole recording. `timing` is the file beside a typescript, see `timing_names`."""
     if recording_formats.recognise_typescript(data[:1024]) or timing:
-        return recording_formats.read_typescript(data, timing)
+        return follow_sizes(recording_formats.read_typescript(data, timing))
     if recording_formats.recognise_asciicast(data[: 64 << 10]):
         return recording_formats.read_asciicast(data)
     if _is_captured(data):
         return _read_capture(data)
     columns, rows = guess_size(data)
-    return TerminalRecording("raw", columns, rows, lambda: cut_chunks(data, 0, len(data)))
+    return follow_sizes(TerminalRecording("raw", columns, rows, lambda: cut_chunks(data, 0, len(data))))
 
 
 def timing_names(name: str) -> list[str]:

@@ -10,13 +10,14 @@ model works. Those come out as they were last.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from everturn.sources.terminal import gemini_screen, prompts
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScrolledRow, is_telling
 from everturn.sources.terminal.grid import NO_INK
-from everturn.sources.terminal.redraws import compare_drawings, is_alike
+from everturn.sources.terminal.redraws import Redrawing, compare_drawings, is_alike, is_prompt
 from everturn.sources.terminal.screen_text import ScreenTextLine
 
 #: Each finds the first row of the part at the bottom that is no text, in the screens of one program.
@@ -104,8 +105,9 @@ class Scrollback:
                 for above in shown[:number]:
                     above.shown = False
                 return line
-        if shown:
+        if shown:  # it was painted over before it left
             shown[0].shown = False
+        self._top = self._lines.index(shown[0], self._top) + 1 if shown else len(self._lines)
         return None
 
     def _is_void(self, event: ScrolledRow) -> bool:
@@ -221,7 +223,8 @@ class Scrollback:
         repainted = self._program is None and len(old) == len(new)
         if repainted:  # row by row, in the same place
             old = [line for line in old if line.seen > 1 or not line.shown or not is_telling(line.row.text)]
-        return _merge_lines(old, new)
+        texts = [line.row.text for line in new]
+        return _merge_lines(old, new, compare_drawings([line.row.text for line in old], texts))
 
     # clearing ---------------------------------------------------------------------------------------------------------
     def _clear(self, whole: bool) -> None:
@@ -247,15 +250,16 @@ class Scrollback:
         if not self._lines:
             self._firm += before
             return
+        before = self._firm + before
         start = max(0, len(before) - _MOST_LINES)
         old, new = before[start:], self._lines
         drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
-        self._firm += before[:start]
+        self._firm = before[:start]
         if not _is_repeated(old, drawing.drawn):
             self._firm += old
             return
         shown = next((line for line in self._lines[self._top :]), None)
-        self._lines = _merge_lines(old, new, anywhere=True)
+        self._lines = _merge_lines(old, new, drawing)
         self._top = self._lines.index(shown) if shown is not None else len(self._lines)
 
 
@@ -265,17 +269,17 @@ def _is_repeated(old: Sequence[MainLine], drawn: Sequence[bool]) -> bool:
     return bool(telling) and (any(telling[-_LAST_LINES:]) or sum(telling) >= _DRAWN_AGAIN * len(telling))
 
 
-def _merge_lines(old: list[MainLine], new: list[MainLine], anywhere: bool = False) -> list[MainLine]:
+def _merge_lines(old: list[MainLine], new: list[MainLine], drawing: Redrawing) -> list[MainLine]:
     """Return the new lines, and in their places the old ones that were not drawn again."""
-    texts = [line.row.text for line in new]
-    drawing = compare_drawings([line.row.text for line in old], texts, anywhere)
+    free = [line for line, place in zip(new, drawing.places, strict=True) if place < 0 and is_telling(line.row.text)]
+    moved = Counter(line.row.text for line in free)
     merged: list[MainLine] = []
     done = waiting = 0  # old lines and new ones that are in place
     for number, place in enumerate([*drawing.places, len(old)]):
         if place < 0:
             continue
         kept = [line for line, again in zip(old[done:place], drawing.drawn[done:place], strict=True) if not again]
-        merged += _remaining(kept, new[waiting:number]) + new[waiting:number]
+        merged += _remaining(kept, new[waiting:number], moved) + new[waiting:number]
         if number < len(new):
             _pass_evidence(old[place], new[number])
             merged.append(new[number])
@@ -283,22 +287,30 @@ def _merge_lines(old: list[MainLine], new: list[MainLine], anywhere: bool = Fals
     return merged
 
 
-def _remaining(old: list[MainLine], new: list[MainLine]) -> list[MainLine]:
-    """Return the old lines that none of the new ones in their place shows; blanks and frames only between such lines."""
+def _remaining(old: list[MainLine], new: list[MainLine], moved: Counter[str]) -> list[MainLine]:
+    """Return the old lines that none of the new ones in their place shows, and that are not drawn elsewhere (`moved`).
+
+    Blanks and frames stay only between such lines.
+    """
     free = [line for line in new if is_telling(line.row.text)]
     kept: list[MainLine] = []
     for line in old:
-        if is_telling(line.row.text):
-            own = next((other for other in free if is_alike(line.row.text, other.row.text)), None)
+        text = line.row.text
+        if is_telling(text):
+            own = next((other for other in free if is_alike(text, other.row.text)), None)
             if own is not None:
                 free.remove(own)
+                moved[own.row.text] -= 1
                 _pass_evidence(line, own)
                 continue
-        elif not kept:
+            if moved[text] > 0 and not is_prompt(text):
+                moved[text] -= 1
+                continue
+        elif not kept or not (text or kept[-1].row.text):
             continue
         line.shown = False
         kept.append(line)
-    while kept and not is_telling(kept[-1].row.text) and kept[-1].row.text:
+    while kept and not is_telling(kept[-1].row.text):
         kept.pop()
     return kept
 
