@@ -252,10 +252,7 @@ def list_earlier(
 
 
 def find_earlier(store: Store, name: str, listed: list[EarlierSession]) -> Session:
-    """Return the session that a number of the list, an id, any unique beginning of one, or `last` means.
-
-    A number within the list is always a number. Raises SessionNotFound, AmbiguousSession.
-    """
+    """Return the session of a number of the list, else of an id or `last`. Raises SessionNotFound, AmbiguousSession."""
     name = name.strip()
     if name.isdigit() and 1 <= int(name) <= len(listed):
         return listed[int(name) - 1].session

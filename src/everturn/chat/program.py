@@ -233,7 +233,6 @@ class ChatProgram:
         return verdict.lower()[:1]
 
     def _save_turn(self, conversation: Conversation) -> None:
-        """Update the state and the saved file after a turn."""
         from everturn.chat.compaction import save_conversation
 
         conversation.carry_on()
@@ -327,11 +326,8 @@ class ChatProgram:
 
     def _on_context(self, rest: str) -> None:
         conversation = self._require_conversation()
-        out = (
-            f"; {conversation.left_out} earlier messages are out of view, recall finds them"
-            if conversation.left_out
-            else ""
-        )
+        left_out = conversation.left_out
+        out = f"; {left_out} earlier messages are out of view, recall finds them" if left_out else ""
         self.screen.show(f"Context {conversation.meter.describe()}{out}")
 
     def _on_retry(self, rest: str) -> None:
@@ -354,12 +350,8 @@ class ChatProgram:
                 self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
                 return
             found = read_kept_summary(self.setup, conversation.row)
-            path = save(
-                self.setup,
-                conversation.row,
-                found.text if found else "",
-                self._absolute_path(Path(rest)) if rest else None,
-            )
+            given = self._absolute_path(Path(rest)) if rest else None
+            path = save(self.setup, conversation.row, found.text if found else "", given)
         self.screen.say(f"✓ Saved: {path}" if path else "Conversations are not saved here: /save FILE writes one.")
 
     def _on_copy(self, rest: str) -> None:

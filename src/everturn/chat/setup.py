@@ -194,10 +194,7 @@ class ChatSetup:
 
 
 class CountedBackend:
-    """A backend whose requests all go through an asker, with a receipt and an estimate if the provider reports no usage.
-
-    Its other attributes (`loop.model_request`) are passed on.
-    """
+    """A backend whose requests go through an asker, with a receipt. Its other attributes are passed on."""
 
     def __init__(self, asker: Asker, backend: Backend) -> None:
         self._asker = asker

@@ -167,10 +167,7 @@ def table(
     spare: Sequence[str],
     last: int = 16,
 ) -> None:
-    """Print a table; on a narrow terminal drop the `spare` columns, one after the other, until it fits.
-
-    `last` is the width that is enough for a last column of text.
-    """
+    """Print a table; on a narrow terminal drop `spare` columns until `last` cells remain for a last text column."""
     from everturn.text.printable import count_cells
 
     numbers, kept = set(right), list(range(len(columns)))

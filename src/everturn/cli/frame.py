@@ -117,10 +117,7 @@ class CommandContext:
             pass
 
     def update_counts(self, store: Store, wait: bool = True) -> None:
-        """Bring the counts of tool use up to date, with a progress line: the first time may take a while.
-
-        Without `wait`, leave it to the next command when another process is writing.
-        """
+        """Bring the counts of tool use up to date. Without `wait`, not while another process is writing."""
         from everturn.analytics.counts import catch_up
 
         try:

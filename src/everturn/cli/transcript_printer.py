@@ -29,15 +29,7 @@ from everturn.text.times import duration, iso, turn_ms
 
 _PROSE = 60  # lines of a prompt or an answer
 _OUTPUT = 12  # lines of the input or result of a call
-_LABELS = {
-    "thinking": "thinking",
-    "output": "output",
-    "context": "context",
-    "notice": "notice",
-    "notification": "notification",
-    "summary": "summary by the client",
-    "unknown": "unknown record",
-}
+_LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
 _MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
 _SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "…"), "orphan": ("yellow", "?")}
 
@@ -70,7 +62,6 @@ class TranscriptPrinter:
 
     # as JSON ----------------------------------------------------------------------------------------------------------
     def facts(self) -> dict[str, Any]:
-        """Return the session, its source and its lineage for JSON."""
         return {
             "session": session_facts(self.session, self.text),
             "source": source_facts(self.store, self.session),

@@ -169,10 +169,7 @@ class MainLoop(ABC, Generic[UserRequestT]):
         return EvaluationSession()
 
     def execute(self, request: UserRequestT) -> PromptResponse:
-        """Return the answer to a request.
-
-        If anything raises, the checkpoint stays: the next `execute` of the same request continues from there.
-        """
+        """Return the answer to a request. If anything raises, the next `execute` continues from the checkpoint."""
         session, prompt, handler = self.create_session(request), self.create_prompt(request), self._checkpoint_handler
         if handler is None:
             return self._adapter.evaluate(prompt, session=session)

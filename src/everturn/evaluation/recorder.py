@@ -117,16 +117,9 @@ class ConversationRecording(Slice[ConversationState]):
         head = self._require_begun()
         if self._last is not None:
             self._turns.append(self._last.current_turn())
+        number, unanswered = len(self._turns) + 1, tuple(self._unanswered)
         self._last = _GrowingTurn(
-            ConversationTurn(
-                len(self._turns) + 1,
-                message,
-                (),
-                payload,
-                head.evaluation_id,
-                message.created_at,
-                tuple(self._unanswered),
-            )
+            ConversationTurn(number, message, (), payload, head.evaluation_id, message.created_at, unanswered)
         )
         self._unanswered = []
 

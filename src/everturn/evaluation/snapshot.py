@@ -152,10 +152,7 @@ def _strict_type(hint: Any, known: dict[type, Any]) -> Any:
 
 
 def _strict_struct(cls: type, known: dict[type, Any]) -> Any:
-    """Return a struct with the fields of a dataclass, all required and no others.
-
-    Not for a class that holds itself or has an `__init__` of its own, which msgspec would not call.
-    """
+    """Return a struct of a dataclass's fields; not for one that holds itself or has an `__init__` of its own."""
     if cls not in known:
         known[cls] = None
         names = {one.name for one in fields(cls) if one.init}
@@ -358,10 +355,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, text: str | bytes, types: Iterable[type] = (ConversationState,)) -> Snapshot:
-        """Read a snapshot. Items of `types` are validated and created at once, others when a session restores them.
-
-        Raise SnapshotRestoreError.
-        """
+        """Read a snapshot: items of `types` at once, others when a session restores them. Raise SnapshotRestoreError."""
         try:
             value = _decode_json(text)
         except (ValueError, RecursionError) as failure:

@@ -33,6 +33,8 @@ from everturn.sessions.transcript import Passage, input_text
 from everturn.store.contract import Store
 from everturn.text.times import iso, turn_ms
 
+_COUNTS = ("turns", "steps", "messages", "inherited", "prompts", "calls", "errors")
+
 
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
     return {
@@ -56,15 +58,7 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
         "model": session.model or None,
         "started": time_text(session.started),
         "ended": time_text(session.ended),
-        "counts": {
-            "turns": session.n_turns,
-            "steps": session.n_steps,
-            "messages": session.n_messages,
-            "inherited": session.n_inherited,
-            "prompts": session.n_prompts,
-            "calls": session.n_calls,
-            "errors": session.n_errors,
-        },
+        "counts": {name: getattr(session, f"n_{name}") for name in _COUNTS},
         "tokens": _tokens(session),
     }
 

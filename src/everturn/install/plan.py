@@ -92,10 +92,7 @@ def read_record(folder: Path, name: str) -> InstallRecord | None:
 def plan_install(
     edits: Sequence[Edit], earlier: InstallRecord | None, folder: Path, within: Path | None = None
 ) -> InstallPlan:
-    """Plan the edits. Entries of an earlier installation are replaced.
-
-    `within` is the project they are for: a link that leads out of it is not followed.
-    """
+    """Plan the edits, in place of an earlier installation. A link that leads out of `within` is not followed."""
     plan = InstallPlan()
     known = {kept.path: kept for kept in earlier.files} if earlier else {}
     by_path: dict[Path, list[Edit]] = {}

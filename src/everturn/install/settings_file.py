@@ -84,7 +84,6 @@ def take_entry(text: str, at: JsonPath) -> str:
 
 
 def take_items(text: str, at: JsonPath, unwanted: Callable[[Any], bool]) -> str:
-    """Return the text without the unwanted items of a list."""
     while True:
         node = _find_node(_parse_document(text), at)
         if node is None or not isinstance(node.value, list):

@@ -70,12 +70,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
                 yield found
 
     async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
+        self, config: RunnableConfig | None, *, filter: Any = None, before: Any = None, limit: int | None = None
     ) -> AsyncIterator[CheckpointTuple]:
         for place in await self.archive.ado(self._list, config, filter or {}, before, limit):
             if (found := await self.archive.ado(self._get, place)) is not None:
@@ -92,11 +87,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         return self.archive.do(self._put, config, checkpoint, metadata, new_versions)
 
     async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: ChannelVersions
     ) -> RunnableConfig:
         return await self.archive.ado(self._put, config, checkpoint, metadata, new_versions)
 

@@ -106,10 +106,7 @@ def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> No
 
 
 def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:
-    """Delete the files of forgotten sessions; in files with other sessions, blank the forgotten messages.
-
-    Returns the blanked versions.
-    """
+    """Delete files of forgotten sessions, blank their messages in shared files; return the blanked versions."""
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
     shared = {

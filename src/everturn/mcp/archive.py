@@ -33,10 +33,7 @@ T = TypeVar("T")
 
 
 class McpArchive:
-    """One archive, and the session and workspace that a caller means when it names none.
-
-    `session` and `workspace` come from the options of `everturn mcp`; `folder` is the working directory of the server.
-    """
+    """One archive, and the session and workspace that a caller means when it names none."""
 
     #: Opens the search by meaning where it is configured; None: by words alone.
     meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)

@@ -81,10 +81,7 @@ class Function(Struct, frozen=True):
 
 
 def given_arguments(function: Function, arguments: object) -> dict[str, Any] | str:
-    """Return valid arguments without nulls, or a sentence on what is wrong with them.
-
-    Some APIs pass arguments as the text of a JSON object, which is accepted too.
-    """
+    """Return valid arguments without nulls, also from the text of a JSON object, or a sentence on what is wrong."""
     if isinstance(arguments, str | bytes):
         try:
             arguments = msgspec.json.decode(arguments or "{}")

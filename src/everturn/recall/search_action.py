@@ -78,7 +78,6 @@ class _PartlyReadTurn:
         self._calls = request.store.calls(session.id, turn.idx)
 
     def entries(self, matched: MatchedTurn | None) -> list[AnswerEntry]:
-        """Return the prompt, the hits and the last answer."""
         size = _SAME_TURN if matched else _NEIGHBOUR_TURN
         found = {(one.seq, one.head): _cut_around(one, [], size) for one in (*self._prompt(), *self._answer())}
         for match in matched.found if matched else ():

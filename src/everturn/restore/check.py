@@ -39,7 +39,6 @@ _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_ste
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
-    """Check a sentence that a model wrote into a section."""
     parsed = read_citations(one_line(sentence, _LONGEST))
     citations = parsed.citations or tuple(_match_fact(ground, parsed))
     if not citations:

@@ -48,16 +48,8 @@ class Proofs:
         row, text = self._read_message(seq)
         if row is None:
             return None
-        return Evidence(
-            self._session.id,
-            row.turn,
-            seq,
-            call,
-            row.start,
-            row.size,
-            _matching_beginning(quote, text),
-            self._session.native_id,
-        )
+        session, found = self._session, _matching_beginning(quote, text)
+        return Evidence(session.id, row.turn, seq, call, row.start, row.size, found, session.native_id)
 
     def whole(self, seq: int, excerpt: str) -> str:
         """Return an excerpt of a message. If it was cut within a secret, return the text before the secret."""
@@ -164,7 +156,6 @@ class StatementMaterial(Struct, frozen=True):
 
 
 def proven_statement(draft: DraftStatement) -> Statement:
-    """Return the statement of a draft, with its evidence."""
     made = draft.make()
     return Statement(made.text, made.evidence, made.verified, made.label, made.reason, draft.weight)
 
@@ -268,7 +259,6 @@ class _EvidenceResolver:
         self._open: dict[int, tuple[Session, Records]] = {}
 
     def find_faults(self, statement: Statement) -> Iterator[str]:
-        """Yield what is wrong with the evidence of a statement."""
         if not statement.evidence:
             yield "it names no message"
         for one in statement.evidence:

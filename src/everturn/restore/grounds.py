@@ -126,7 +126,6 @@ class Ground:
         return found + [(one.action, one.seq) for one in by_subagents if same_file(path, one.path)]
 
     def turns_of(self, path: str) -> list[int]:
-        """Return the turns in which a file was touched."""
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
 

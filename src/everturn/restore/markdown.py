@@ -64,7 +64,6 @@ def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more
 
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
-    """Return the citation that follows a statement."""
     messages = dict.fromkeys(f"t{one.turn + 1} #{one.message + 1}" for one in evidence)
     return f"[{', '.join(messages)}]" if messages else ""
 

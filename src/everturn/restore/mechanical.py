@@ -173,13 +173,8 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
     if title:
         proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
         is_quoted = proof is not None and proof.quote == title
-        yield fact_statement(
-            material,
-            100,
-            lambda: title,
-            [(goal.seq, title)] if goal and is_quoted else [],
-            "" if is_quoted else "title",
-        )
+        quotes = [(goal.seq, title)] if goal and is_quoted else []
+        yield fact_statement(material, 100, lambda: title, quotes, "" if is_quoted else "title")
     elif goal is not None:
         yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
 

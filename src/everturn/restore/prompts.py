@@ -246,10 +246,7 @@ def reply_fault(reply: Reply) -> str:
 def ask_in_form(
     asker: Asker, request: ModelRequest, purpose: str, header: str, read: Callable[[str], T | None]
 ) -> ModelVerdict[T]:
-    """Ask for a form, once more in stricter words if the answer is not in it. Raises `errors.ModelError`.
-
-    The complete lines of a truncated answer are used. If it was only too long, a shorter one is requested first.
-    """
+    """Ask for a form, once more in stricter words (or for a shorter one) if need be. Raises `errors.ModelError`."""
     why, part = "", ModelVerdict[T]()
     for number in (1, 2):
         reply = _ask_leniently(asker, request, purpose)

@@ -256,7 +256,6 @@ class _SummaryPass:
 
 
 def model_of(asker: Asker) -> str:
-    """Return the name of the model behind an asker."""
     return (asker.backend.model or asker.backend.name) if asker.backend is not None else ""
 
 

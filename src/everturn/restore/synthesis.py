@@ -74,7 +74,6 @@ def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[
 
 
 def merge_documents(document: Document, checked: dict[str, list[CheckedStatement]]) -> Document:
-    """Add the statements of a model to the mechanical document."""
     sections = tuple(_merge_section(one, checked.get(one.key, ())) for one in document.sections)
     failed = [one.statement for entries in checked.values() for one in entries if not one.holds]
     unverified = tuple(
@@ -314,7 +313,6 @@ def report_turns_with_model(
     options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> TurnReports:
-    """Report the turns of a session as a model summarised them."""
     options = options or ModelRestoreOptions()
     facts = read_material(store, sources, session, options.last, keep_facts=True)
     summaries = summarise_turns(store, sources, session, asker, options, progress)

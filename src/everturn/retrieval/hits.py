@@ -65,7 +65,6 @@ def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
 
 
 def find_phrases(text: str, phrases: list[str]) -> set[int]:
-    """Return the numbers of the phrases that occur in a text."""
     compiled = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
     found: set[int] = set()
     for start in range(0, min(len(text), _PART * _PARTS), _PART):

@@ -234,10 +234,7 @@ class MeaningSearch:
         return self._embedder.name
 
     def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:
-        """Return the hits with the first ones reordered; None if they have no vectors, and nothing was sent.
-
-        Raises ModelError; the caller may then show the hits as they are.
-        """
+        """Return the hits with the first ones reordered; None if they have no vectors. Raises ModelError."""
         known = self._find_vectors(store, hits[:TOP])
         return mix_meaning(hits, known, self._query_vector(text), self._weight) if known else None
 

@@ -241,7 +241,6 @@ def _session_worth(
 
 
 def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> float:
-    """Return the score of the best stretch of messages."""
     stretches: dict[int, list[HeldPhrases]] = {}
     for seq, held in entries.items():
         number = seq // (STRETCH // 2)

@@ -30,7 +30,6 @@ def origin_of(store: Store, session: Session) -> Descent | None:
 
 
 def offspring_of(store: Store, session: Session) -> list[Descent]:
-    """Return the sessions that were made from this one."""
     return descents(store.kept(OFFSPRING, session.native_id), session.agent)
 
 
@@ -104,7 +103,6 @@ def ancestors(store: Store, session: Session) -> list[Relative]:
 
 
 def find_session_by_id(store: Store, agent: str, native_id: str) -> Session | None:
-    """Return the session of an agent with that native id."""
     versions = store.sessions_of(agent, native_id)
     return best_match(versions) if versions else None
 

@@ -130,7 +130,6 @@ class _SessionScan:
                 )
 
     def _row(self, at: int) -> MessageRow | None:
-        """Return the message whose record contains a byte."""
         index = bisect_right(self._starts, at) - 1
         row = self._rows[index] if index >= 0 else None
         return row if row is not None and at < row.start + row.size else None

@@ -43,7 +43,6 @@ class Browser(App[int]):
             self.open_session(self._session)
 
     def open_session(self, session: int, spot: StartSpot | None = None) -> None:
-        """Show a session, starting at a message if one is given."""
         from everturn.tui.session_screen import SessionScreen
 
         if len(self.screen_stack) < _DEEPEST:

@@ -59,12 +59,10 @@ class Window(Struct):
 
     @property
     def before(self) -> int | None:
-        """The number of the previous page, if there is one."""
         return self.pages[0].number - 1 if self.pages and self.pages[0].number > 0 else None
 
     @property
     def after(self) -> int | None:
-        """The number of the next page, if there is one."""
         return self.pages[-1].number + 1 if self.pages and not self.pages[-1].last else None
 
     def items(self) -> Iterator[FeedItem]:
@@ -82,10 +80,7 @@ class Window(Struct):
             self.pages = [page]
 
     def trim(self, ends: list[int], first: int, last: int) -> None:
-        """Drop pages at both ends until at most `most` are left.
-
-        `ends` are the last lines of the pages; only pages outside the lines `first` to `last` are dropped.
-        """
+        """Drop pages at both ends, outside the lines `first` to `last`, until at most `most` are left."""
         starts = [0, *ends[:-1]]
         low, high = 0, len(self.pages)
         while high - low > self.most and ends[low] < first:

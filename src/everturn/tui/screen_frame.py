@@ -175,6 +175,14 @@ class BrowserScreen(Screen[None]):
     def action_last(self) -> None:
         self.pages.to_end()
 
+    def action_open(self) -> None:
+        """Choose the item under the cursor."""
+        self.pages.action_choose()
+
+    def action_into_list(self) -> None:
+        """Move from the input to the list."""
+        self.set_focus(self.pages)
+
     def action_help(self) -> None:
         self.browser.show_help(self)
 

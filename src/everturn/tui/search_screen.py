@@ -47,14 +47,9 @@ class HitFeed:
     def page(self, store: Store, number: int) -> FeedPage:
         """Return a page of hits. Raises UsageError for an invalid query."""
         archive = self._archive
+        cursor = self._cursors[number]
         found = search(
-            store,
-            archive.sources,
-            self.query,
-            limit=HITS,
-            cursor=self._cursors[number],
-            clean=archive.clean,
-            now=self._now,
+            store, archive.sources, self.query, limit=HITS, cursor=cursor, clean=archive.clean, now=self._now
         )
         if found.next and number + 1 == len(self._cursors):
             self._cursors.append(found.next)
@@ -120,12 +115,10 @@ class SearchScreen(SessionActions):
         yield self.typing
 
     def title_line(self) -> Line:
-        """Return the title with the notes of the search."""
         notes = "; ".join(self._found.notes) if self._found else ""
         return ((" everturn", "head"), ("  search", "bold"), (f"  {notes}", "warn"))
 
     def chosen_session(self) -> int | None:
-        """Return the session of the hit under the cursor."""
         item = self.pages.current
         return item.session if isinstance(item, HitItem) else None
 
@@ -162,14 +155,8 @@ class SearchScreen(SessionActions):
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
 
-    def action_open(self) -> None:
-        self.pages.action_choose()
-
     def action_type(self) -> None:
         self.set_focus(self.typing)
-
-    def action_into_list(self) -> None:
-        self.set_focus(self.pages)
 
 
 class _LatestHits:

@@ -132,7 +132,6 @@ class FoldedItem(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
     def lines(self, width: int) -> list[Line]:
-        """Draw the line, and the parts of an open item."""
         sign = "▸ " if self.parts is None else "▾ "
         drawn = [cut(((self.margin + sign, "dim"), *self.text), width)]
         for part in self.parts or ():

@@ -73,7 +73,6 @@ class TranscriptFeed:
         return key[1] // MESSAGES, key
 
     def page_of_turn(self, store: Store, turn: int) -> tuple[int, Hashable]:
-        """Return the page and the key of the heading of a turn."""
         first = self._turn_structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
@@ -163,7 +162,6 @@ class SessionScreen(SessionActions):
         self.feed: TranscriptFeed | None = None
 
     def title_line(self) -> Line:
-        """Return the title with the session and the turn."""
         if self.feed is None:
             return ((" everturn", "head"),)
         text, session = self.feed.text, self.feed.session
@@ -196,16 +194,12 @@ class SessionScreen(SessionActions):
         elif isinstance(item, WordsItem) and (item.body.before or item.body.beyond):
             self.action_whole()
 
-    def action_open(self) -> None:
-        self.pages.action_choose()
-
     async def _toggle_item(self, item: FoldedItem) -> None:
         if (feed := self.feed) is not None:
             self.pages.exchange(await self.archive.ask(lambda store: feed.toggle(store, item)))
             self.pages.go_to(item.key)
 
     def action_whole(self) -> None:
-        """Show the whole item under the cursor on its own screen."""
         item = self.pages.current
         if isinstance(item, FoldedItem | WordsItem):
             self.do(self._show_whole(item))

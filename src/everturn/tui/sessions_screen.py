@@ -23,7 +23,7 @@ from everturn.text.printable import short_folder
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
+from everturn.tui.feed import FeedPage, FeedWidget
 from everturn.tui.lines import Line, cut, pad_line
 from everturn.tui.screen_frame import InputLine
 
@@ -170,7 +170,6 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         yield self.typing
 
     def title_line(self) -> Line:
-        """Return the title with the number of sessions."""
         sort = "sessions of every kind" if self.everything else "sessions"
         count = f"{self.total:,} " if self.total is not None else ""
         item = self.pages.current
@@ -208,21 +207,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        self._open(event.item)
-
-    def action_open(self) -> None:
-        if self.pages.current is not None:
-            self._open(self.pages.current)
-
-    def _open(self, item: FeedItem) -> None:
-        if isinstance(item, SessionItem):
-            self.browser.open_session(item.session)
+        if isinstance(event.item, SessionItem):
+            self.browser.open_session(event.item.session)
 
     def action_filter(self) -> None:
         self.set_focus(self.typing)
-
-    def action_into_list(self) -> None:
-        self.set_focus(self.pages)
 
     def action_everything(self) -> None:
         """Toggle subagents and older versions."""

@@ -108,12 +108,10 @@ def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen
 
 
 def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:
-    """Return the screen with the whole of a cut item."""
     return TextScreen(archive, "whole", "\n".join(_item_texts(item)), save_as="part.txt")
 
 
 def help_screen(archive: ScreenArchive, of: BrowserScreen) -> TextScreen:
-    """Return the screen with every key of another screen."""
     parts = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
     rows = {one.action: one for one in reversed(parts)}
     lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]

@@ -74,7 +74,6 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
 
 
 def last_restore_job(site: Site, session: int) -> WebJob | None:
-    """Return the newest restore job of a session in this run."""
     return site.jobs.last(RESTORE, str(session))
 
 

@@ -153,12 +153,8 @@ def make_sync_job(
 ) -> SyncJob:
     """Return a sync job with the policy of the settings."""
     settings = cx.settings
-    policy = Policy(
-        settings.capture.mode,
-        tuple((rule.path, rule.mode) for rule in settings.workspaces),
-        tuple(settings.capture.exclude),
-        _redact_line,
-    )
+    rules = tuple((rule.path, rule.mode) for rule in settings.workspaces)
+    policy = Policy(settings.capture.mode, rules, tuple(settings.capture.exclude), _redact_line)
     job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
     job.spool = settings.state / "spool"
     return job if progress is None else replace(job, progress=progress)

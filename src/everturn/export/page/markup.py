@@ -72,10 +72,7 @@ def show_line(text: str, width: int) -> Html:
 
 
 def element(name: str, *inner: str, **attributes: str | int | None) -> Html:
-    """Return an element. Its content is escaped unless it is markup. `class_` and `data_x` stand for `class` and `data-x`.
-
-    An attribute that is None or "" is left out.
-    """
+    """Return an element; content that is no markup is escaped. `data_x` is `data-x`; empty attributes are left out."""
     given = "".join(
         f' {word.rstrip("_").replace("_", "-")}="{escape(make_visible(str(value)))}"'
         for word, value in attributes.items()
@@ -98,10 +95,7 @@ Children = Mapping[tuple[int, int], list[Relative]]
 
 
 class PageLook(Struct, frozen=True):
-    """The differences between a file to pass on and a page of a running program.
-
-    Without an address there is no link: a standalone file only links within itself.
-    """
+    """How a file to pass on differs from a page of a running program. Without an address there is no link."""
 
     clean: Callable[[str], str] = str  # removes secrets
     anchor: str = "t"  # prefix of the anchor of a turn: `#t12`
@@ -142,10 +136,7 @@ class PageRoom:
         return self._look.to_rest is not None and self.drawn >= self._look.most
 
     def name(self, seq: int) -> str:
-        """Return the id attribute of a message (`#m12`) for the first element that shows it.
-
-        Only if messages can be opened one by one; elsewhere nothing links to it.
-        """
+        """Return the id attribute (`#m12`) of the first element of a message, where a message can be opened."""
         if self._look.to_record is None or seq < 0 or seq in self._named:
             return ""
         self._named.add(seq)

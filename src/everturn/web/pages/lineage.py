@@ -201,16 +201,8 @@ def _make_box(
         about = f"{node.kind} · {turns}"
     if node.compacted:
         about += f" · compacted {node.compacted}×"
-    return LineageBox(
-        x,
-        y,
-        f"/s/{row}" if row else "",
-        cut_cells(node.title, 25),
-        about,
-        node.kind or "missing",
-        node.id == here,
-        node.title,
-    )
+    href, title = f"/s/{row}" if row else "", cut_cells(node.title, 25)
+    return LineageBox(x, y, href, title, about, node.kind or "missing", node.id == here, node.title)
 
 
 def _make_way(

@@ -20,10 +20,8 @@ def draw(request: WebRequest) -> PageReply:
     filters = {name: request.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
     if request.word("starred"):
-        pairs, following = (
-            [pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request))][:LINES],
-            "",
-        )
+        starred = (pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request)))
+        pairs, following = list(starred)[:LINES], ""
     else:
         pairs, following = request.store.sessions(filter_of(request), LINES, request.word("after"))
     values: dict[str, Any] = {
