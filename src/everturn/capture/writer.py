@@ -298,7 +298,8 @@ def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
     stored, begun = bytearray(piece.stored), 0 if piece.start.in_forgotten else None
     gone = list(forgotten_ranges(marks, len(stored), begun))
     piece.start.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
-    return bytes(stored), sum(blank(stored, first, last) for first, last in gone)
+    blanked = sum(blank(stored, first, last) for first, last in gone)  # changes `stored`
+    return bytes(stored), blanked
 
 
 SLICE = 4 << 20
