@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal.codex_calls import read_calls
+from everturn.sources.terminal.codex_calls import find_printed_rows, read_calls, read_full_command, read_output
 from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.layouts import ScreenLayout
@@ -20,7 +20,7 @@ from everturn.sources.terminal.rows import TranscriptRow, colour_at, millisecond
 from everturn.sources.terminal.transcript import DrawnSaying
 
 PROGRAM = "codex"
-_MARK = "›"
+_MARK, _SHELL_MARK = "›", "!"
 _PLACEHOLDER = "Ask Codex to do anything"
 _BANNER = re.compile(r" {0,4}>_ OpenAI Codex \(v(?P<version>[^)]{1,40})\)")
 _BELOW_BANNER = re.compile(r" {5}(?:[~/]\S*|loading)$|  permissions: ")
@@ -28,12 +28,14 @@ _STATUS = re.compile(r"[^\w\s] \S.{0,120}\([\dhms ]{1,20} • esc to interrupt\)
 _FOOTER = re.compile(
     r"  (?:\S.{0,200} · (?P<folder>[~/]\S*)|\? for shortcuts|.{0,200}\b(?:to view|again to|context left)\b)"
 )
-_DIALOG = re.compile(
-    r" {0,4}(?:Press|press) enter to (?:confirm|continue|select)|.{0,80}\besc to (?:cancel|go back|close)\b"
-)
+_KEYS = re.compile(r".{0,120}\b(?:enter|esc) (?:to )?[a-z]")  # which keys a dialog takes, in its last row
 _CHOICE = re.compile(r"› \d{1,2}\. ")
-_PAGER = "/ T R A N S C R I P T /"
+_PAGER = re.compile(r"/ (?:\S ){3,20}/ / / ")
+_SCROLLED = re.compile(r" {2,}↓ Back to bottom\b")
+_QUEUE = re.compile(r"• \S.{0,160}$")
+_WAITING = "  ↳ "
 _TIP = "  └ Tip: "
+_CARD = re.compile(r"  [A-Z][\w. ]{1,30}: {2,}\S")  # a line of what `/status` shows
 _LETTER = re.compile(r"\w")
 _ITEM = re.compile(r" {2,40}(?:[•◦▪-]|\d{1,3}[.)]) ")
 _FOOTER_ROWS = 2
@@ -54,7 +56,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     field, end = found
     title, footer = _read_banner(texts[:field]), _read_footer(texts[end:])
     typed = _read_typed(texts[field:end], len(rows[field].cells))
-    if any(texts[field - _ROOM_ABOVE : field]):
+    if texts[field - _ROOM_ABOVE] and not _SCROLLED.match(texts[field - _ROOM_ABOVE]):
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
     conversation = _cut_edges(rows, _find_end(texts, field))
     state = "covered" if _is_half_drawn(conversation) else _find_state([row.text for row in conversation], title)
@@ -63,7 +65,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
 
 def _find_state(texts: Sequence[str], title: str) -> str:
     """Return whether a conversation is open: below the banner, or with its letters. The home screen may show a logo."""
-    if any(text[:1] not in ("", " ") for text in texts):
+    if any(text[:1] not in ("", " ") or _CARD.match(text) for text in texts):
         return "talk"
     if title or (any(texts) and not any(_LETTER.search(text) for text in texts)):
         return "home"
@@ -72,15 +74,17 @@ def _find_state(texts: Sequence[str], title: str) -> str:
 
 def _is_covered(texts: Sequence[str]) -> bool:
     """Whether the pager or a dialog stands where the conversation or the input field was."""
-    if any(_PAGER in text for text in texts[:2]):
+    if _PAGER.match(texts[0]):
         return True
     last = next((text for text in reversed(texts) if text), "")
-    return _DIALOG.match(last) is not None and any(_CHOICE.match(text) for text in texts)
+    mark = next((text for text in reversed(texts) if text[:1] == _MARK), "")
+    return _CHOICE.match(mark) is not None and _KEYS.match(last) is not None
 
 
 def _find_input(texts: Sequence[str]) -> tuple[int, int] | None:
     """Return the first row of the input field and the row of the footer: its mark is the last one, a blank row ends it."""
-    field = next((n for n in range(len(texts) - 1, _ROOM_ABOVE - 1, -1) if texts[n][:1] == _MARK), None)
+    marks = (_MARK, _SHELL_MARK)
+    field = next((n for n in range(len(texts) - 1, _ROOM_ABOVE - 1, -1) if texts[n][:1] in marks), None)
     if field is None or texts[field - 1] or any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
         return None
     last = next(n for n in range(len(texts) - 1, -1, -1) if texts[n])
@@ -91,11 +95,13 @@ def _find_input(texts: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _find_end(texts: Sequence[str], field: int) -> int:
-    """Return the row below the conversation: where the status, or else the room above the input field begins."""
-    for number in range(max(0, field - _NEAR), field):
-        if _STATUS.match(texts[number]):
+    """Return the row below the conversation: where the status, the queue, or else the room above the input field begins."""
+    end = field - _ROOM_ABOVE
+    for number in range(max(0, field - _NEAR), end):
+        waits = _QUEUE.match(texts[number]) and texts[number + 1].startswith(_WAITING)
+        if waits or _STATUS.match(texts[number]):
             return number
-    return field - _ROOM_ABOVE + 1
+    return end
 
 
 def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
@@ -148,7 +154,10 @@ def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
 
 
 def _is_tip(rows: Sequence[PaintedRow], number: int) -> bool:
-    return rows[number].text.startswith(_TIP) and not rows[number - 1].text.startswith(("• Ran ", "• Exited "))
+    """Whether a row is a tip: it hangs below an answer as output hangs below a command, whose mark has a colour."""
+    above = rows[number - 1]
+    is_command = above.text.startswith("• Exited (") or (above.text.startswith("• Ran ") and above.inks[:1] != NO_INK)
+    return rows[number].text.startswith(_TIP) and not is_command
 
 
 def _read_banner(texts: Sequence[str]) -> str:
@@ -173,7 +182,11 @@ def _read_typed(texts: Sequence[str], columns: int) -> str:
 # the conversation -----------------------------------------------------------------------------------------------------
 _WORKED = re.compile(r"(?:  |─{1,200} )Worked for (?P<span><?[\d hms.]{1,20}?)(?: • \d{1,2}:\d\d)?(?: ─{1,400})?$")
 _INTERRUPTED = re.compile(r"Conversation interrupted\b")
-_CHANGED = re.compile(r"(?:Model changed to|Permissions updated to|Switched to|Model set to) \S")
+_CHANGED = re.compile(
+    r"(?:Model changed to|Permissions updated to|Conversation reverted to|Thread forked from|Already viewing) \S"
+    r"|Fork created\. "
+)
+_OWN_COMMAND = re.compile(r"You ran (?P<command>\S.*)$")
 _COMPACTED = re.compile(r"Context compacted\b")
 _ROOM_BELOW_PROMPT = 2
 
@@ -189,13 +202,14 @@ def read_codex(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSa
     """Return what was said in the rows of one segment, conversation by conversation."""
     found: list[list[DrawnSaying]] = []
     reader = _CodexReader(columns)
-    for row in rows:
-        if _BANNER.match(row.text):
+    printed = find_printed_rows(rows)
+    for number, row in enumerate(rows):
+        if _BANNER.match(row.text) and reader.what != "notice":  # `/status` shows it too
             reader.flush()
             found.append(reader.said)
             reader = _CodexReader(columns)
             reader.what = "banner"
-        reader.take(row)
+        reader.take(row, goes_on=number in printed)
     reader.flush()
     return [said for said in [*found, reader.said] if said]
 
@@ -210,9 +224,9 @@ class _CodexReader:
         self.room = 0  # blank rows below the item at hand
         self._rows: list[TranscriptRow] = []
 
-    def take(self, row: TranscriptRow) -> None:
-        """Take in the next row. One without a mark belongs to the item above it."""
-        what = _find_mark(row.text)
+    def take(self, row: TranscriptRow, goes_on: bool = False) -> None:
+        """Take in the next row. One without a mark belongs to the item above it, as does one that surely `goes_on`."""
+        what = "" if goes_on else _find_mark(row.text)
         if not what and self.what == "prompt" and row.text.startswith("  • ") and colour_at(row, 2) is not None:
             what = "rest"  # the list of an answer whose first line is not drawn yet; what humans type has no colour
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
@@ -252,15 +266,27 @@ class _CodexReader:
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
         self._add(rows, role="user", text=text, starts_turn=True)
 
+    def _read_command(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="assistant", calls=(read_full_command(rows),))
+
+    def _read_own_command(self, rows: list[TranscriptRow], command: str) -> None:
+        """Read a command that the human ran."""
+        self._add(rows[:1], role="user", kind="shell", text=command, starts_turn=True)
+        if len(rows) > 1:
+            self._add(rows[1:], role="system", kind="output", text="\n".join(read_output(rows[1:])))
+
     def _read_bullet(self, rows: list[TranscriptRow]) -> None:
         calls = read_calls(rows)
         if calls:
             self._add(rows, role="assistant", calls=calls)
             return
         text = "\n".join(_body(rows))
-        if _COMPACTED.match(text):
+        own = _OWN_COMMAND.match(text.split("\n", 1)[0])
+        if own is not None and len(rows) > 1 and rows[1].text.startswith("  └ "):
+            self._read_own_command(rows, own["command"])
+        elif _COMPACTED.match(text):
             self._add(rows, role="system", kind="compaction", text=text)
-        elif _CHANGED.match(text) and len(rows) == 1:
+        elif _CHANGED.match(text):
             self._add(rows, role="system", kind="notice", text=text)
         else:
             self._add(rows, role="assistant", text=text)
@@ -303,7 +329,7 @@ def _find_mark(text: str) -> str:
     if first in ("", " "):
         return ""
     if text[1:2] in ("", " "):
-        return {_MARK: "prompt", "•": "bullet", "■": "failure"}.get(first, "notice")
+        return {_MARK: "prompt", "•": "bullet", "■": "failure", "$": "command"}.get(first, "notice")
     return "notice"
 
 
