@@ -60,7 +60,8 @@ class TalkBuilder:
 
     def continues(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool) -> bool:
         """Return whether a segment belongs to this talk. `fresh`: the program was at its home screen, or outside it."""
-        if align(self.said, said):
+        spoken = ([item for item in side if item.kind != "notice"] for side in (self.said, said))
+        if align(*spoken):  # the same notice comes in many talks
             return True
         title = title_of(segment.title)
         if fresh or (not segment.cut_top and _is_beginning(said)):
@@ -255,7 +256,7 @@ def _key(item: DrawnSaying) -> Key:
 
 
 def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
-    return next((item.role == "user" for item in said), False)
+    return next((item.role == "user" for item in said if item.kind != "notice"), False)
 
 
 def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
