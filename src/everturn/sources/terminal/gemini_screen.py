@@ -24,6 +24,8 @@ from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 _RULE = re.compile(r"[─━]{20,}$")
 _STATUS = re.compile(r".{0,400}(?:\(esc to cancel\b|\? for shortcuts$)| Press Ctrl\+O to ")
 _ASKED = re.compile(r"│ \? {1,2}\S")
+_BELOW = re.compile(r" [>*!$](?: |$)|\(r:\)| (?:YOLO|Shift\+Tab|auto-accept|plan)\b| \S{1,20} (?:Ctrl\+Y|Shift\+Tab)\b")
+_BELOW_ROWS = 5  # of the rule, among which the mode or the input field is
 _PANEL = re.compile(r" Shortcuts\b.{0,40}/help")
 _PANEL_ROWS = 20
 _STATUS_ROWS = 2  # a notice and the status line, or blanks in their place
@@ -49,7 +51,8 @@ def find_live_part(texts: Sequence[str]) -> int | None:
     """
     for number in range(len(texts) - 1, -1, -1):
         text = texts[number]
-        if text.startswith("──") and _RULE.match(text):
+        below = texts[number + 1 : number + 1 + _BELOW_ROWS]
+        if text.startswith("──") and _RULE.match(text) and any(map(_BELOW.match, below)):
             return _first_status_row(texts, number)
         if text.startswith("╭─") and number + 1 < len(texts) and _ASKED.match(texts[number + 1]):
             return number
@@ -166,6 +169,7 @@ class _GeminiReader:
         starts = [n for n, line in enumerate(lines) if (n == 0 or not lines[n - 1]) and read_call_title(line)]
         if not starts:
             self._outside(rows)
+            return
         for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
             blank = next((n for n in range(start, end) if not lines[n]), end)
             call = read_call_title(" ".join(lines[start:blank]))

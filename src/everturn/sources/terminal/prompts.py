@@ -136,7 +136,7 @@ def _assign_commands(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
     found: list[DrawnSaying] = []
     answered = False
     for item in reversed(said):
-        if item.kind == "command" and not answered:
+        if item.kind == "command" and (not answered or _FRESH.match(item.text)):
             item = replace(item, role="system", starts_turn=False)
         if item.role != "system":
             answered = item.role == "assistant"
@@ -218,13 +218,18 @@ class _PromptReader:
             self.starts.append(len(self.said))
         if _is_noise(text) or self._take_fold(row):
             return
-        what = _mark(text)
+        what = _mark(text) or ("answer" if self._is_unmarked_call(text) else "")
         if not what and text and indent(text) < 2 and self.what != "outside":
             what = "outside"
         if what:
             self.flush()
             self.what = what
         self.rows.append(row)
+
+    def _is_unmarked_call(self, text: str) -> bool:
+        """Return whether a row is the title of a call whose mark is just not shown: it blinks while the call runs."""
+        blank = bool(self.rows) and not self.rows[-1].text.strip()
+        return blank and text[:2] == "  " and text[2:3].isupper() and tools.read_prompt_title(text[2:]) is not None
 
     def _take_fold(self, row: TranscriptRow) -> bool:
         """Take in a row of folded calls; anything else but a blank ends them."""

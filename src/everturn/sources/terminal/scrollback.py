@@ -10,8 +10,10 @@ model works. Those come out as they were last.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from everturn.sources.terminal import gemini_screen, prompts
@@ -27,6 +29,8 @@ _LAST_LINES = 3  # one of which is drawn again when all is
 _MOST_BLANKS = 100  # lines in a row that are kept
 _MOST_LINES = 4_000  # looked through for what a drawing repeats
 _UNFINISHED = 3  # frames in a row that are passed over because the input field is missing
+_LAST_WORDS = re.compile(r"[A-Za-z0-9$%~]")
+_REST = PaintedRow("", "", "")  # in the place of a row that holds the end of the one above
 _AHEAD = 6  # lines among which the one that scrolls off is looked for
 
 
@@ -67,8 +71,10 @@ class Scrollback:
         self._live: list[PaintedRow] = []  # rows at the bottom that are no text
         self._live_moment = _Moment(0, 0, None)
         self._live_given: list[PaintedRow] = []
+        self._last_words: list[MainLine] = []  # printed after a known program ended
         self._program: Callable[[Sequence[str]], int | None] | None = None
         self._unfinished = 0
+        self._settled = False  # the last frame that was taken in had an input field
         self._columns = 0
         self._cropped: dict[str, PaintedRow] = {}  # rows as they were before the screen became narrower
         self._blanks = 0  # scrolled off in a row
@@ -79,11 +85,12 @@ class Scrollback:
         """Take in a row that left the screen."""
         moment = _Moment(self._place, event.end, event.at)
         self._place = event.end
-        line = self._leaving_line(event.row)
+        row = self._cropped.get(event.row.text, event.row)
+        line = self._leaving_line(row)
         if line is None:
-            line = MainLine(event.row, moment)
+            line = MainLine(row, moment)
             self._lines.insert(self._top, line)
-        line.draw(event.row, moment)
+        line.draw(row, moment)
         line.shown = False
         self._top = self._lines.index(line, self._top) + 1
         if self._is_void(event):
@@ -124,7 +131,11 @@ class Scrollback:
         self._place = frame.end
         if self._is_erased(texts):
             self._clear(whole=True)
-        elif not self._is_unfinished(live, frame.why):
+        elif self._is_unfinished(live, frame.why):
+            if frame.why == "end":
+                self._add_last_words(rows, moment)
+                self._live = self._live if live is not None else []
+        else:
             height = live if live is not None else len(texts)
             while height and not texts[height - 1]:
                 height -= 1
@@ -138,12 +149,15 @@ class Scrollback:
 
     def take(self) -> list[ScreenTextLine]:
         """Return all lines so far; they do not come again."""
-        self._decide()
+        self._decide(last=True)
         live = self._live[: _height(self._live)]
-        lines: list[ScreenTextLine] = [line for line in self._firm + self._lines if not line.given]
+        lines: list[ScreenTextLine] = [
+            line for line in self._firm + self._lines if not line.given and line.row is not _REST
+        ]
         if live != self._live_given:
             lines += [MainLine(row, self._live_moment) for row in live]
-        self._live_given = live
+        lines += self._last_words
+        self._live_given, self._last_words = live, []
         self._firm = []
         self._lines = [line for line in self._lines[self._top :] if line.shown]
         self._top = 0
@@ -154,7 +168,8 @@ class Scrollback:
     # frames -----------------------------------------------------------------------------------------------------------
     def _live_start(self, texts: Sequence[str]) -> int | None:
         """Return the first row of the live part, by the program whose screen it is."""
-        for find in dict.fromkeys((self._program, *_LIVE_PARTS)):
+        known = self._program is not None and self._unfinished <= _UNFINISHED
+        for find in (self._program,) if known else _LIVE_PARTS:
             if find is not None and (found := find(texts)) is not None:
                 self._program = find
                 return found
@@ -172,17 +187,40 @@ class Scrollback:
         self._columns = columns
         return [self._cropped.get(row.text, row) for row in rows] if self._cropped else rows
 
+    def _join_folded(self, old: Sequence[MainLine], new: Sequence[MainLine]) -> None:
+        """Show whole again what was printed once more into a narrower screen, which folds long lines at its edge."""
+        columns = self._columns
+        whole = {line.row.cells[:columns].rstrip(): line.row for line in old if len(line.row.text) > columns}
+        for line, below in pairwise(new) if whole else ():
+            row = whole.get(line.row.cells.rstrip())
+            if row is not None and below.row.cells.rstrip() == row.cells[columns:].rstrip():
+                self._cropped |= {line.row.text: row, below.row.text: _REST}
+                line.row, below.row = row, _REST
+
     def _is_erased(self, texts: Sequence[str]) -> bool:
         """Return whether a known program wiped its screen row by row, to draw it anew."""
         return self._program is not None and not any(texts) and any(line.shown for line in self._lines[self._top :])
 
     def _is_unfinished(self, live: int | None, why: str) -> bool:
-        """Return whether a frame was caught while a known program was drawing it: the input field comes last."""
+        """Return whether a frame may have been caught while a known program was drawing it.
+
+        The input field comes last: without it a frame is not complete. What stands there when the recording ends is no
+        settled frame, unless it is the only one.
+        """
+        if why == "end" and self._settled:
+            return True
         if live is not None or self._program is None or why not in ("pause", "jump"):
             self._unfinished = 0
+            self._settled = live is not None
             return False
         self._unfinished += 1
         return self._unfinished <= _UNFINISHED
+
+    def _add_last_words(self, rows: Sequence[PaintedRow], moment: _Moment) -> None:
+        """Take from a screen without an input field what a shell prints: known programs indent or mark all they say."""
+        known = {line.row.text for line in self._lines} | {row.text for row in self._live}
+        said = [row for row in rows if _LAST_WORDS.match(row.text) and row.text not in known]
+        self._last_words = [MainLine(row, moment) for row in (PaintedRow("", "", ""), *said)]
 
     def _update(self, rows: Sequence[PaintedRow], moment: _Moment) -> None:
         """Bring the lines on the screen up to date. Only those between equal rows at both ends are compared."""
@@ -242,8 +280,8 @@ class Scrollback:
         self._lines, self._top, self._live = [], 0, []
         self._cropped = {}
 
-    def _decide(self) -> None:
-        """Find out whether what was cleared away has been drawn again since."""
+    def _decide(self, last: bool = False) -> None:
+        """Find out whether what was cleared away has been drawn again since; in the `last` drawing, perhaps not all of it."""
         before, self._before = self._before, []
         if not before:
             return
@@ -253,9 +291,10 @@ class Scrollback:
         before = self._firm + before
         start = max(0, len(before) - _MOST_LINES)
         old, new = before[start:], self._lines
+        self._join_folded(old, new)
         drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
         self._firm = before[:start]
-        if not _is_repeated(old, drawing.drawn):
+        if not _is_repeated(old, drawing.drawn) and not (last and _is_begun(new, drawing.places)):
             self._firm += old
             return
         shown = next((line for line in self._lines[self._top :]), None)
@@ -267,6 +306,11 @@ def _is_repeated(old: Sequence[MainLine], drawn: Sequence[bool]) -> bool:
     """Return whether a drawing is the old one once more: most of it comes again, or one of its last lines."""
     telling = [again for line, again in zip(old, drawn, strict=True) if is_telling(line.row.text)]
     return bool(telling) and (any(telling[-_LAST_LINES:]) or sum(telling) >= _DRAWN_AGAIN * len(telling))
+
+
+def _is_begun(new: Sequence[MainLine], places: Sequence[int]) -> bool:
+    """Return whether a drawing has nothing that the old one had not: the rest of it was still to come."""
+    return all(place >= 0 for line, place in zip(new, places, strict=True) if is_telling(line.row.text))
 
 
 def _merge_lines(old: list[MainLine], new: list[MainLine], drawing: Redrawing) -> list[MainLine]:
