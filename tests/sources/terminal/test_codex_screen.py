@@ -190,6 +190,17 @@ def test_notices_are_no_prompts() -> None:
     assert [item.kind for item in said] == ["notice", "notice", "notice", "compaction", "notice"]
 
 
+def test_the_input_field_is_no_prompt() -> None:
+    assert read("› Ask Codex to do anything", "", "  fine-model high · ~/shop") == []
+    assert read("• Yes.", "", "› half a sen", "", "  fine-model high · ~/shop", "  ? for shortcuts")[1:] == []
+    assert len(read("› Which file", "", "  do you want to view")) == 1
+
+
+def test_a_refused_command_failed_because_of_it() -> None:
+    said = read("✗ You canceled the request to run ls", "", "• Exited (status 1) ls", "  └ (no output)")
+    assert [call.error_class for item in said for call in item.calls] == ["rejected"]
+
+
 def test_an_interrupt_stops_the_last_answer() -> None:
     said = read("› Go", "", "", "• It beg", "", "■ Conversation interrupted - use /feedback if something went wrong")
     assert [(item.kind, item.interrupted) for item in said] == [("text", False), ("text", True), ("interrupt", True)]

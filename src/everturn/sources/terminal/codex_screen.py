@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.rows import TranscriptRow, colour_at, milliseconds, place_saying, rejoin_rows, trim_rows
-from everturn.sources.terminal.transcript import DrawnSaying
+from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 PROGRAM = "codex"
 _MARK, _SHELL_MARK = "›", "!"
@@ -168,9 +169,14 @@ def _read_footer(texts: Sequence[str]) -> str:
     """Return the rows below the input field; model and folder each in a line of its own."""
     lines: list[str] = []
     for text in texts:
-        found = _FOOTER.match(text)
-        lines += re.split(r" · (?=[~/])", text.strip()) if found and found["folder"] else [text.strip()]
+        lines += re.split(r" · (?=[~/])", text.strip()) if _is_model_row(text) else [text.strip()]
     return "\n".join(filter(None, lines))
+
+
+def _is_model_row(text: str) -> bool:
+    """Whether a row names model and folder."""
+    found = _FOOTER.match(text)
+    return found is not None and found["folder"] is not None
 
 
 def _read_typed(texts: Sequence[str], columns: int) -> str:
@@ -187,6 +193,7 @@ _CHANGED = re.compile(
     r"|Fork created\. "
 )
 _OWN_COMMAND = re.compile(r"You ran (?P<command>\S.*)$")
+_REFUSED = re.compile(r"✗ You (?:canceled|denied|did not approve)\b")
 _COMPACTED = re.compile(r"Context compacted\b")
 _ROOM_BELOW_PROMPT = 2
 
@@ -263,8 +270,11 @@ class _CodexReader:
             self._add(rows, role="assistant", text=text, fidelity="partial")
 
     def _read_prompt(self, rows: list[TranscriptRow]) -> None:
+        """Read a prompt; the input field looks like one, but has its placeholder in it or the footer below it."""
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
-        self._add(rows, role="user", text=text, starts_turn=True)
+        is_field = any(_is_model_row(row.text) and not above.text for above, row in pairwise(rows[-_FOOTER_ROWS - 1 :]))
+        if text and text != _PLACEHOLDER and not is_field:
+            self._add(rows, role="user", text=text, starts_turn=True)
 
     def _read_command(self, rows: list[TranscriptRow]) -> None:
         self._add(rows, role="assistant", calls=(read_full_command(rows),))
@@ -278,7 +288,7 @@ class _CodexReader:
     def _read_bullet(self, rows: list[TranscriptRow]) -> None:
         calls = read_calls(rows)
         if calls:
-            self._add(rows, role="assistant", calls=calls)
+            self._add(rows, role="assistant", calls=tuple(map(self._note_refusal, calls)))
             return
         text = "\n".join(_body(rows))
         own = _OWN_COMMAND.match(text.split("\n", 1)[0])
@@ -290,6 +300,12 @@ class _CodexReader:
             self._add(rows, role="system", kind="notice", text=text)
         else:
             self._add(rows, role="assistant", text=text)
+
+    def _note_refusal(self, call: DrawnCall) -> DrawnCall:
+        """Return the call as refused where the notice above says so."""
+        last = self.said[-1] if self.said else None
+        refused = last is not None and last.kind == "notice" and _REFUSED.match(last.text) is not None
+        return replace(call, status="error", error_class="rejected", action="") if refused else call
 
     def _read_failure(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(_body(rows))
