@@ -88,6 +88,8 @@ def test_the_logo_is_the_home_screen() -> None:
     logo = [" " * 30 + "█▀▀█ █▀▀█ █▀▀ █▀▀▄ █▀▀ █▀▀█", ""]
     field = [" " * 20 + f"┃{line.ljust(INNER)}┃" for line in ("", " >", "")]
     assert divide([*logo, *field, " " * 21 + "enter send", "", ""]).state == "home"
+    later = [*logo, *field, " " * 21 + "enter send", "", " opencode   tab ┃ BUILD AGENT"]
+    assert find_layout(paint_rows(later, COLUMNS)) is None
 
 
 def test_a_list_of_commands_covers_the_conversation() -> None:

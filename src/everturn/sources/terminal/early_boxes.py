@@ -58,7 +58,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     footer = "\n".join(row.text.replace(_HARD, " ").strip() for row in rows[end:] if row.text)
     typed = _read_typed(rows[first:end], left)
     if known is None:
-        is_home = any(_LOGO.search(row.text) for row in rows[:first])
+        is_home = any(_LOGO.search(row.text) for row in rows[:first]) and not any(row.text for row in rows[end + 1 :])
         return ScreenLayout(PROGRAM, (), "home", "", footer, typed) if is_home else None
     start, title = _read_header(rows, left)
     top = _find_uncovered(rows[: first - 2], start, left, right)
