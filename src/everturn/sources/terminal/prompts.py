@@ -55,6 +55,7 @@ _DONE = (
 )
 
 
+_CHOICE = re.compile(r" {0,3}❯ \d{1,2}\. ")
 _DIALOG = re.compile(r" {0,3}❯ \d{1,2}\. |.{0,80}\bEsc to (?:cancel|exit|go back)\b")
 _INPUT = re.compile(r"[❯>!#&](?:[\s\xa0]|$)")
 _MOST_BELOW = 60  # rows between the line that turns and the input field
@@ -67,8 +68,8 @@ def find_live_part(texts: Sequence[str]) -> int | None:
     with all that hangs below it: tips, tasks, prompts that wait.
     """
     top = next((n for n in range(len(texts) - 1, -1, -1) if _begins_live_part(texts, n)), None)
-    if top is None:
-        return None
+    if top is None:  # a dialog may be taller than the screen
+        return 0 if any(map(_CHOICE.match, texts)) and any(map(_DIALOG.match, texts[-3:])) else None
     for number in range(top - 1, max(-1, top - _MOST_BELOW), -1):
         text = texts[number]
         if _WORKING.match(text):

@@ -26,6 +26,8 @@ from everturn.sources.terminal.screen_text import ScreenTextLine
 _LIVE_PARTS: tuple[Callable[[Sequence[str]], int | None], ...] = (prompts.find_live_part, gemini_screen.find_live_part)
 _DRAWN_AGAIN = 0.6  # of the telling lines
 _LAST_LINES = 3  # one of which is drawn again when all is
+_SCREENS = 3  # looked through above the screen
+_SCREEN_END = 60  # lines above the screen, one of which is drawn again
 _MOST_BLANKS = 100  # lines in a row that are kept
 _MOST_LINES = 4_000  # looked through for what a drawing repeats
 _UNFINISHED = 3  # frames in a row that are passed over because the input field is missing
@@ -199,7 +201,8 @@ class Scrollback:
 
     def _is_erased(self, texts: Sequence[str]) -> bool:
         """Return whether a known program wiped its screen row by row, to draw it anew."""
-        return self._program is not None and not any(texts) and any(line.shown for line in self._lines[self._top :])
+        shown = bool(self._live) or any(line.shown for line in self._lines[self._top :])
+        return self._program is not None and shown and not any(texts)
 
     def _is_unfinished(self, live: int | None, why: str) -> bool:
         """Return whether a frame may have been caught while a known program was drawing it.
@@ -237,7 +240,23 @@ class Scrollback:
                 last -= 1
             end -= 1
         if start < end or first < last:
+            start = self._find_start(start, end, rows[first:last])
             lines[start:end] = self._merge_rows(lines[start:end], rows[first:last], moment)
+            self._top = next((n for n in range(min(start, self._top), len(lines)) if lines[n].shown), len(lines))
+
+    def _find_start(self, start: int, end: int, rows: Sequence[PaintedRow]) -> int:
+        """Return the first line that rows draw again: some of those above may have left the screen before."""
+        told = [row.text for row in rows if is_telling(row.text)]
+        if start > self._top or self._program is None or len(told) < _LAST_LINES:
+            return start
+        first = max(0, start - _SCREENS * len(rows))
+        above = [line.row.text for line in self._lines[first:start]]
+        here = {line.row.text for line in self._lines[start:end]}
+        if told[0] in here or told[0] not in above or told[1] not in above:
+            return start
+        drawing = compare_drawings(above, [row.text for row in rows], anywhere=True)
+        found = [place for place in drawing.places if place >= 0]
+        return first + found[0] if len(found) >= _LAST_LINES and any(drawing.drawn[-_SCREEN_END:]) else start
 
     def _skip_equal(self, rows: Sequence[PaintedRow], moment: _Moment) -> tuple[int, int]:
         """Return the first line and the first row that differ."""
