@@ -313,7 +313,8 @@ class Scrollback:
         self._join_folded(old, new)
         drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
         self._firm = before[:start]
-        if not _is_repeated(old, drawing.drawn) and not (last and _is_begun(new, drawing.places)):
+        repeated = _is_repeated(old, drawing.drawn) or (self._program is not None and _has_prompts(new, drawing.places))
+        if not repeated and not (last and _is_begun(new, drawing.places)):
             self._firm += old
             return
         shown = next((line for line in self._lines[self._top :]), None)
@@ -325,6 +326,14 @@ def _is_repeated(old: Sequence[MainLine], drawn: Sequence[bool]) -> bool:
     """Return whether a drawing is the old one once more: most of it comes again, or one of its last lines."""
     telling = [again for line, again in zip(old, drawn, strict=True) if is_telling(line.row.text)]
     return bool(telling) and (any(telling[-_LAST_LINES:]) or sum(telling) >= _DRAWN_AGAIN * len(telling))
+
+
+def _has_prompts(new: Sequence[MainLine], places: Sequence[int]) -> bool:
+    """Return whether a drawing shows a prompt again. A conversation that just began shows at most the command for that."""
+    return any(
+        place >= 0 and is_prompt(line.row.text) and not line.row.text.lstrip("❯> ").startswith("/")
+        for line, place in zip(new, places, strict=True)
+    )
 
 
 def _is_begun(new: Sequence[MainLine], places: Sequence[int]) -> bool:
