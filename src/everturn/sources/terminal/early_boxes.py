@@ -41,6 +41,7 @@ _OLDEST = ("0.0.", "0.1.")
 _LOGO = re.compile(r"█▀▀[█▀▄░ ]{10,}")
 _TOP = 3  # rows in which the header begins
 _LOWEST_TOAST = 12  # rows below the top in which toasts are drawn
+_OUT_OF_LINE = 6  # cells by which joined emoji may shift a border
 
 
 # the layout of a frame ------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     first = next((n for n in range(len(rows) - 1, 1, -1) if _is_field(rows[n].text)), None)
     if first is None:
         return ScreenLayout(PROGRAM, state="covered") if known else None
-    left, right = rows[first].text.index(_BAR), width(rows[first].text) - 1
+    left, right = rows[first].cells.index(_BAR), len(rows[first].cells.rstrip()) - 1
     end = next((n for n in range(first, len(rows)) if not _is_bordered(rows[n], left)), len(rows))
     footer = "\n".join(row.text.replace(_HARD, " ").strip() for row in rows[end:] if row.text)
     typed = _read_typed(rows[first:end], left)
@@ -97,16 +98,29 @@ def _find_uncovered(rows: Sequence[PaintedRow], start: int, left: int, right: in
 
     What stands beside a toast came from below and was seen before.
     """
-    top = start
-    for number in range(start, len(rows)):
-        row = rows[number]
-        if not row.text or (_is_bordered(row, left) and width(row.text) == right + 1):
-            continue
-        edge = row.cells.find(_BAR, left + 1)
-        if number >= start + _LOWEST_TOAST or edge < (left + right) // 2 or width(row.text) <= right + 1:
+    edges = [_find_edge(row, left, right) for row in rows]
+    top = number = 0
+    while number < len(rows):
+        end = number + 1
+        while end < len(rows) and edges[end] == edges[number]:
+            end += 1
+        is_box = edges[number] > 0 and end - number > 1
+        if is_box and number < start + _LOWEST_TOAST and edges[number] > (left + right) // 2:
+            top = end
+        elif is_box or (edges[number] and number >= start and not _is_bordered(rows[number], left)):
             return None
-        top = number + 1
-    return top
+        number = end
+    return max(start, top)
+
+
+def _find_edge(row: PaintedRow, left: int, right: int) -> int:
+    """Return the cell in which something begins that covers a row: 0 for nothing, -1 where no border tells."""
+    if not row.text:
+        return 0
+    edge = row.cells.find(_BAR, left + 1)
+    if _is_bordered(row, left) and abs(edge - right) <= _OUT_OF_LINE:
+        return 0
+    return edge
 
 
 def _crop(row: PaintedRow, left: int) -> PaintedRow:
