@@ -259,6 +259,10 @@ def test_a_sentence_that_begins_like_a_call_is_a_sentence() -> None:
     assert [len(item.calls) for item in said] == [0, 0, 0]
 
 
+def test_a_proposed_plan_is_an_answer() -> None:
+    assert read("• Proposed Plan", "", "  Read the index once.")[0].text == "Proposed Plan\n\nRead the index once."
+
+
 def test_a_transcript_without_its_banner_is_not_claimed() -> None:
     assert looks_like_codex(transcribe_rows(ASKED)) == 0
     assert looks_like_codex(transcribe_rows([*BANNER, *ASKED])) == 2

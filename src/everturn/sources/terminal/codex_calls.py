@@ -30,7 +30,7 @@ _STEP = re.compile(r"(?P<verb>Read|Search|List|Run) (?P<words>\S.*?)(?: \(exit (
 _CHANGED = re.compile(r"(?P<verb>Added|Edited|Deleted) (?P<path>\S.*?) \(\+\d{1,9} -\d{1,9}\)$")
 _FILE = re.compile(r"(?P<path>\S.*?) \(\+\d{1,9} -\d{1,9}\)$")
 _MANY = re.compile(r"\d{1,5} files$")
-_PLAN = re.compile(r"(?:Updated|Proposed) Plan$")
+_PLAN = re.compile(r"Updated Plan$")
 _OTHER = re.compile(
     r"(?P<verb>Called|Calling|Searched|Searching|Browsed|Browsing|Viewed|Viewing|Waited|Waiting|Interacted|Spawned|Resumed|"
     r"Closed|Generated|Finished waiting)\b"
