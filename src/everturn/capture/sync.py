@@ -128,6 +128,8 @@ def _recognise_path(
         return
     head = _read_head(path, report)
     claim = _claiming_source(job, path, head, source_name) if head is not None else None
+    if claim is None and head and source_name and (kind := job.sources[source_name].takes):
+        claim = job.sources[source_name], SourceCandidate(path, kind)
     if claim is not None:
         yield claim
     elif head is not None:

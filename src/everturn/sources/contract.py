@@ -255,6 +255,7 @@ class Source:
     ask: AskProgram | None = None  # runs the agent as a model
     install: Install | None = None  # adds hooks and tools to the agent's settings
     saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
+    takes: str = ""  # kind of a file that `--as` names this source for though it is not recognised; "": refused
     rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 

@@ -41,6 +41,7 @@ _NOISE = re.compile(r" Press Ctrl\+O to | Todo {1,3}\d{1,3}/\d{1,3} completed\b|
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _FRESH = re.compile(r"/(?:clear|new)\s*$")
 _CANCELLED = re.compile(r"(?:Request|User) cancelled\b", re.IGNORECASE)
+_EMPTY_INPUT = "Type your message or @path/to/file"
 _LAST_ROWS = 120  # of a transcript, among which the input field is
 
 
@@ -68,10 +69,18 @@ def _first_status_row(texts: Sequence[str], rule: int) -> int:
 
 
 def looks_like_gemini(rows: Sequence[TranscriptRow]) -> int:
-    """Return how many rows begin like parts of such a conversation; 0 without both sides of one."""
-    asked = sum(_PROMPT.match(row.text) is not None for row in rows)
-    said = sum(row.text.startswith("✦ ") or _GREETING.match(row.text) is not None for row in rows)
-    return asked + said if asked and said else 0
+    """Return how many rows begin like parts of such a conversation; 0 without both sides of one.
+
+    On a screen that shows only a part of an answer the empty input field stands for the other side.
+    """
+    asked = said = greeted = shown = 0
+    for row in rows:
+        text = row.text
+        shown += _EMPTY_INPUT in text
+        asked += _PROMPT.match(text) is not None and _EMPTY_INPUT not in text
+        said += text.startswith("✦ ") or _mark(text) == "tool"
+        greeted += _GREETING.match(text) is not None
+    return asked + said + greeted if (asked and said + greeted) or (shown and said) else 0
 
 
 def read_gemini(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:

@@ -90,14 +90,18 @@ def _begins_live_part(texts: Sequence[str], number: int) -> bool:
 
 
 def looks_prompted(rows: Sequence[TranscriptRow]) -> int:
-    """How many rows begin like parts of such a conversation; 0 without both sides of one."""
-    sides = [0, 0]
+    """Return how many rows begin like parts of such a conversation; 0 without both sides of one.
+
+    On a screen that shows only a part of an answer the input field stands for the other side.
+    """
+    asked = said = greeted = 0
     for row in rows:
-        sides[0] += _PROMPT.match(row.text) is not None
-        sides[1] += (
-            row.text.startswith(("● ", "⏺ ")) or _OUTPUT.match(row.text) is not None or "Claude Code" in row.text
-        )
-    return sum(sides) if all(sides) else 0
+        asked += _PROMPT.match(row.text) is not None
+        said += row.text.startswith(("● ", "⏺ ")) or _OUTPUT.match(row.text) is not None
+        greeted += "Claude Code" in row.text
+    if said and not asked and any(_RULE.match(row.text) for row in rows[-_MOST_BELOW:]):
+        asked = int(find_live_part([row.text for row in rows]) is not None)
+    return asked + said + greeted if asked and said + greeted else 0
 
 
 def read_prompts(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:
@@ -107,10 +111,21 @@ def read_prompts(rows: Sequence[TranscriptRow], columns: int) -> list[list[Drawn
     conversation.
     """
     reader = _PromptReader(columns)
+    reader.what = "cut" if _is_cut(rows) else "outside"
     for row in _drop_input(rows):
         reader.row(row)
     reader.flush()
     return split_talks(reader.said, reader.starts)
+
+
+def _is_cut(rows: Sequence[TranscriptRow]) -> bool:
+    """Return whether a capture begins in the middle of something: all rows above the first mark are indented."""
+    for row in rows:
+        if _GREETING.search(row.text) or _mark(row.text) or _RULE.match(row.text):
+            break
+        if row.text and indent(row.text) < 2:
+            return False
+    return bool(rows) and any(row.text for row in rows[:1]) and indent(rows[0].text) >= 2
 
 
 def split_talks(said: Sequence[DrawnSaying], starts: Iterable[int]) -> list[list[DrawnSaying]]:
@@ -263,6 +278,11 @@ class _PromptReader:
     def _outside(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(trim_rows([row.text for row in rows]))
         self.said.append(place_saying(rows, role="system", kind="output", text=text))
+
+    def _cut(self, rows: list[TranscriptRow]) -> None:
+        """Read the end of something that began above the first row: most likely of an answer."""
+        text = "\n".join(trim_rows([row.text[2:] for row in rows]))
+        self.said.append(place_saying(rows, role="assistant", text=text, fidelity="partial"))
 
     def _prompt(self, rows: list[TranscriptRow]) -> None:
         lines = _body(rows, 2)
