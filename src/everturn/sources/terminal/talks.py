@@ -178,8 +178,24 @@ def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> list[tu
     matcher = SequenceMatcher(None, old_keys, new_keys, autojunk=False)
     pairs = [(one.a + k, one.b + k) for one in matcher.get_matching_blocks() for k in range(one.size)]
     pairs = sorted({*pairs, *_find_parts(old_keys, new_keys, pairs)})
-    sure = len(pairs) > 1 or any(_is_sure(old_keys, new_keys, *pair) for pair in pairs)
-    return [(old[a], new[b]) for a, b in pairs] if sure else []
+    return [(old[a], new[b]) for a, b in _find_sure(old_keys, new_keys, pairs)]
+
+
+def _find_sure(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs from the first that is sure, or next to such a one, to the last: the same call is made in many turns."""
+    sure = [place for place, pair in enumerate(pairs) if _is_sure(old, new, *pair)]
+    if not sure:
+        return []
+    first, last = sure[0], sure[-1]
+    while first and _are_neighbours(pairs[first - 1], pairs[first]):
+        first -= 1
+    while last + 1 < len(pairs) and _are_neighbours(pairs[last], pairs[last + 1]):
+        last += 1
+    return pairs[first : last + 1]
+
+
+def _are_neighbours(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return (one[0] + 1, one[1] + 1) == other
 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
