@@ -76,7 +76,7 @@ class Scrollback:
         self._last_words: list[MainLine] = []  # printed after a known program ended
         self._program: Callable[[Sequence[str]], int | None] | None = None
         self._unfinished = 0
-        self._settled = False  # the last frame that was taken in had an input field
+        self._settled = False  # a complete frame of a known program was seen
         self._columns = 0
         self._cropped: dict[str, PaintedRow] = {}  # rows as they were before the screen became narrower
         self._blanks = 0  # scrolled off in a row
@@ -214,7 +214,7 @@ class Scrollback:
             return True
         if live is not None or self._program is None or why not in ("pause", "jump"):
             self._unfinished = 0
-            self._settled = live is not None
+            self._settled = self._settled or live is not None
             return False
         self._unfinished += 1
         return self._unfinished <= _UNFINISHED
@@ -314,7 +314,10 @@ class Scrollback:
         drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
         self._firm = before[:start]
         repeated = _is_repeated(old, drawing.drawn) or (self._program is not None and _has_prompts(new, drawing.places))
-        if not repeated and not (last and _is_begun(new, drawing.places)):
+        if last and self._program is not None and _is_begun(new, drawing.places):
+            self._firm, self._lines, self._top = before, [], 0  # the rest of the drawing was still to come
+            return
+        if not repeated:
             self._firm += old
             return
         shown = next((line for line in self._lines[self._top :]), None)
@@ -337,7 +340,7 @@ def _has_prompts(new: Sequence[MainLine], places: Sequence[int]) -> bool:
 
 
 def _is_begun(new: Sequence[MainLine], places: Sequence[int]) -> bool:
-    """Return whether a drawing has nothing that the old one had not: the rest of it was still to come."""
+    """Return whether a drawing has nothing that the old one had not."""
     return all(place >= 0 for line, place in zip(new, places, strict=True) if is_telling(line.row.text))
 
 
