@@ -100,18 +100,34 @@ def test_a_dialog_covers_the_conversation() -> None:
     lines = screen(TALK)
     lines[6] = " " * 30 + "┃  Select Model        ┃"
     assert divide(lines).state == "covered"
+    for number in range(6, 9):
+        lines[number] = cover(lines[number], 30, "┃  Select Model        ┃")
+    assert divide(lines).state == "covered"
+
+
+def test_a_border_in_the_text_covers_nothing() -> None:
+    lines = screen([*box(BLUE, ""), *prompt("What is this ┃ sign?")])
+    assert "What is this ┃ sign?" in "".join(row.text for row in divide(lines).rows)
+
+
+def cover(line: Line, cell: int, text: str) -> Line:
+    """A line with something drawn over it."""
+    below = line if isinstance(line, str) else line[0]
+    return below.ljust(cell)[:cell] + text + below[cell + len(text) :]
 
 
 def test_rows_below_a_toast_are_read() -> None:
     lines = screen(TALK)
     for number in range(2, 6):
-        line = lines[number]
-        text = line if isinstance(line, str) else line[0]
-        lines[number] = text.ljust(60)[:60] + "┃  Something failed        ┃"
+        lines[number] = cover(lines[number], 60, "┃  Something failed                 ┃")
     found = divide(lines)
     assert found.state == "talk"
     assert [row.text for row in found.rows] == [row.text for row in divide(screen(TALK)).rows[2:]]
     assert "failed" not in "".join(row.text for row in found.rows)
+
+
+def test_a_narrow_screen_has_no_status() -> None:
+    assert divide(screen(TALK, margin=0, status="")).state == "talk"
 
 
 @pytest.mark.parametrize("status", [" opencode v0.5.29  ~/shop          tab ┃ BUILD AGENT", "", "~/shop $"])

@@ -58,10 +58,10 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     end = next((n for n in range(first, len(rows)) if not _is_bordered(rows[n], left)), len(rows))
     footer = "\n".join(row.text.replace(_HARD, " ").strip() for row in rows[end:] if row.text)
     typed = _read_typed(rows[first:end], left)
-    if known is None:
+    start, title = _read_header(rows, left)
+    if known is None and (left or not start):  # narrow screens may have no room for the status
         is_home = any(_LOGO.search(row.text) for row in rows[:first]) and not any(row.text for row in rows[end + 1 :])
         return ScreenLayout(PROGRAM, (), "home", "", footer, typed) if is_home else None
-    start, title = _read_header(rows, left)
     top = _find_uncovered(rows[: first - 2], start, left, right)
     if not start or top is None or rows[first - 2].text:
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
@@ -105,7 +105,7 @@ def _find_uncovered(rows: Sequence[PaintedRow], start: int, left: int, right: in
         while end < len(rows) and edges[end] == edges[number]:
             end += 1
         is_box = edges[number] > 0 and end - number > 1
-        if is_box and number < start + _LOWEST_TOAST and edges[number] > (left + right) // 2:
+        if is_box and number < start + _LOWEST_TOAST and edges[number] - left > (right - left) // 3:
             top = end
         elif is_box or (edges[number] and number >= start and not _is_bordered(rows[number], left)):
             return None
