@@ -309,6 +309,15 @@ def test_add_takes_a_file_from_anywhere_and_says_when_nothing_knows_it(
         add_paths(job(any_store, history), [tmp_path / "nowhere"])
 
 
+def test_any_file_is_taken_as_a_capture_when_it_is_named_one(
+    any_store: Store, history: History, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("plain text\n")
+    assert add_paths(job(any_store, history), [note]).new == 0
+    assert add_paths(job(any_store, history), [note], "terminal").new > 0
+
+
 def test_an_added_file_is_followed_by_later_syncs(any_store: Store, history: History, tmp_path: Path) -> None:
     lone = tmp_path / "download.jsonl"
     lone.write_bytes(history.turn("one", "two"))

@@ -211,7 +211,7 @@ def _inside(text: str) -> str:
 def _mark(text: str) -> str:
     """Return what the mark at the beginning of a row says it is; empty for none."""
     first = text.lstrip(" ")[:1]
-    if not first or (first.isalnum() and first not in "ox"):
+    if not first or (first.isascii() and first.isalnum() and first not in "ox"):
         return ""
     for what, pattern in _MARKS:
         if pattern.match(text):
