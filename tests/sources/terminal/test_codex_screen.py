@@ -254,6 +254,11 @@ def test_one_item_may_be_several_calls() -> None:
     assert [(call.path, call.output) for call in said[0].calls] == [("a.txt", "1 +x"), ("b.txt", "1 +y")]
 
 
+def test_an_edit_of_files_that_are_not_shown_is_one_call() -> None:
+    call = one_call("• Edited 2 files (+2 -1)")
+    assert (call.kind, call.path, call.action) == ("edit", "", "")
+
+
 def test_a_sentence_that_begins_like_a_call_is_a_sentence() -> None:
     said = read("• Ran the tests, all is well.", "", "• Running out of ideas.", "", "• Called it a day.")
     assert [len(item.calls) for item in said] == [0, 0, 0]

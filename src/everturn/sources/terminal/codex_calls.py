@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -172,15 +173,15 @@ def _read_changes(rows: Sequence[TranscriptRow]) -> tuple[DrawnCall, ...]:
         return (_build_change(found["verb"], found["path"], title, rows[1:]),)
     calls: list[DrawnCall] = []
     heads = [n for n, row in enumerate(rows) if row.text.startswith(_BRANCH) and _FILE.match(row.text[4:].strip())]
-    for start, end in zip(heads, [*heads[1:], len(rows)], strict=True):
+    for start, end in pairwise([*heads, len(rows)]):
         name = _FILE.match(rows[start].text[4:].strip())
         if name is not None:
             calls.append(_build_change("Edited", name["path"], rows[start].text[4:].strip(), rows[start + 1 : end]))
-    return tuple(calls) or (_build_change(found["verb"], found["path"], title, rows[1:]),)
+    return tuple(calls) or (_build_change(found["verb"], "", title, rows[1:]),)
 
 
 def _build_change(verb: str, path: str, title: str, rows: Sequence[TranscriptRow]) -> DrawnCall:
-    kind, action = _KINDS[verb]
+    kind, action = _KINDS[verb] if path else (_KINDS[verb][0], "")
     before, arrow, after = path.partition(" → ")
     arguments = {"from": before} if arrow else {}
     lines = "\n".join(read_output(rows))
