@@ -314,8 +314,9 @@ def test_any_file_is_taken_as_a_capture_when_it_is_named_one(
 ) -> None:
     note = tmp_path / "note.md"
     note.write_text("plain text\n")
-    assert add_paths(job(any_store, history), [note]).new == 0
-    assert add_paths(job(any_store, history), [note], "terminal").new > 0
+    every = replace(job(any_store, history), sources=all_sources())
+    assert add_paths(every, [note]).new == 0
+    assert add_paths(every, [note], "terminal").new > 0
 
 
 def test_an_added_file_is_followed_by_later_syncs(any_store: Store, history: History, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def _recognise_path(
         return
     head = _read_head(path, report)
     claim = _claiming_source(job, path, head, source_name) if head is not None else None
-    if claim is None and head and source_name and (kind := job.sources[source_name].takes):
+    if claim is None and head and source_name in job.sources and (kind := job.sources[source_name].takes):
         claim = job.sources[source_name], SourceCandidate(path, kind)
     if claim is not None:
         yield claim
