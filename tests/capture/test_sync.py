@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -373,7 +374,6 @@ def is_unchanged_afterwards(job: SyncJob, path: Path) -> bool:
 
 
 def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: History) -> None:
-    from dataclasses import replace
 
     class Broken:
         def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
