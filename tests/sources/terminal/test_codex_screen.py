@@ -88,6 +88,7 @@ def test_the_status_and_waiting_messages_are_left_out() -> None:
         "    shift+← edit last queued message",
     ]
     above = [*[""] * (HEIGHT - 4 - 2 - len(waiting)), *waiting]
+    assert "esc to interrupt" in divide(screen(above)).footer
     assert texts(divide(screen(above))) == [line for line in ASKED if line]
     without_status = [line for line in above if "Working" not in line]
     assert texts(divide(screen(["", *without_status]))) == [line for line in ASKED if line]

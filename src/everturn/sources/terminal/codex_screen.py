@@ -59,7 +59,10 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     typed = _read_typed(texts[field:end], len(rows[field].cells))
     if texts[field - _ROOM_ABOVE] and not _SCROLLED.match(texts[field - _ROOM_ABOVE]):
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
-    conversation = _cut_edges(rows, _find_end(texts, field))
+    bottom = _find_end(texts, field)
+    status = next((text for text in texts[bottom:field] if _STATUS.match(text)), "")
+    footer = f"{footer}\n{status}".rstrip()
+    conversation = _cut_edges(rows, bottom)
     state = "covered" if _is_half_drawn(conversation) else _find_state([row.text for row in conversation], title)
     return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, title, footer, typed)
 
