@@ -202,6 +202,15 @@ def test_a_refused_command_failed_because_of_it() -> None:
     assert [call.error_class for item in said for call in item.calls] == ["rejected"]
 
 
+def test_the_status_is_not_said() -> None:
+    assert read("• Working (3s • esc to interrupt)", "", "• Yes.")[0].text == "Yes."
+
+
+def test_every_start_is_a_conversation() -> None:
+    talks = read_codex(transcribe_rows([*BANNER, *ASKED, "", "$", "", *BANNER, *ASKED]), 80)
+    assert [[item.role for item in said if item.role != "system"] for said in talks] == [["user", "assistant"]] * 2
+
+
 def test_an_interrupt_stops_the_last_answer() -> None:
     said = read("› Go", "", "", "• It beg", "", "■ Conversation interrupted - use /feedback if something went wrong")
     assert [(item.kind, item.interrupted) for item in said] == [("text", False), ("text", True), ("interrupt", True)]

@@ -36,7 +36,7 @@ _OTHER = re.compile(
     r"(?P<verb>Called|Calling|Searched|Searching|Browsed|Browsing|Viewed|Viewing|Waited|Waiting|Interacted|Spawned|Resumed|"
     r"Closed|Generated|Finished waiting)\b"
 )
-_MORE = re.compile(r"\s*\+ (?:Show details|\d{1,9} lines?\b.*)$|\s*… \+\d{1,9} lines")
+_MORE = re.compile(r"\s*(?:… )?\+ ?(?:Show details|\d{1,9} lines? \(.*|\d{1,9} lines?)$")
 _DONE = re.compile(r"(?P<mark>[✓✗]) (?:\(-?\d{1,5}\) )?• [\d.]{1,12}(?:ms|s|m|h)\b")
 _BRANCH, _PIPE = "  └ ", "  │ "
 _KINDS = {"Added": ("create", "created"), "Edited": ("edit", "edited"), "Deleted": ("delete", "deleted")}
@@ -107,17 +107,19 @@ def find_printed_rows(rows: Sequence[TranscriptRow]) -> set[int]:
     return found
 
 
-def read_full_command(rows: Sequence[TranscriptRow]) -> DrawnCall:
+def read_full_command(rows: Sequence[TranscriptRow]) -> DrawnCall | None:
     """Return a command in full: its other lines are indented, a mark and the time it took end what it printed."""
     lines = [row.text for row in rows]
     done = _DONE.match(lines[-1])
-    body = lines[1:-1] if done else lines[1:]
+    if done is None:
+        return None
+    body = lines[1:-1]
     below = next((n for n, line in enumerate(body) if not line.startswith("    ")), len(body))
     command = "\n".join([lines[0][2:], *(line[4:] for line in body[:below])])
-    failed = done is not None and done["mark"] != "✓"
+    failed = done["mark"] != "✓"
     return DrawnCall(
         "shell", "shell", lines[0], command=command, output="\n".join(trim_rows(body[below:])),
-        status="open" if done is None else "error" if failed else "ok", error_class="exit_status" if failed else "",
+        status="error" if failed else "ok", error_class="exit_status" if failed else "",
         lines=(rows[0].index, rows[-1].index),
     )  # fmt: skip
 

@@ -214,10 +214,11 @@ def read_codex(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSa
     reader = _CodexReader(columns)
     printed = find_printed_rows(rows)
     for number, row in enumerate(rows):
-        if _BANNER.match(row.text) and reader.what != "notice":  # `/status` shows it too
+        if _BANNER.match(row.text) and not reader.reads_own_command:  # `/status` shows it too
             reader.flush()
-            found.append(reader.said)
-            reader = _CodexReader(columns)
+            if any(item.role != "system" for item in reader.said):
+                found.append(reader.said)
+                reader = _CodexReader(columns)
             reader.what = "banner"
         reader.take(row, goes_on=number in printed)
     reader.flush()
@@ -233,6 +234,11 @@ class _CodexReader:
         self.what = "rest"  # the item at hand: rest is one whose beginning was never drawn
         self.room = 0  # blank rows below the item at hand
         self._rows: list[TranscriptRow] = []
+
+    @property
+    def reads_own_command(self) -> bool:
+        """Whether the item at hand is a command of Codex itself and what it shows."""
+        return self.what == "notice" and bool(self._rows) and self._rows[0].text.startswith("/")
 
     def take(self, row: TranscriptRow, goes_on: bool = False) -> None:
         """Take in the next row. One without a mark belongs to the item above it, as does one that surely `goes_on`."""
@@ -280,7 +286,12 @@ class _CodexReader:
             self._add(rows, role="user", text=text, starts_turn=True)
 
     def _read_command(self, rows: list[TranscriptRow]) -> None:
-        self._add(rows, role="assistant", calls=(read_full_command(rows),))
+        """Read a command in full; without its end it may as well stand in a shell."""
+        call = read_full_command(rows)
+        if call is None:
+            self._read_notice(rows)
+        else:
+            self._add(rows, role="assistant", calls=(call,))
 
     def _read_own_command(self, rows: list[TranscriptRow], command: str) -> None:
         """Read a command that the human ran."""
@@ -289,6 +300,8 @@ class _CodexReader:
             self._add(rows[1:], role="system", kind="output", text="\n".join(read_output(rows[1:])))
 
     def _read_bullet(self, rows: list[TranscriptRow]) -> None:
+        if _STATUS.match(rows[0].text):
+            return
         calls = read_calls(rows)
         if calls:
             self._add(rows, role="assistant", calls=tuple(map(self._note_refusal, calls)))
