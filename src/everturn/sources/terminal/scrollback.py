@@ -29,7 +29,7 @@ _LAST_LINES = 3  # one of which is drawn again when all is
 _SCREENS = 3  # looked through above the screen
 _SCREEN_END = 60  # lines above the screen, one of which is drawn again
 _MOST_BLANKS = 100  # lines in a row that are kept
-_MOST_LINES = 4_000  # looked through for what a drawing repeats
+_REACH = 6_000  # characters, beyond twice the size of a drawing, looked through for what it repeats
 _UNFINISHED = 3  # frames in a row that are passed over because the input field is missing
 _LAST_WORDS = re.compile(r"[A-Za-z0-9$%~]")
 _REST = PaintedRow("", "", "")  # in the place of a row that holds the end of the one above
@@ -68,6 +68,7 @@ class Scrollback:
     def __init__(self) -> None:
         self._firm: list[MainLine] = []  # above what may be drawn again
         self._before: list[MainLine] = []  # was cleared away, and may be drawn again
+        self._whole = False  # what scrolled off may be drawn again too
         self._lines: list[MainLine] = []  # the text since then
         self._top = 0  # lines that have left the screen
         self._live: list[PaintedRow] = []  # rows at the bottom that are no text
@@ -288,41 +289,50 @@ class Scrollback:
         """Set aside what was on the screen, and what scrolled off when it is the `whole` text that will be drawn anew."""
         if self._before and self._lines:
             self._decide()
-        if whole and self._program is None:
-            self._before, self._firm = self._firm + self._before, []
+        self._whole = whole or bool(self._before and self._whole)
         if not whole:
             self._firm += self._lines[: self._top]
             del self._lines[: self._top]
-        self._before += self._lines
-        for line in self._before:
+        for line in self._lines:
             line.shown = False
+        self._before += self._lines
         self._lines, self._top, self._live = [], 0, []
         self._cropped = {}
 
     def _decide(self, last: bool = False) -> None:
         """Find out whether what was cleared away has been drawn again since; in the `last` drawing, perhaps not all of it."""
-        before, self._before = self._before, []
-        if not before:
+        if not self._before or not self._lines:
+            self._firm += self._before
+            self._before = []
             return
-        if not self._lines:
-            self._firm += before
-            return
-        before = self._firm + before
-        start = max(0, len(before) - _MOST_LINES)
-        old, new = before[start:], self._lines
-        self._join_folded(old, new)
-        drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
-        self._firm = before[:start]
-        repeated = _is_repeated(old, drawing.drawn) or (self._program is not None and _has_prompts(new, drawing.places))
-        if last and self._program is not None and _is_begun(new, drawing.places):
-            self._firm, self._lines, self._top = before, [], 0  # the rest of the drawing was still to come
-            return
-        if not repeated:
+        old, new = self._take_before(None if last else _REACH + 2 * sum(len(line.row.text) for line in self._lines))
+        known = self._program is not None
+        texts = {line.row.text for line in new if line.row.text}
+        if not known and not any(line.row.text in texts for line in old):  # seen at a glance
             self._firm += old
             return
-        shown = next((line for line in self._lines[self._top :]), None)
-        self._lines = _merge_lines(old, new, drawing)
-        self._top = self._lines.index(shown) if shown is not None else len(self._lines)
+        self._join_folded(old, new)
+        drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
+        if last and known and _is_begun(new, drawing.places):  # the rest of the drawing was still to come
+            self._lines, self._top = [], 0
+        elif _is_repeated(old, drawing.drawn) or (known and _has_prompts(new, drawing.places)):
+            shown = next((line for line in self._lines[self._top :]), None)
+            self._lines = _merge_lines(old, new, drawing)
+            self._top = self._lines.index(shown) if shown is not None else len(self._lines)
+            return
+        self._firm += old
+
+    def _take_before(self, most: int | None) -> tuple[list[MainLine], list[MainLine]]:
+        """Return the last of the lines that may have been drawn again, `most` characters of them, and the new ones."""
+        old: list[MainLine] = []
+        size = 0
+        for lines in (self._before, self._firm if self._whole else []):
+            while lines and (most is None or size < most):
+                old.append(lines.pop())
+                size += len(old[-1].row.text)
+        self._firm += self._before
+        self._before = []
+        return old[::-1], self._lines
 
 
 def _is_repeated(old: Sequence[MainLine], drawn: Sequence[bool]) -> bool:
