@@ -121,6 +121,8 @@ class _GeminiReader:
         what = _mark(text)
         if not what and text and self.what not in ("outside", "greeting") and indent(text) < 2:
             what = "box" if self.what == "box" and text.startswith((_SIDE, _BOTTOM)) else "outside"
+            if self.what == "answer" and self.rows[-1].text:  # the end of a line that the terminal itself has folded
+                what = ""
         if what and not (what == self.what == "box" and not text.startswith(_TOP)):
             self.flush()
             self.what = what

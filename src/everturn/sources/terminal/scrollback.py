@@ -28,6 +28,7 @@ _DRAWN_AGAIN = 0.6  # of the telling lines
 _LAST_LINES = 3  # one of which is drawn again when all is
 _SCREENS = 3  # looked through above the screen
 _SCREEN_END = 60  # lines above the screen, one of which is drawn again
+_LONG = 20  # characters of a line that hardly comes twice
 _MOST_BLANKS = 100  # lines in a row that are kept
 _REACH = 6_000  # characters, beyond twice the size of a drawing, looked through for what it repeats
 _UNFINISHED = 3  # frames in a row that are passed over because the input field is missing
@@ -313,6 +314,7 @@ class Scrollback:
             return
         self._join_folded(old, new)
         drawing = compare_drawings([line.row.text for line in old], [line.row.text for line in new], anywhere=True)
+        _mark_copies(old, drawing)
         if last and known and _is_begun(new, drawing.places):  # the rest of the drawing was still to come
             self._lines, self._top = [], 0
         elif _is_repeated(old, drawing.drawn) or (known and _has_prompts(new, drawing.places)):
@@ -339,6 +341,16 @@ def _is_repeated(old: Sequence[MainLine], drawn: Sequence[bool]) -> bool:
     """Return whether a drawing is the old one once more: most of it comes again, or one of its last lines."""
     telling = [again for line, again in zip(old, drawn, strict=True) if is_telling(line.row.text)]
     return bool(telling) and (any(telling[-_LAST_LINES:]) or sum(telling) >= _DRAWN_AGAIN * len(telling))
+
+
+def _mark_copies(old: Sequence[MainLine], drawing: Redrawing) -> None:
+    """Count as drawn again what stands twice among lines that were, and once in the drawing: one of the two was a leftover."""
+    again = [number for number, drawn in enumerate(drawing.drawn) if drawn]
+    texts = {old[number].row.text for number in again if len(old[number].row.text) >= _LONG}
+    for number in range(again[0], again[-1]) if again else ():
+        text = old[number].row.text
+        if text in texts and not is_prompt(text):
+            drawing.drawn[number] = True
 
 
 def _has_prompts(new: Sequence[MainLine], places: Sequence[int]) -> bool:
