@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,16 @@ def test_add_takes_a_file_from_anywhere_and_says_when_nothing_knows_it(
         add_paths(job(any_store, history), [tmp_path / "nowhere"])
 
 
+def test_any_file_is_taken_as_a_capture_when_it_is_named_one(
+    any_store: Store, history: History, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("plain text\n")
+    every = replace(job(any_store, history), sources=all_sources())
+    assert add_paths(every, [note]).new == 0
+    assert add_paths(every, [note], "terminal").new > 0
+
+
 def test_an_added_file_is_followed_by_later_syncs(any_store: Store, history: History, tmp_path: Path) -> None:
     lone = tmp_path / "download.jsonl"
     lone.write_bytes(history.turn("one", "two"))
@@ -363,7 +374,6 @@ def is_unchanged_afterwards(job: SyncJob, path: Path) -> bool:
 
 
 def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: History) -> None:
-    from dataclasses import replace
 
     class Broken:
         def feed(self, data: bytes, base: int, last: bool) -> ReadResult:

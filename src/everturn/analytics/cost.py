@@ -1,28 +1,12 @@
 """The cost of tokens in integer micro-dollars, by list prices: the bundled list, and the user's own over it.
 
-A list is TOML. Prices are US dollars for a million tokens. `names` are the models as transcripts name them, also with a date
-appended (`name-20250929`, `name-2026-03-05`). Of several entries for a model, the one with the latest `from` that is not
-after the day of the usage counts. A day before all of them has no price, and neither has a model without an entry. An entry
-of the user's list replaces all bundled ones for the models it names.
-
-    as_of = "2026-11-15"
-
-    [[price]]
-    names = ["my-model"]
-    input = 1.25
-    output = 10.0
-    cache_read = 0.125       # without it tokens of that kind have no price
-    cache_write = 1.5625
-    cache_write_1h = 2.5
-    from = "2026-02-01"      # without it: always
-    [price.above]            # for responses to longer prompts
-    prompt = 200000          # one of 100000, 200000, 272000
-    input = 2.5
-    output = 15.0
+A list is TOML, described in docs/analytics.md. Models are named as transcripts name them, also with a date appended. Of
+several entries for a model, the one with the latest `from` that is not after the day of the usage counts. A day before
+all of them has no price, and neither has a model without an entry. An entry of the user's list replaces all bundled ones
+for the models it names.
 
 A missing price is reported, never guessed. Usage is counted once per response, in the session that made it: rows that a
-fork inherits cost nothing here. Subscriptions, resellers, batches and faster tiers have other prices, which are not in a
-transcript.
+fork inherits cost nothing here.
 """
 
 from __future__ import annotations

@@ -53,7 +53,6 @@ class AnalyticsScope(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """Whether it does not limit."""
         filters = self.sessions or SessionFilter()
         return self.only is None and replace(filters, kinds=(), states=()) == SessionFilter(kinds=(), states=())
 
@@ -122,10 +121,7 @@ def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, t
 
 
 def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
-    """Return tables (names of `model.analytics.TALLIES`) over the sessions of a scope.
-
-    Rows of `tool_path` with fewer than `least` occurrences are left out.
-    """
+    """Return tables of TALLIES over a scope, without rows of `tool_path` that occur fewer than `least` times."""
     if scope.everything:
         limits = {"tool_path": least}
         return AnalyticsCounts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
@@ -158,10 +154,7 @@ def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
 
 
 def percentile(times: dict[int, int], share: float) -> int | None:
-    """Return the duration that this share of the calls does not exceed, from a histogram; None without a call.
-
-    Exact below 64 ms, above it up to 3.2 % too low.
-    """
+    """Return the duration that this share of the calls does not exceed: exact below 64 ms, then up to 3.2 % too low."""
     target, seen = share * sum(times.values()), 0
     for bucket, n in sorted(times.items()):
         seen += n

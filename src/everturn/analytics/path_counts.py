@@ -1,16 +1,14 @@
 """How often paths occur: observed, and expected by chance.
 
-Observed counts come from the totals, or from the trails of a scope in two passes, so that a million calls take seconds. The
-first pass only counts, with the steps of a turn as a string of one letter each; the second gathers details of the few paths
-that matter. A fair sample of the trails is kept on the way.
+Observed counts come from the totals, or from the trails of a scope in two passes: the first only counts, with the steps
+of a turn as a string of one letter each; the second gathers details of the few paths that matter.
 
 Chance means that each session has its tools, their frequencies and the lengths of its turns, but their order is random.
-Frequencies are those within a session, never of all sessions together: two tools that only one project has would otherwise
-seem to belong together. As repeats are one step of a path, a tool never follows itself; the probability of the next one is
-spread over the others (quasi-independence).
+Frequencies are those within a session: two tools that only one project has would otherwise seem to belong together. As
+repeats are one step of a path, a tool never follows itself (quasi-independence).
 
-`is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the number
-of positions examined, and a small lift does not count however certain it is. Shuffled histories give no result.
+`is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the
+number of positions examined, and a small lift does not count however certain it is.
 """
 
 from __future__ import annotations
@@ -128,8 +126,6 @@ Steps = tuple[str, ...]
 
 
 class PathCounts(Struct, frozen=True):
-    """The counts of a scope."""
-
     n: dict[Steps, int]  # paths of two steps or more that are not too rare
     steps: dict[str, int]  # by tool
     windows: tuple[int, ...]  # number of positions for a path of 0, 1, 2… steps
@@ -162,7 +158,6 @@ class Sample:
         self._seen = 0
 
     def add(self, session: int, trail: Trail) -> None:
-        """Add the next trail."""
         if not trail.tools:
             return
         if self._seen % self._stride == 0:
@@ -271,14 +266,11 @@ def _count_details(
 
 
 class _PathDetail:
-    """The details of one path."""
-
     def __init__(self) -> None:
         self.n = self.sessions = self.turns = self.position = self.errors = 0
         self.repeated = [0] * LONGEST_PATH
 
     def add(self, trail: Trail, turn: _LetterTurn, window: str, is_new: bool) -> None:
-        """Add all occurrences in a turn."""
         self.sessions += is_new
         self.turns += 1
         at, length = turn.at, len(window)

@@ -157,10 +157,7 @@ def _is_extension(path: Steps, seen: PathCounts, chances: PathChances) -> bool:
 
 
 def _count_contained(kept: Iterable[Steps], n: Mapping[Steps, int]) -> dict[Steps, int]:
-    """Return how often each path occurred as a part of longer reported ones.
-
-    Different paths of one length that contain it at the same position are different occasions and add up.
-    """
+    """Return how often each path was part of longer reported ones; paths of one length at the same position add up."""
     at: dict[tuple[Steps, int, int], int] = defaultdict(int)
     for path in kept:
         for length in range(2, len(path)):

@@ -1,11 +1,8 @@
 """Plots as SVG, alone or in a page, and as text on a terminal.
 
-An SVG loads nothing, runs nothing, and every label is escaped. One for a page has no style of its own
-(`standalone=False`): text and lines have the colours of the page (`currentColor`), and there is no inline style that a
-strict policy would refuse. A standalone file is legible on light and dark backgrounds.
-
-A sketch fits the width of the terminal. Without colour it uses shades and lengths. Every label goes through the caller's
-`text`, which makes it safe to show.
+An SVG loads nothing, runs nothing, and every label is escaped. One for a page (`standalone=False`) takes the colours of
+the page and has no inline style that a strict policy would refuse. A sketch fits the width of the terminal; without
+colour it uses shades and lengths, and every label goes through the caller's `text`.
 """
 
 from __future__ import annotations
@@ -41,14 +38,12 @@ svg{{width:100%;height:auto}}
 
 
 def plot_svg(plot: Plot, standalone: bool = True) -> str:
-    """Return one plot as SVG."""
     if isinstance(plot, Heat):
         return _draw_heat(plot, standalone)
     return _draw_bars(plot, standalone) if isinstance(plot, Bars) else _draw_calendar(plot, standalone)
 
 
 def plot_page(plots: Iterable[Plot]) -> str:
-    """Return plots as one HTML file."""
     drawn = list(plots)
     title = _escape_text(drawn[0].title) if drawn else "everturn"
     return _PAGE.format(title=title, body="\n".join(plot_svg(plot, standalone=False) for plot in drawn))
@@ -93,7 +88,10 @@ def _draw_bars(plot: Bars, standalone: bool) -> str:
     most = max((bar.value for bar in plot.bars), default=0) or 1
     wide = room / max(len(plot.bars), 1)
     parts = []
-    for mark in _axis_marks(most):
+    step = 1  # the marks of the axis are round numbers
+    while most / step > 5:
+        step = step * 2 if str(step)[0] in "15" else step * 5 // 2
+    for mark in range(0, most + 1, step):
         y = top + height - height * mark / most
         parts.append(
             f'<line x1="{left}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
@@ -172,14 +170,6 @@ def _escape_text(words: str) -> str:
     return escape(printable(words, ""))
 
 
-def _axis_marks(most: int) -> list[int]:
-    """Return round numbers up to the highest."""
-    step = 1
-    while most / step > 5:
-        step = step * 2 if str(step)[0] in "15" else step * 5 // 2
-    return list(range(0, most + 1, step))
-
-
 _SPARKS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _SHADES = " ░▒▓█"
@@ -189,13 +179,10 @@ _DAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 
 
 class Sketch:
-    """Draws plots for one terminal."""
-
     def __init__(self, width: int, colour: bool, text: Callable[[str], str]) -> None:
         self.width, self.colour, self._text = max(width, 20), colour, text
 
     def lines(self, plot: Plot) -> Iterator[str]:
-        """Yield the lines of a plot."""
         yield cut_cells(self._text(plot.title), self.width)
         if isinstance(plot, Heat):
             yield from self._heat(plot)

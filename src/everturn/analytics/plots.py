@@ -126,7 +126,6 @@ def calendar(slots: Iterable[tuple[int, int]], unit: str, weeks: int = 53) -> Ca
 
 
 def calendar_words(plot: Calendar) -> str:
-    """Return the dates and totals of a calendar as text."""
     last = plot.first + timedelta(days=max(len(plot.days) - 1, 0))
     most = max(plot.days, default=0)
     return f"{plot.first} to {last}, {sum(plot.days):,} {plot.unit}, at most {most:,} in a day"

@@ -7,7 +7,7 @@ own: by model it belongs to the model of its session's last response.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
@@ -57,8 +57,6 @@ class UseTotal(Struct, frozen=True):
 
 
 class Stats(Struct, frozen=True):
-    """The answer."""
-
     items: list[Period]  # oldest first
     total: Period
     subagents: Cost  # the part of the total that subagents cost
@@ -77,20 +75,21 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     own = [row for row in usage if not row.inherited]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
     counted = counts.read_counts(store, scope, ("tool_total", "tool_failure"))
+    failures: Counter[str] = Counter()
+    for (_, error_class), (failed, _) in counted.failures().items():
+        failures[error_class] += failed
     return Stats(
         [_make_period(*key, sums[key], prices) for key in sorted(sums)],
         _make_period(UNDATED, "", _add_sums(sums.values()), prices),
         token_cost(_subagent_usage(store, scope, own), prices),
         sum(_tokens(row) for row in usage if row.inherited),
         [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
-        _failures(counted.failures()),
+        [UseTotal(name, n, n) for name, n in sorted(failures.items(), key=lambda item: (-item[1], item[0]))],
         prices.as_of,
     )
 
 
 class _PeriodSum:
-    """The sum of one period and key."""
-
     def __init__(self) -> None:
         self.sessions: set[int] = set()
         self.turns = self.prompts = self.calls = self.errors = self.busy_ms = 0
@@ -190,10 +189,3 @@ def _is_after(slot: int, since: int) -> bool:
 
 def _tokens(row: UsageRow) -> int:
     return row.tokens_in + row.tokens_out + row.tokens_cache_read + row.tokens_cache_write
-
-
-def _failures(found: dict[tuple[str, str], tuple[int, int]]) -> list[UseTotal]:
-    n: dict[str, int] = {}
-    for (_, error_class), (failed, _) in found.items():
-        n[error_class] = n.get(error_class, 0) + failed
-    return [UseTotal(name, n[name], n[name]) for name in sorted(n, key=lambda name: (-n[name], name))]

@@ -1,11 +1,10 @@
 """Struggles: the same tool failing in the same way again and again, and what ended it.
 
 A struggle is three or more failures of one tool with one error class in one session without a success of that tool in
-between; other tools may be used meanwhile. Calls that a human rejected or interrupted, and calls that were cancelled because
-a parallel one failed, are not failures of the agent and neither make nor end a struggle.
-
-The ending is `worked` (the tool succeeded), `another way` (other tools succeeded in the same turn, and this one was not
-called again), `another error` (it failed differently), `next turn` (it first succeeded in a later turn) or `given up`.
+between. Calls that a human rejected or interrupted, or that were cancelled because a parallel one failed, neither make
+nor end one. The ending is `worked` (the tool succeeded), `another way` (other tools succeeded in the same turn, and this
+one was not called again), `another error` (it failed differently), `next turn` (it first succeeded in a later turn) or
+`given up`.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ _NOT_THE_AGENTS = ("rejected", "interrupted", "cancelled")
 
 
 class Struggle(Struct, frozen=True):
-    """One of them."""
-
     session: int
     turn: int  # of the first failure, from 0
     tool: str

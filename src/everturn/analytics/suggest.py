@@ -92,8 +92,6 @@ def _has_steps(steps: tuple[str, ...], tools: list[str]) -> bool:
 
 # --- first calls that fail ---
 class _FirstCalls:
-    """The first calls of one tool in each session."""
-
     def __init__(self) -> None:
         self.sessions = 0
         self.failed: list[tuple[int, int]] = []  # session, turn

@@ -31,6 +31,7 @@ from everturn.derive.trails import turns_of
 from everturn.errors import UsageError
 from everturn.model.analytics import ARROW, SUBAGENT_KINDS, Use
 from everturn.model.archive import Call, Session, Turn
+from everturn.sessions.lookup import iterate_sessions
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.times import turn_ms
 
@@ -45,15 +46,11 @@ Shape = tuple[str, ...]
 
 
 class ShapePart(Struct, frozen=True):
-    """One token of a pattern."""
-
     tool: str  # with wildcards; "" for a gap of any length
     repeats: str = ""  # REPEATED | _ANY_COUNT | ""
 
 
 class ShapePattern(Struct, frozen=True):
-    """A pattern to look for in shapes."""
-
     parts: tuple[ShapePart, ...]
     from_start: bool = False
     to_end: bool = False
@@ -65,12 +62,10 @@ def shape(tools: Iterable[str]) -> Shape:
 
 
 def write_shape(tokens: Sequence[str]) -> str:
-    """Return a shape as text."""
     return ARROW.join(tokens)
 
 
 def tool_of(token: str) -> str:
-    """Return the tool of a token."""
     return token.removesuffix(REPEATED)
 
 
@@ -87,7 +82,6 @@ def read_pattern(text: str) -> ShapePattern:
 
 
 def fits(pattern: ShapePattern, tokens: Sequence[str]) -> bool:
-    """Whether the pattern occurs in the shape."""
     reached = {0} if pattern.from_start else set(range(len(tokens) + 1))
     for part in pattern.parts:
         if not part.tool:
@@ -164,7 +158,6 @@ class ShapeRow(Struct, frozen=True):
 
 
 def list_turn_rows(store: Store, scope: AnalyticsScope, wanted: TurnFilter, limit: int = 20) -> list[TurnRow]:
-    """Return the newest turns that fit."""
     return list(islice(_iterate_turns(store, scope, wanted), limit))
 
 
@@ -193,17 +186,10 @@ def sessions_of(store: Store, scope: AnalyticsScope) -> Iterator[Session]:
         return
     kinds = ("main", *SUBAGENT_KINDS) if scope.subagents else ("main",)
     filters = replace(scope.sessions or SessionFilter(), kinds=kinds, states=("current", "superseded"))
-    cursor = ""
-    while True:
-        rows, cursor = store.sessions(filters, _PAGE, cursor)
-        yield from (session for session, _ in rows)
-        if not cursor:
-            return
+    yield from iterate_sessions(store, filters, _PAGE)
 
 
 class _ShapeGroup:
-    """The turns of one shape."""
-
     def __init__(self) -> None:
         self.n = self.calls = self.failed = 0
         self.sessions: set[int] = set()

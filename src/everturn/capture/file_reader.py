@@ -107,14 +107,10 @@ def read_pieces(store: Store, start: ReaderStart, file: BinaryIO, redact: Redact
         parsed, unread = parsed + reading.consumed, data[reading.consumed :] if reader is not None else b""
         at, size = size, size + len(stored)
         changes: dict[str, int | bytes] = {
-            "offset": offset,
-            "size": size,
-            "parsed": parsed,
-            "parser": -1 if failed else source.parser if reader is not None else version.parser,
-            "state": state,
-            **probes(file, offset),
-            **((start.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
-        }
+            "offset": offset, "size": size, "parsed": parsed,
+            "parser": -1 if failed else source.parser if reader is not None else version.parser, "state": state,
+            **probes(file, offset), **((start.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
+        }  # fmt: skip
         yield FilePiece(start, stored, at, reading, before, changes, last, failed)
 
 
@@ -128,7 +124,6 @@ def _shared_piece(start: ReaderStart, file: BinaryIO) -> FilePiece:
 
 
 def is_read(start: ReaderStart, file: BinaryIO) -> bool:
-    """Whether the file has nothing new."""
     version, source = start.version, start.candidate.source
     same = not start.reason and version.parser == source.parser
     return same and os.fstat(file.fileno()).st_size == version.offset
@@ -165,16 +160,13 @@ class OpaqueReader:
     """A reader that consumes bytes and returns nothing."""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """Consume all bytes."""
         return empty_result(len(data))
 
     def state(self) -> bytes:
-        """Return no state."""
         return b""
 
 
 def empty_result(consumed: int = 0) -> ReadResult:
-    """Return a result without messages."""
     return ReadResult(consumed, [], [], [])
 
 

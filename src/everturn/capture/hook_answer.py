@@ -88,7 +88,6 @@ def _reference_hint(folder: str, fields: dict[bytes, bytes]) -> bytes:
 
 
 def _json_string(value: bytes) -> str:
-    """Decode a JSON string."""
     if b"\\" not in value:
         return value[1:-1].decode("utf-8", "replace")
     import json  # only where it is needed: the hook counts its imports
@@ -142,15 +141,11 @@ def read_status(data: bytes, folder: str) -> "dict[str, Any]":
     known = _last_status(str(about.get("session_id") or ""), folder)
     waiting = _waiting_bytes(str(about.get("transcript_path") or ""), known)
     return {
-        **known,
-        "tokens": known.get("tokens") or _context_tokens(about),
-        "archived": bool(known),
-        "waiting": waiting,
-    }
+        **known, "tokens": known.get("tokens") or _context_tokens(about), "archived": bool(known), "waiting": waiting,
+    }  # fmt: skip
 
 
 def status_line(status: "dict[str, Any]", now: int) -> str:
-    """Format a status as one line."""
     parts = [_archived_text(status)]
     parts += [f"{status['tokens']:,} tokens"] if status["tokens"] else []
     parts += [f"synced {_age_text(now - status['at'])}"] if "at" in status else []

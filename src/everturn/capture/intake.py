@@ -85,8 +85,6 @@ class SyncJob:
 
 
 class Intake:
-    """One run of the intake."""
-
     def __init__(self, job: SyncJob, writer: ArchiveWriter, report: SyncReport, once: bool = False) -> None:
         self._once = once
         self.job, self.writer, self.report = job, writer, report
@@ -266,12 +264,10 @@ LARGEST = 256 << 20
 
 
 def is_container(candidate: FileCandidate) -> bool:
-    """Whether a file has to be unpacked."""
     return candidate.source.unpack is not None and candidate.found.kind in ("container", "bundle")
 
 
 def take_container(intake: Intake, candidate: FileCandidate) -> None:
-    """Take in a container and every conversation in it."""
     if candidate.stat is None:
         intake.report.files += 1
         intake.fail(candidate, candidate.error)
@@ -327,7 +323,7 @@ def _container_mode(intake: Intake, candidate: FileCandidate, path: Path) -> str
 def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
     store, unpack = intake.job.store, candidate.source.unpack
     assert unpack is not None
-    container = _container_id(intake, candidate)
+    container = (candidate.known or intake.register(candidate)).id  # its members refer to it
     before = {file.path: file for file, _ in store.files(intake.job.machine) if file.container == container}
     for number, member in enumerate(unpack(candidate.found, path)):
         one = _member_candidate(intake, candidate, member, container)
@@ -338,11 +334,8 @@ def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: 
             output.writelines(member.lines)
         one.stat = os.stat(lines)
         one.columns = {
-            "device": 0,
-            "inode": 0,
-            "file_size": one.stat.st_size,
-            "mtime_ns": candidate.columns["mtime_ns"],
-        }
+            "device": 0, "inode": 0, "file_size": one.stat.st_size, "mtime_ns": candidate.columns["mtime_ns"],
+        }  # fmt: skip
         with lines.open("rb") as file:
             intake.take_open(one, file, intake.mode(one, file))
         lines.unlink()
@@ -352,14 +345,6 @@ def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: 
         with store.write():
             for lost in gone:
                 store.set_file(lost.id, state="gone")
-
-
-def _container_id(intake: Intake, candidate: FileCandidate) -> int:
-    """Return the id of the container's row, inserted before its members refer to it."""
-    if candidate.known is None:
-        intake.register(candidate)
-    assert candidate.known is not None
-    return candidate.known.id
 
 
 def _member_candidate(intake: Intake, candidate: FileCandidate, member: Member, container: int) -> FileCandidate:

@@ -48,12 +48,9 @@ def _matches_glob(glob: str, workspace: str, path: str) -> bool:
         return True
     if _is_at_or_below(glob, path):
         return True
-    return not workspace and any(_is_at_or_below(_slug(glob), part) for part in re.split(r"[/\\]", path))
+    slug = re.sub(r"[^A-Za-z0-9*?\[\]]", "-", glob)
+    return not workspace and any(_is_at_or_below(slug, part) for part in re.split(r"[/\\]", path))
 
 
 def _is_at_or_below(glob: str, path: str) -> bool:
     return fnmatchcase(path, glob) or fnmatchcase(path, f"{glob}/*") or fnmatchcase(path, f"{glob}\\*")
-
-
-def _slug(glob: str) -> str:
-    return re.sub(r"[^A-Za-z0-9*?\[\]]", "-", glob)

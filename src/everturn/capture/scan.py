@@ -190,10 +190,8 @@ def _may_exist(path: str) -> bool:
     """Return False only for certain: files below an unreadable folder may still exist."""
     try:
         os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
+    except OSError as failure:
+        return not isinstance(failure, FileNotFoundError | NotADirectoryError)
     return True
 
 

@@ -177,7 +177,6 @@ class _SpoolRecord(_SpoolCall, kw_only=True):
 
     @property
     def session(self) -> str:
-        """The native id of the session."""
         return self.session_id or self.thread_id
 
 

@@ -79,13 +79,10 @@ def writer_for(job: SyncJob) -> ArchiveWriter:
     """Return a writer with the current time and the tombstones."""
     buried = job.store.tombstones()
     return ArchiveWriter(
-        job.store,
-        job.machine,
-        job.owner,
-        job.clock(),
+        job.store, job.machine, job.owner, job.clock(),
         frozenset((row.agent, row.key) for row in buried if row.kind == "session"),
         frozenset(int(row.key) for row in buried if row.kind == "message"),
-    )
+    )  # fmt: skip
 
 
 def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report: SyncReport) -> list[FileCandidate]:
@@ -131,6 +128,8 @@ def _recognise_path(
         return
     head = _read_head(path, report)
     claim = _claiming_source(job, path, head, source_name) if head is not None else None
+    if claim is None and head and source_name in job.sources and (kind := job.sources[source_name].takes):
+        claim = job.sources[source_name], SourceCandidate(path, kind)
     if claim is not None:
         yield claim
     elif head is not None:

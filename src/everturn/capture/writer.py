@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -234,8 +235,7 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
             machine=file.machine, owner=file.owner, client=facts.client,
         )
     )  # fmt: skip
-    start_of = _call_starts(store, origin, session.id)
-    growth, _ = grow_session(store.tail(session.id), part.messages, start_of)
+    growth, _ = grow_session(store.tail(session.id), part.messages, partial(_call_start, store, origin, session.id))
     growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
     writer.written["sessions"] += session.n_messages == 0
     writer.written["messages"] += len(growth.messages)
@@ -276,19 +276,15 @@ def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> S
     )  # fmt: skip
 
 
-def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[Call], CallStart | None]:
-    """Return a function that reads the start of a call of an earlier piece from the raw layer."""
-
-    def start_of(call: Call) -> CallStart | None:
-        if origin.version.mode == "structure":
-            return None
-        for row in store.messages(session, call.seq, call.seq):
-            message = origin.source.view(store.read_raw(origin.version.id, row.start, row.size))
-            if message is not None and call.idx < len(message.blocks):
-                return message.blocks[call.idx].call
+def _call_start(store: Store, origin: SourceOrigin, session: int, call: Call) -> CallStart | None:
+    """Read the start of a call of an earlier piece from the raw layer."""
+    if origin.version.mode == "structure":
         return None
-
-    return start_of
+    for row in store.messages(session, call.seq, call.seq):
+        message = origin.source.view(store.read_raw(origin.version.id, row.start, row.size))
+        if message is not None and call.idx < len(message.blocks):
+            return message.blocks[call.idx].call
+    return None
 
 
 def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
@@ -302,7 +298,8 @@ def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
     stored, begun = bytearray(piece.stored), 0 if piece.start.in_forgotten else None
     gone = list(forgotten_ranges(marks, len(stored), begun))
     piece.start.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
-    return bytes(stored), sum(blank(stored, first, last) for first, last in gone)
+    blanked = sum(blank(stored, first, last) for first, last in gone)  # changes `stored`
+    return bytes(stored), blanked
 
 
 SLICE = 4 << 20
@@ -339,11 +336,8 @@ def upgrade_derived(
     parsers = ",".join(f"{name}={source.parser}" for name, source in sorted(sources.items()))
     todo = list(behind)
     if writer.store.setting("parsers") != parsers:
-        todo += [
-            (file, version)
-            for file, current in writer.store.files()
-            for version in _older_versions(writer, file, current)
-        ]
+        changed = [(file, current.id) for file, current in writer.store.files() if current.number > 1]
+        todo += [(file, one) for file, newest in changed for one in writer.store.versions(file.id) if one.id != newest]
     done = 0
     for number, (file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
@@ -356,9 +350,8 @@ def upgrade_derived(
 
 def derive_pending(writer: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> bool:
     """Derive the rows of a version if its parser is old or the last attempt failed; return whether that was needed."""
-    if version.parser == source.parser or not has_bytes(version):
-        return False
-    if version.parser == -1 and file.retry_at > writer.now:
+    is_waiting = version.parser == -1 and file.retry_at > writer.now
+    if version.parser == source.parser or not has_bytes(version) or is_waiting:
         return False
     if version.parser != UNFINISHED:
         with writer.store.write():
@@ -400,12 +393,6 @@ def derive_version(writer: ArchiveWriter, source: Source, file: SourceFile, vers
 def has_bytes(version: Version) -> bool:
     """Whether a version has raw bytes to derive from."""
     return version.id != 0 and version.mode in ("full", "redacted")
-
-
-def _older_versions(writer: ArchiveWriter, file: SourceFile, current: Version) -> list[Version]:
-    if current.number <= 1:
-        return []
-    return [version for version in writer.store.versions(file.id) if version.id != current.id]
 
 
 def _start_over(writer: ArchiveWriter, version: Version) -> None:

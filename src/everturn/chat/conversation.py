@@ -1,10 +1,8 @@
 """One live session: messages go into the journal, and the model gets what fits, with state and hints.
 
-Every request holds the system prompt and the session state, then the turns from the newest back (`loop.context`). What the
-program adds to a conversation (the prompt that restores an earlier session, the hint that an earlier message is out of
-view, the state for providers that bind an answer to the messages before it) is recorded as injected at its position, and
-stays there in every later request, also after a crash. The state is updated turn by turn and kept with the message it
-covers.
+Every request holds the system prompt and the session state, then the turns from the newest back (`loop.context`). What
+the program adds to a conversation is recorded as injected at its position, and stays there in every later request, also
+after a crash. The state is updated turn by turn and kept with the message it covers.
 """
 
 from __future__ import annotations
@@ -107,7 +105,6 @@ class Conversation:
 
     @property
     def past(self) -> JournalState:
-        """All messages and records."""
         return self.journal.past
 
     @property
@@ -123,7 +120,6 @@ class Conversation:
 
     @property
     def last_answer(self) -> str:
-        """The last text of the model."""
         answers = (message for message in reversed(self.past.messages) if message.role == "assistant")
         return next((text for one in answers if (text := _message_text(one))), "")
 
@@ -263,7 +259,6 @@ class Conversation:
             self.journal.state("agent", agent)
 
     def _inherit_pins(self, before: Sequence[EarlierSummary]) -> None:
-        """Copy the pins of the sessions it continues."""
         with self.journal.alone:
             pins = [row for one in before for row in self.setup.store.kept(PIN, one.session)]
         if pins:

@@ -1,14 +1,11 @@
 """Earlier sessions of a workspace: the list, the saved Markdown file, and the prompt that restores one.
 
-A session is chosen by its number in the list, an id or `last`.
-
-Each session has one Markdown file, in a folder of ours outside any repository and readable by its owner alone. It is
-written beside its path and renamed, so that a reader finds the old or the new one. The archive is the store; the file is
-for people, and reads back as the same prompts, answers, tokens, summary and lineage. The `Source` knows the format.
+Each session has one Markdown file, in a folder of ours outside any repository and readable by its owner alone. The
+archive is the store; the file is for people, and reads back as the same prompts, answers, tokens, summary and lineage.
 
 The restoration prompt holds the summary of the previous session only (of several, when several are resumed together);
-older ones are reached by recall. It is recorded as injected, and the model's short acknowledgment is the first answer: its
-tokens are counted, but it is not a query.
+older ones are reached by recall. It is recorded as injected, and the model's short acknowledgment is the first answer:
+its tokens are counted, but it is not a query.
 """
 
 from __future__ import annotations
@@ -111,23 +108,19 @@ def _file_id(session: str) -> str:
 def _header_message(setup: ChatSetup, session: Session, messages: list[Message]) -> Message:
     """Return the header of the file. The parent has a section of its own if there is one."""
     began = session.started or setup.store.version(session.version).opened_at
+    elder = next((one.session for one in ancestors(setup.store, session)), None)
+    path = path_of(setup, elder) if elder is not None else None
     fields = {
         "Session ID": session.native_id,
         "Date": datetime.fromtimestamp(began / 1000, UTC).replace(tzinfo=None).isoformat(timespec="microseconds"),
         "Agent": setup.agent.name,
         "Agent Path": setup.agent.path,
         "Resumed From": next((one.native_id for one in ancestors(setup.store, session)), ""),
-        "Previous Session": _previous_path(setup, session),
+        "Previous Session": str(path) if path is not None and path.is_file() else "",
     }
     lines = [f"**{name}:** {value}" for name, value in fields.items() if value]
     text = "\n".join([f"# {setup.agent.name} Conversation", "", *lines])
     return Message("system", "system", "notice", began, "ms", blocks=(Block("text", text, "meta"),))
-
-
-def _previous_path(setup: ChatSetup, session: Session) -> str:
-    elder = next((one.session for one in ancestors(setup.store, session)), None)
-    path = path_of(setup, elder) if elder is not None else None
-    return str(path) if path is not None and path.is_file() else ""
 
 
 def _messages(setup: ChatSetup, session: Session) -> Iterator[Message]:
@@ -175,7 +168,6 @@ class EarlierSummary(Struct, frozen=True):
 
 
 def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
-    """Describe a session that is resumed."""
     elders = ancestors(setup.store, session)
     path = path_of(setup, session)
     return EarlierSummary(
@@ -183,17 +175,12 @@ def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: st
         session.agent,
         iso(session.ended or session.started)[:16].replace("T", " "),
         session.n_prompts,
-        tokens_of(session),
+        session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write,
         elders[0].native_id if elders else "",
         str(path) if path is not None and path.is_file() else "",
         text,
         strategy,
     )
-
-
-def tokens_of(session: Session) -> int:
-    """Return all tokens of a session."""
-    return session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
 
 
 def restoration_prompt(sessions: Sequence[EarlierSummary]) -> str:
@@ -227,8 +214,6 @@ _PAGES = 10  # read to find sessions of one workspace
 
 
 class EarlierSession(Struct, frozen=True):
-    """One earlier session of the list."""
-
     number: int  # from 1, newest first
     session: Session
     text: SessionText
@@ -267,10 +252,7 @@ def list_earlier(
 
 
 def find_earlier(store: Store, name: str, listed: list[EarlierSession]) -> Session:
-    """Return the session that a number of the list, an id, any unique beginning of one, or `last` means.
-
-    A number within the list is always a number. Raises SessionNotFound, AmbiguousSession.
-    """
+    """Return the session of a number of the list, else of an id or `last`. Raises SessionNotFound, AmbiguousSession."""
     name = name.strip()
     if name.isdigit() and 1 <= int(name) <= len(listed):
         return listed[int(name) - 1].session

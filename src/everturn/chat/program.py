@@ -1,11 +1,9 @@
 """The chat program: read a line, run it as a command or send it to the model, and show the result.
 
-`/word` and `#word` are commands with arguments. A bare word is a command only if it is the whole line (`exit quit compact
-resume sessions help`, and `resume N`), so that people can begin a sentence with any word.
-
-A session begins with its first message, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps
-what came; Ctrl-D, `/exit` and the end of a pipe leave. Calls that need approval are asked about one by one; without a
-terminal they are refused. A failure is shown in a sentence, and the conversation goes on.
+A bare word is a command only if it is the whole line, so that people can begin a sentence with any word. A session begins
+with its first message, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps what came; Ctrl-D,
+`/exit` and the end of a pipe leave. Calls that need approval are asked about one by one; without a terminal they are
+refused. A failure is shown in a sentence, and the conversation goes on.
 """
 
 from __future__ import annotations
@@ -59,7 +57,6 @@ class ChatCommand(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is such a command."""
         return self.name in COMMANDS
 
 
@@ -80,7 +77,6 @@ def parse(line: str) -> ChatCommand | None:
 
 
 def help_text() -> str:
-    """Return all commands, one on each line."""
     named = {f"/{name} {argument}".strip(): what for name, (argument, what) in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"  {name:<{width}}  {what}" for name, what in named.items()]
@@ -104,8 +100,6 @@ _MOST_ARGUMENT_LINES = 12  # of an argument that are shown for approval
 
 
 class ChatProgram:
-    """One run of the program."""
-
     def __init__(self, setup: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
         self.setup, self.screen, self.conversation = setup, screen, conversation
         self.answers: list[Outcome] = []
@@ -114,13 +108,11 @@ class ChatProgram:
 
     @property
     def watch(self) -> Watch:
-        """The callbacks of the loop."""
         from everturn.loop.loop import Watch
 
         return Watch(self.screen.delta, self.screen.call)
 
     def run(self) -> None:
-        """Run until the person leaves."""
         if self.screen.is_terminal and self.conversation is None:
             who = self.setup.agent.name if self.setup.agent.path else self.setup.backend.model
             self.screen.say(f"{who} in {self.setup.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
@@ -173,7 +165,6 @@ class ChatProgram:
         return self.conversation
 
     def say(self, text: str) -> None:
-        """Send a message to the model."""
         conversation = self.begin()
         if conversation.past.open_calls:  # left by a process that died: settle them before anything new
             self._follow_turn(conversation, conversation.go_on)
@@ -242,7 +233,6 @@ class ChatProgram:
         return verdict.lower()[:1]
 
     def _save_turn(self, conversation: Conversation) -> None:
-        """Update the state and the saved file after a turn."""
         from everturn.chat.compaction import save_conversation
 
         conversation.carry_on()
@@ -336,11 +326,8 @@ class ChatProgram:
 
     def _on_context(self, rest: str) -> None:
         conversation = self._require_conversation()
-        out = (
-            f"; {conversation.left_out} earlier messages are out of view, recall finds them"
-            if conversation.left_out
-            else ""
-        )
+        left_out = conversation.left_out
+        out = f"; {left_out} earlier messages are out of view, recall finds them" if left_out else ""
         self.screen.show(f"Context {conversation.meter.describe()}{out}")
 
     def _on_retry(self, rest: str) -> None:
@@ -363,12 +350,8 @@ class ChatProgram:
                 self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
                 return
             found = read_kept_summary(self.setup, conversation.row)
-            path = save(
-                self.setup,
-                conversation.row,
-                found.text if found else "",
-                self._absolute_path(Path(rest)) if rest else None,
-            )
+            given = self._absolute_path(Path(rest)) if rest else None
+            path = save(self.setup, conversation.row, found.text if found else "", given)
         self.screen.say(f"✓ Saved: {path}" if path else "Conversations are not saved here: /save FILE writes one.")
 
     def _on_copy(self, rest: str) -> None:

@@ -1,10 +1,9 @@
 """An agent written in Python, loaded from a file and used like a model.
 
 The file has an `agent` (or `root_agent`), or a function `create_agent()` that makes one. An agent is called with the
-user's message, through `stream`, `stream_async` or directly, and returns text: a string, or events in any of the shapes
-that frameworks use. It keeps its own conversation, so earlier messages are sent only with its first request of this
-process. Running totals of tokens are counted by differences. The file runs with all rights of the user: only name one
-that you trust.
+user's message and returns text: a string, or events in any of the shapes that frameworks use. It keeps its own
+conversation, so earlier messages are sent only with its first request of this process. The file runs with all rights of
+the user.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ def load_agent(path: str) -> AgentBackend:
 
 
 class AgentBackend:
-    """An agent as a backend."""
-
     max_tokens = 0
     takes_tools = False  # it has its own
 
@@ -62,7 +59,6 @@ class AgentBackend:
         self._agent, self._has_history, self._counter = agent, False, TokenTotals()
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `llm.Backend`."""
         words: list[str] = []
         try:
             for event in self._events(_prompt_text(request, self._has_history)):
@@ -78,7 +74,6 @@ class AgentBackend:
         yield Delta("end", reply=reply)
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `llm.Backend`."""
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
     def another(self) -> AgentBackend | None:

@@ -1,9 +1,8 @@
 """Input and output of a chat, on a terminal or through pipes.
 
 Answers and the output of commands go to `out`, messages about the program to `err`. On a terminal answers are styled as
-they stream: a line is shown as it arrives and set again in its style when it is complete, also if it wrapped, as long as
-the number of rows it took is certain. Without a terminal everything is plain text. No control character of a model
-reaches the terminal. With NO_COLOR there are no styles.
+they stream: a line is shown as it arrives and set again in its style when it is complete, as long as the number of rows
+it took is certain. No control character of a model reaches the terminal.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ class ChatScreen:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return self.size()[0]
 
     # --- input ---
@@ -130,7 +128,6 @@ class ChatScreen:
             self.out.flush()
 
     def call(self, event: str, about: Any) -> None:
-        """Print that a tool call began or failed."""
         if event == "started" and isinstance(about, ChatPart):
             self.end_answer()
             self.err.write(self._style_text(_DIM, f"  → {describe_call(about.name, about.arguments)}") + "\n")
@@ -139,7 +136,6 @@ class ChatScreen:
             self.say(f"  ✗ {about.part.name}: {one_line(about.text, _MOST_CALL_TEXT)}")
 
     def end_answer(self) -> None:
-        """End the answer."""
         if self._speaks:
             self._finish_line()
             self.out.flush()

@@ -82,7 +82,6 @@ class Meter:
 
     @property
     def percent(self) -> int:
-        """The used share of the window."""
         return 100 * self.used // self.size
 
     def record_usage(self, usage: ReplyTokens) -> None:
@@ -126,7 +125,6 @@ class TokenTotals:
 
 
 def report(spent: SessionTokens, queries: int) -> str:
-    """Return the output of /tokens."""
     about = "~" if spent.is_estimate else ""
     lines = [f"Total Queries: {queries}"]
     if spent.restoration:
@@ -196,10 +194,7 @@ class ChatSetup:
 
 
 class CountedBackend:
-    """A backend whose requests all go through an asker, with a receipt and an estimate if the provider reports no usage.
-
-    Its other attributes (`loop.model_request`) are passed on.
-    """
+    """A backend whose requests go through an asker, with a receipt. Its other attributes are passed on."""
 
     def __init__(self, asker: Asker, backend: Backend) -> None:
         self._asker = asker
@@ -209,9 +204,7 @@ class CountedBackend:
         self.body: Callable[[ModelRequest], Mapping[str, Any]] | None = getattr(backend, "body", None)
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `llm.Backend`."""
         return self._asker.stream(request, "chat")
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `llm.Backend`."""
         return self._asker.ask(request, "chat")

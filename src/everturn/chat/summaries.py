@@ -1,12 +1,9 @@
 """The summary of a session: a short block of Markdown that the next session begins with.
 
 A model writes it *out of band*: the conversation is quoted in a request of its own, so that the request for a summary
-never becomes a topic of the conversation. There is a timeout and one retry. The summary is kept with model, prompt
-version, receipts and the messages it covers, and is stale as soon as the session goes on. Without a model, or if it
-fails, the same block is made from the session's state; that one is never kept.
-
-The block is the text between the marks. The last well-formed one counts, because a conversation may mention the marks and
-a model may repeat the request.
+never becomes a topic of the conversation. The summary is stale as soon as the session goes on. Without a model, or if it
+fails, the same block is made from the session's state; that one is never kept. The block is the text between the marks.
+The last well-formed one counts, because a conversation may mention the marks and a model may repeat the request.
 """
 
 from __future__ import annotations

@@ -73,7 +73,6 @@ def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, li
 
 
 def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
-    """Return advice for an empty result."""
     from difflib import get_close_matches
 
     from everturn.sources.contract import all_sources
@@ -97,7 +96,13 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
         if not cx.json:
             sketch_plot(cx, plot)
     else:
-        _write_plot(plot, where)
+        from everturn.analytics.plot_drawings import plot_page, plot_svg
+
+        text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
+        try:
+            Path(where).write_text(text, encoding="utf-8")
+        except OSError as failure:
+            raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
         cx.out.say(f"drawn: {where}")
     if cx.json:
         cx.out.emit_json("plot", [plot], file=where if where != "-" else None)
@@ -105,7 +110,6 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
 
 
 def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
-    """Draw a plot on the terminal."""
     from everturn.analytics.plot_drawings import Sketch
     from everturn.cli.output import Pen
 
@@ -117,16 +121,6 @@ def check_plot(where: str) -> None:
     """Validate --plot before any work is done. Raises click.UsageError."""
     if where and where != "-" and Path(where).suffix.lower() not in (".svg", ".html", ".htm"):
         raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
-
-
-def _write_plot(plot: Plot, where: str) -> None:
-    from everturn.analytics.plot_drawings import plot_page, plot_svg
-
-    text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
-    try:
-        Path(where).write_text(text, encoding="utf-8")
-    except OSError as failure:
-        raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
 
 
 # text -----------------------------------------------------------------------------------------------------------------
@@ -173,10 +167,7 @@ def table(
     spare: Sequence[str],
     last: int = 16,
 ) -> None:
-    """Print a table; on a narrow terminal drop the `spare` columns, one after the other, until it fits.
-
-    `last` is the width that is enough for a last column of text.
-    """
+    """Print a table; on a narrow terminal drop `spare` columns until `last` cells remain for a last text column."""
     from everturn.text.printable import count_cells
 
     numbers, kept = set(right), list(range(len(columns)))

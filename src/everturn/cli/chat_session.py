@@ -51,7 +51,6 @@ _OPTIONS = (
 
 
 def chat_options(handler: Handler) -> Handler:
-    """Add the options of a chat to a command."""
     for option in reversed(_OPTIONS):
         handler = option(handler)
     return handler

@@ -67,17 +67,14 @@ class CommandContext:
 
     @property
     def json(self) -> bool:
-        """Whether to print JSON."""
         return bool(self.flags.get("json"))
 
     @property
     def reveal(self) -> bool:
-        """Whether to show secrets unmasked."""
         return bool(self.flags.get("reveal"))
 
     @functools.cached_property
     def out(self) -> Output:
-        """The output of the command."""
         from everturn.cli.output import Output
 
         return Output(json=self.json, reveal=self.reveal)
@@ -120,10 +117,7 @@ class CommandContext:
             pass
 
     def update_counts(self, store: Store, wait: bool = True) -> None:
-        """Bring the counts of tool use up to date, with a progress line: the first time may take a while.
-
-        Without `wait`, leave it to the next command when another process is writing.
-        """
+        """Bring the counts of tool use up to date. Without `wait`, not while another process is writing."""
         from everturn.analytics.counts import catch_up
 
         try:
@@ -179,7 +173,6 @@ class CommandGroup(click.Group):
     """The commands of the folder, each imported when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return every listed command, by name."""
         return sorted(ordered_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -17,7 +17,6 @@ READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it for any program
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     # Escape characters that the terminal cannot encode, instead of failing.
     for stream in (sys.stdout, sys.stderr):
@@ -51,7 +50,6 @@ def _run(words: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """Print one sentence for an error and return its exit code."""
     import click
 
     from everturn.errors import EverturnError

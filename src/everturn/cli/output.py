@@ -48,7 +48,7 @@ class Output:
     @cached_property
     def clean(self) -> Callable[[str], str]:
         """Masks secrets in a text, for jobs that cut their texts; with --reveal it changes nothing."""
-        return _same_text if self.reveal else self._cleaner
+        return str if self.reveal else self._cleaner
 
     @cached_property
     def clean_line(self) -> Callable[[bytes], bytes] | None:
@@ -72,7 +72,6 @@ class Output:
         self.stdout.write(text + "\n")
 
     def emit_bytes(self, data: bytes) -> None:
-        """Write bytes unchanged."""
         self.stdout.flush()
         self.stdout.buffer.write(data)
 
@@ -102,7 +101,6 @@ class Output:
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
-        """Print a warning to stderr."""
         self.say(f"everturn: {text}")
 
     def progress(self, label: str, total: int = 0) -> ProgressLine:
@@ -134,7 +132,6 @@ class Output:
         return 80
 
     def show_progress(self, line: str) -> None:
-        """Rewrite the progress line."""
         self._line = line
         self.stderr.write(f"\r\x1b[K{line}")
         self.stderr.flush()
@@ -175,10 +172,6 @@ class ProgressLine:
         share = f"{done}/{self.total}" if self.total else str(done)
         line = f"{self.label} {share}" + (f"  {self.out.text(note)}" if note else "")
         self.out.show_progress(cut_cells(line, self.out.width - 1))
-
-
-def _same_text(text: str) -> str:
-    return text
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -29,15 +29,7 @@ from everturn.text.times import duration, iso, turn_ms
 
 _PROSE = 60  # lines of a prompt or an answer
 _OUTPUT = 12  # lines of the input or result of a call
-_LABELS = {
-    "thinking": "thinking",
-    "output": "output",
-    "context": "context",
-    "notice": "notice",
-    "notification": "notification",
-    "summary": "summary by the client",
-    "unknown": "unknown record",
-}
+_LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
 _MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
 _SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "…"), "orphan": ("yellow", "?")}
 
@@ -52,31 +44,24 @@ class PrintOptions:
     full: bool = False
 
     def holds(self, passage: Passage) -> bool:
-        """Return whether to show a passage."""
         if passage.kind == "thinking":
             return self.thinking
         return self.context or not is_quiet(passage)
 
 
 class TranscriptPrinter:
-    """Prints one session."""
-
     def __init__(self, out: Output, store: Store, sources: Sources, session: Session, options: PrintOptions) -> None:
         self.out, self.store, self.sources, self.session, self.options = out, store, sources, session, options
         self.pen = Pen(out)
         self.text = store.session(session.id)[1]
         self.relatives = lineage(store, session)
-        self.children: dict[tuple[int, int], list[Relative]] = {}
-        for one in self.relatives.children:
-            if one.call is not None:
-                self.children.setdefault((one.call.seq, one.call.idx), []).append(one)
+        self.children = self.relatives.children_by_call()
         related = [one.session for name in self.relatives.__struct_fields__ for one in getattr(self.relatives, name)]
         self.shorts = short_ids((one for one in related if one is not None), store)
         self.left_out: set[str] = set()
 
     # as JSON ----------------------------------------------------------------------------------------------------------
     def facts(self) -> dict[str, Any]:
-        """Return the session, its source and its lineage for JSON."""
         return {
             "session": session_facts(self.session, self.text),
             "source": source_facts(self.store, self.session),
@@ -84,7 +69,6 @@ class TranscriptPrinter:
         }
 
     def turn_facts(self, view: TurnView) -> dict[str, Any]:
-        """Return a turn for JSON."""
         texts = passages(self.store, self.sources, self.session, view, self.options.tools)
         shown = (one for one in texts if self.options.holds(one))
         return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
@@ -95,7 +79,6 @@ class TranscriptPrinter:
 
     # as text ----------------------------------------------------------------------------------------------------------
     def print_head(self) -> None:
-        """Print title, facts and relatives."""
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
         out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
@@ -124,7 +107,6 @@ class TranscriptPrinter:
             )
 
     def print_turn(self, view: TurnView) -> None:
-        """Print one turn."""
         turn, out = view.turn, self.out
         parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
         parts += ["inherited"] * turn.inherited
@@ -191,7 +173,6 @@ class TranscriptPrinter:
             self.left_out.add("tools")
 
     def _print_tool(self, passage: Passage) -> None:
-        """Print the input and the result of a call."""
         if passage.kind == "result":
             self._print_text(passage.text, _OUTPUT, "| ", "dim")
             return
@@ -225,7 +206,6 @@ _RELATIONS = {
 
 
 def _failure_text(call: Call | None) -> str:
-    """Return why a call failed, in a word or two."""
     if call is None or call.status == "open":
         return "no result"
     if call.exit_status:

@@ -126,11 +126,6 @@ def _read_parts(operands: list[str]) -> Iterator[Touch]:
     return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
 
 
-def _sed_touches(operands: list[str]) -> Iterator[Touch]:
-    """Yield the files of `sed -n`: the first operand is the script."""
-    return (("read", path) for path in operands[1:])
-
-
 _PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch]]]] = {
     "rm": (re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)"), _touch_each("deleted")),
     "git rm": (re.compile(r"-[rfq]+|--(?:force|quiet)"), _touch_each("deleted")),
@@ -142,7 +137,8 @@ _PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch
     "cat": (re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)"), _touch_each("read")),
     "head": (re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--lines=\d+"), _read_parts),
     "tail": (re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--lines=\+?\d+"), _read_parts),
-    "sed -n": (re.compile(r"-[Er]"), _sed_touches),
+    # The first operand is the script.
+    "sed -n": (re.compile(r"-[Er]"), lambda operands: (("read", path) for path in operands[1:])),
 }
 
 
@@ -258,7 +254,6 @@ _FOREIGN = re.compile(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycache
 
 
 def find_mentions(text: str) -> Counter[str]:
-    """Count the file names in a text."""
     shown = _both_ends(text, _MENTION_CHARS)
     found: Counter[str] = Counter()
     for end in _END.finditer(shown):

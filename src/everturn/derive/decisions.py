@@ -11,7 +11,6 @@ asks to be remembered is *pinned*: no view leaves it out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -50,18 +49,13 @@ def find_decisions(text: str) -> list[DecisionMark]:
 
 def find_announcements(text: str) -> list[DecisionMark]:
     """Return the decisions that a model marked as such, one per line."""
-    return list(_announcement_marks(text))[:_MAX_MARKS]
+    announced = (one_line(found[1].strip(" *_"), LONGEST) for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)))
+    return [DecisionMark(words, "marker") for words in announced if words][:_MAX_MARKS]
 
 
 def likeness(text: str) -> str:
     """Return a key that is equal for two sentences with the same words."""
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
-
-
-def _announcement_marks(text: str) -> Iterator[DecisionMark]:
-    for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)):
-        if words := one_line(found[1].strip(" *_"), LONGEST):
-            yield DecisionMark(words, "marker")
 
 
 def _sentence_mark(sentence: Sentence) -> DecisionMark | None:

@@ -91,7 +91,6 @@ _ALREADY = lazy_pattern(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
 
 
 def _refers_back(found: re.Match[str], sentence: str) -> bool:
-    """Whether the phrase refers back in this sentence."""
     phrase = " ".join(found[0].lower().split())
     before, after = sentence[: found.start()], sentence[found.end() :]
     if any(before.count(sign) % 2 and sign in after for sign in ('"', "`", "“")):

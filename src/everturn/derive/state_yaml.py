@@ -23,6 +23,7 @@ DECISIONS = 10
 ERRORS = 5
 BUDGET = 1000  # tokens
 _WIDTHS = (200, 120, 60, 30)
+_SESSION = ("id", "workspace", "model", "turn_count", "total_tokens")
 
 
 class StateView(Struct, frozen=True):
@@ -45,13 +46,7 @@ def prune_state(state: SessionState) -> StateView:
     resolved = [one for one in state.errors if one.outcome == "failed" and one.resolved_by is not None]
     resolved.sort(key=lambda one: one.resolved_seq or 0)
     return StateView(
-        session={
-            "id": state.id,
-            "workspace": state.workspace,
-            "model": state.model,
-            "turn_count": state.turn_count,
-            "total_tokens": state.total_tokens,
-        },
+        session={name: getattr(state, name) for name in _SESSION},
         files_touched=[{"path": one.path, "action": one.action, "turn": one.turn + 1} for one in written],
         key_decisions=[f"{one.text} (turn {one.turn + 1})" for one in (*pinned, *latest)],
         current_focus=state.current_focus,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from everturn.derive.trails import retries
+from everturn.derive.trails import equal_runs, retries
 from everturn.model.analytics import (
     ARROW,
     CLASS,
@@ -48,8 +48,7 @@ class _TurnColumns:
         self.tools, self.batches, self.durations, self.outcomes = tools, batches, durations, outcomes
         self.failed = [bool(code & CLASS) for code in outcomes]
         self.own = [code < INHERITED for code in outcomes]
-        starts = [n for n, batch in enumerate(batches) if n == 0 or batch != batches[n - 1]]
-        self.spans = list(zip(starts, [*starts[1:], len(batches)], strict=True))
+        self.spans = list(equal_runs(batches))
 
 
 class TallyBuilder:
@@ -70,24 +69,18 @@ class TallyBuilder:
         self._parts = [part for names, part in parts if not set(names).isdisjoint(tables)]
 
     def add(self, trail: Trail) -> None:
-        """Count one session."""
         numbers = self._numbers
         ids = [numbers.setdefault(name, len(numbers)) for name in trail.names]
         self._names = list(numbers)
         tools = [ids[tool] for tool in trail.tools]
         self._session += 1
-        turns, start = trail.turns, 0
-        while start < len(turns):
-            end = start + 1
-            while end < len(turns) and turns[end] == turns[start]:
-                end += 1
+        for start, end in equal_runs(trail.turns):
             self._turn += 1
             turn = _TurnColumns(
                 tools[start:end], trail.batches[start:end], trail.outcomes[start:end], trail.durations[start:end]
             )
             for part in self._parts:
                 part(turn)
-            start = end
 
     def tally(self, subagent: int, least: int = 1) -> Tally:
         """Return the rows of the tables, without paths seen less often than `least`."""
@@ -174,12 +167,11 @@ class TallyBuilder:
 
     def _count_paths(self, turn: _TurnColumns) -> None:
         """Count every path of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
-        tools = turn.tools
-        starts = [n for n, tool in enumerate(tools) if n == 0 or tool != tools[n - 1]]
-        ends = [*starts[1:], len(tools)]
-        steps = tuple([tools[n] for n in starts])
-        repeated = [end - start > 1 for start, end in zip(starts, ends, strict=True)]
-        failed = [any(turn.failed[start:end]) for start, end in zip(starts, ends, strict=True)]
+        spans = list(equal_runs(turn.tools))
+        starts = [start for start, _ in spans]
+        steps = tuple([turn.tools[n] for n in starts])
+        repeated = [end - start > 1 for start, end in spans]
+        failed = [any(turn.failed[start:end]) for start, end in spans]
         for last, start in enumerate(starts):
             if turn.own[start]:
                 self._count_paths_to(turn, steps, starts, repeated, failed, last)

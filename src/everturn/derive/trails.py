@@ -9,7 +9,7 @@ call for each failed one. Arguments are not compared, because not even a hash of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter
@@ -59,18 +59,21 @@ def pack(trail: Trail) -> bytes:
 
 
 def unpack(data: bytes) -> Trail:
-    """Decode a packed trail."""
     return _DECODER.decode(data)
 
 
 def turns_of(trail: Trail) -> Iterator[tuple[int, list[Use]]]:
     """Yield the turns of a trail with their calls, in order."""
-    start, turns = 0, trail.turns
-    while start < len(turns):
-        end = start + 1
-        while end < len(turns) and turns[end] == turns[start]:
-            end += 1
-        yield turns[start], _uses(trail, start, end)
+    for start, end in equal_runs(trail.turns):
+        yield trail.turns[start], _uses(trail, start, end)
+
+
+def equal_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each run of equal values."""
+    start = 0
+    for _, run in groupby(values):
+        end = start + sum(1 for _ in run)
+        yield start, end
         start = end
 
 
@@ -78,17 +81,12 @@ def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]
     """Map each retry among the calls of one turn to the call it retries, by number."""
     found: dict[int, int] = {}
     waiting: dict[int, list[int]] = {}  # tool → failed calls of the last batch that used it
-    start = 0
-    while start < len(tools):
-        end = start + 1
-        while end < len(tools) and batches[end] == batches[start]:
-            end += 1
+    for start, end in equal_runs(batches):
         for number in range(start, end):
             if earlier := waiting.get(tools[number]):
                 found[number] = earlier.pop(0)
         for tool in set(tools[start:end]):
             waiting[tool] = [n for n in range(start, end) if failed[n] and tools[n] == tool]
-        start = end
     return found
 
 

@@ -52,7 +52,6 @@ _DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 
 
 def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
-    """Return the commits that a call made, in order."""
     text = start.command if start.kind == "shell" else _git_command_line(start)
     if not text or not _COMMITS.search(text[:_MAX_CHARS]) or _DRY.search(text[:_MAX_CHARS]):
         return []
@@ -209,25 +208,17 @@ class _FactCollector:
         ending = self.answer.text
         closing = [] if turn.interrupted else find_closing_questions(ending)
         return TurnFacts(
-            turn=turn.idx,
-            last_seq=turn.last_seq,
-            starter=turn.starter,
-            requests=tuple(self.requests),
-            focus=self.focus,
-            marks=tuple(self.marks),
-            deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
-            files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts),
-            commits=tuple(self.commits),
-            plans=tuple(self.plans),
-            asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
+            turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
+            focus=self.focus, marks=tuple(self.marks), deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
+            files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts), commits=tuple(self.commits),
+            plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
-            model=self.model,
+            answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted),
-        )
+        )  # fmt: skip
 
     def _add_request(self, row: MessageRow, text: str) -> None:
         self.requests.append(Saying(one_line(text, LONGEST), row.seq))
@@ -271,16 +262,11 @@ class _FactCollector:
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)
         return CallFact(
-            seq=call.seq,
-            what=_call_label(start),
-            kind=start.kind,
-            status=call.status,
-            exit_status=call.exit_status,
+            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=error_line(output) if failed else "",
-            keys=self._call_keys(start, output, failed, went_well),
+            error=error_line(output) if failed else "", keys=self._call_keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
-        )
+        )  # fmt: skip
 
     def _call_keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
         if failed:
@@ -303,17 +289,10 @@ def error_line(output: str) -> str:
     lines = [
         line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
     ]
-    telling = next((line for line in lines if _is_telling(line)), lines[0] if lines else "")
-    return one_line(telling, LONGEST)
+    return one_line(next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), LONGEST)
 
 
+_TELLING = re.compile("error|fail|exception|not found|cannot|denied|fatal|no such")
 _LETTERS = re.compile(r"\w{2}")  # not a drawn line
 _TAG = re.compile(r"</?[\w-]{1,40}>")
 _BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
-
-
-def _is_telling(line: str) -> bool:
-    low = line.lower()
-    return any(
-        word in low for word in ("error", "fail", "exception", "not found", "cannot", "denied", "fatal", "no such")
-    )

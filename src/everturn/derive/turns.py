@@ -73,7 +73,6 @@ class _Grower:
         self.growth = SessionGrowth([], [], [], [], [], [], [], [], [])
 
     def add(self, message: Message) -> None:
-        """Add the next message of the session."""
         turn = self._turn_for(message)
         step = self._step_for(message, turn)
         at = message.at
@@ -95,7 +94,6 @@ class _Grower:
         self.seq += 1
 
     def finish(self) -> tuple[SessionGrowth, JournalTail]:
-        """Return the rows and the new tail."""
         growth = self.growth
         growth.turns, growth.steps = list(self.turns.values()), list(self.steps.values())
         growth.calls = list(self.calls.values())

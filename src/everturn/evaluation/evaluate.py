@@ -159,11 +159,9 @@ class _AskerBackend:
         self.body = getattr(backend, "body", None)
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `llm.Backend`."""
         return self._asker.stream(request, "evaluate")
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `llm.Backend`."""
         return self._asker.ask(request, "evaluate")
 
 

@@ -6,10 +6,7 @@
     Reviews(adapter, checkpoint_handler=FileCheckpointHandler(folder)).execute(request)
 
 With a handler the session is saved before every tool and after every result, and the checkpoint is cleared when there is
-an answer. A request with a checkpoint continues from it.
-
-`FileCheckpointHandler` keeps one file per request and replaces it atomically: after a crash there is the old checkpoint or
-the new one, and a saved one has reached the disk. The whole snapshot is written each time, which grows with the
+an answer. A request with a checkpoint continues from it. The whole snapshot is written each time, which grows with the
 conversation; a `Journal` in the archive does not.
 """
 
@@ -172,10 +169,7 @@ class MainLoop(ABC, Generic[UserRequestT]):
         return EvaluationSession()
 
     def execute(self, request: UserRequestT) -> PromptResponse:
-        """Return the answer to a request.
-
-        If anything raises, the checkpoint stays: the next `execute` of the same request continues from there.
-        """
+        """Return the answer to a request. If anything raises, the next `execute` continues from the checkpoint."""
         session, prompt, handler = self.create_session(request), self.create_prompt(request), self._checkpoint_handler
         if handler is None:
             return self._adapter.evaluate(prompt, session=session)

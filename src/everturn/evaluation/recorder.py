@@ -1,14 +1,12 @@
 """Recording of conversations, message by message.
 
-A program calls `enable_conversation_recording(session)`; `evaluate` then records into the session: each message as soon as
-it is complete, each result as soon as it is known, and each call before it runs. Recording a message costs the same
-however long the conversation is; the `ConversationState` is built on demand. There is one state per evaluation, the newest
-last.
+`evaluate` records into a session after `enable_conversation_recording(session)`: each message as soon as it is complete,
+each result as soon as it is known, and each call before it runs. The `ConversationState` is built on demand; there is one
+per evaluation, the newest last.
 
-`RecordedJournal` is the journal of the loop in memory: the records become messages of a `ConversationState`, so `evaluate`
-shares the loop, the policies for calls in doubt and the results for the model, and the owner of the session decides where
-its snapshots go. `saved` is called after every write, before it takes effect. A turn is closed by the next one: results of
-calls that were left open in it are not recorded, only reported again.
+`RecordedJournal` is the journal of the loop in memory, so `evaluate` shares the loop and its policies, and the owner of
+the session decides where its snapshots go. `saved` is called after every write, before it takes effect. A turn is closed
+by the next one: results of calls that were left open in it are not recorded, only reported again.
 """
 
 from __future__ import annotations
@@ -119,16 +117,9 @@ class ConversationRecording(Slice[ConversationState]):
         head = self._require_begun()
         if self._last is not None:
             self._turns.append(self._last.current_turn())
+        number, unanswered = len(self._turns) + 1, tuple(self._unanswered)
         self._last = _GrowingTurn(
-            ConversationTurn(
-                len(self._turns) + 1,
-                message,
-                (),
-                payload,
-                head.evaluation_id,
-                message.created_at,
-                tuple(self._unanswered),
-            )
+            ConversationTurn(number, message, (), payload, head.evaluation_id, message.created_at, unanswered)
         )
         self._unanswered = []
 

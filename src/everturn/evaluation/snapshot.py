@@ -3,14 +3,10 @@
     {"version": "1", "created_at": …, "parent_id": …, "children_ids": […], "tags": {…}, "policies": {…},
      "slices": [{"slice_type": "module:Class", "item_type": "module:Class", "items": […]}]}
 
-Restoring is strict: an unknown version, a missing field, an unknown field, a wrong type and a naive time are each reported
-by path, without quoting content, in one `SnapshotRestoreError`. Nothing is unpickled or imported because of a snapshot:
-only types that the program registered are ever created.
-
-`build_shape(cls)` inspects the annotations once and refuses types that could not be restored equal. Supported are text,
-numbers, booleans, None, `Literal`, enums, UUID, aware datetime, tuples and lists, dicts and mappings with text keys, unions
-of these, other frozen dataclasses, and `Any` for any JSON value. msgspec reads what it accepts as strictly as we do; the
-walk over shapes reads the rest (floats, enums, unions, classes that hold themselves) and names every mistake.
+Restoring is strict: every mistake is reported by path, without quoting content, in one `SnapshotRestoreError`. Nothing is
+unpickled or imported because of a snapshot: only types that the program registered are ever created. `build_shape`
+refuses types that could not be restored equal. msgspec reads what it accepts as strictly as we do; the walk over shapes
+reads the rest (floats, enums, unions, classes that hold themselves) and names every mistake.
 """
 
 from __future__ import annotations
@@ -156,10 +152,7 @@ def _strict_type(hint: Any, known: dict[type, Any]) -> Any:
 
 
 def _strict_struct(cls: type, known: dict[type, Any]) -> Any:
-    """Return a struct with the fields of a dataclass, all required and no others.
-
-    Not for a class that holds itself or has an `__init__` of its own, which msgspec would not call.
-    """
+    """Return a struct of a dataclass's fields; not for one that holds itself or has an `__init__` of its own."""
     if cls not in known:
         known[cls] = None
         names = {one.name for one in fields(cls) if one.init}
@@ -362,10 +355,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, text: str | bytes, types: Iterable[type] = (ConversationState,)) -> Snapshot:
-        """Read a snapshot. Items of `types` are validated and created at once, others when a session restores them.
-
-        Raise SnapshotRestoreError.
-        """
+        """Read a snapshot: items of `types` at once, others when a session restores them. Raise SnapshotRestoreError."""
         try:
             value = _decode_json(text)
         except (ValueError, RecursionError) as failure:

@@ -24,12 +24,10 @@ _TYPES = {"text": "VARCHAR", "integer": "BIGINT"}
 
 
 def as_csv(store: Store, table: PlaneTable) -> Iterator[bytes]:
-    """Return a table as CSV with a header line."""
     return _csv_chunks(list(table.columns), store.plane_rows(table), "")
 
 
 def as_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
-    """Return a table as Parquet."""
     if find_spec("duckdb") is None:
         raise EverturnError("Parquet needs duckdb, which is not installed; run: pip install 'everturn[parquet]'")
     return _write_parquet(store, table)

@@ -33,9 +33,10 @@ from everturn.sessions.transcript import Passage, input_text
 from everturn.store.contract import Store
 from everturn.text.times import iso, turn_ms
 
+_COUNTS = ("turns", "steps", "messages", "inherited", "prompts", "calls", "errors")
+
 
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
-    """Return the facts of a session."""
     return {
         "id": session.native_id,
         "agent": session.agent,
@@ -57,21 +58,12 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
         "model": session.model or None,
         "started": time_text(session.started),
         "ended": time_text(session.ended),
-        "counts": {
-            "turns": session.n_turns,
-            "steps": session.n_steps,
-            "messages": session.n_messages,
-            "inherited": session.n_inherited,
-            "prompts": session.n_prompts,
-            "calls": session.n_calls,
-            "errors": session.n_errors,
-        },
+        "counts": {name: getattr(session, f"n_{name}") for name in _COUNTS},
         "tokens": _tokens(session),
     }
 
 
 def source_facts(store: Store, session: Session) -> dict[str, Any]:
-    """Return the origin of a session's bytes."""
     version = store.version(session.version)
     file, _ = store.file_by_id(version.source)
     return {
@@ -88,12 +80,10 @@ def source_facts(store: Store, session: Session) -> dict[str, Any]:
 
 
 def lineage_facts(relatives: Lineage) -> dict[str, Any]:
-    """Return the relatives of a session."""
     return {name: [_relative_facts(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
 
 
 def turn_facts(turn: Turn) -> dict[str, Any]:
-    """Return the facts of a turn."""
     return {
         "number": turn.idx + 1,
         "starter": turn.starter,
@@ -298,7 +288,6 @@ class _Encoder:
 
 
 def session_item(item: SessionListing) -> dict[str, Any]:
-    """Return one item of a list of sessions."""
     return {"short": item.short, **session_facts(item.session, item.text)}
 
 
@@ -322,7 +311,6 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
 
 
 def hit_item(hit: SearchHit) -> dict[str, Any]:
-    """Return one hit of a search."""
     row, session = hit.row, hit.session
     return {
         "session": session.native_id,
@@ -346,7 +334,6 @@ def hit_item(hit: SearchHit) -> dict[str, Any]:
 
 
 def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
-    """Return a message as it was captured."""
     return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
 
 

@@ -70,7 +70,6 @@ class _MarkdownPage:
         return printable(self._clean(text)).strip("\n")
 
     def quote(self, text: str) -> str:
-        """Return text as a block quote."""
         return _BLANK.sub(">", "> " + self.text(text).replace("\n", "\n> ")) + "\n\n"
 
     def fence(self, text: str) -> Iterator[str]:
@@ -82,7 +81,6 @@ class _MarkdownPage:
         yield f"\n{fence}\n\n"
 
     def code(self, text: str, width: int = 200) -> str:
-        """Return text on one line, as code."""
         shown = one_line(self._clean(text), width)
         ticks = "`" * (1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
         pad = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -137,7 +135,6 @@ def _relative(one: Relative, ancestors: list[Relative], page: _MarkdownPage) -> 
 
 
 def minute_text(ms: int) -> str:
-    """Format a time to the minute, UTC."""
     return iso(ms)[:16].replace("T", " ")
 
 

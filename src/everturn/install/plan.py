@@ -1,9 +1,8 @@
 """Installs everturn into the settings of agents, and uninstalls it again.
 
-Nothing is written before it can be shown. What the user wrote stays, character for character. Installing twice changes
-nothing. Uninstalling restores each file byte for byte if nobody has touched it since, and otherwise removes our entries.
-A record of each installation holds a copy of every changed file. A file that cannot be parsed, or that has something else
-in place of our entry, is left alone, and the plan says so.
+Nothing is written before it can be shown. What the user wrote stays, character for character. Uninstalling restores each
+file byte for byte if nobody has touched it since, and otherwise removes our entries. A file that cannot be parsed, or
+that has something else in place of our entry, is left alone, and the plan says so.
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ class ChangedFile(msgspec.Struct, frozen=True):
 
 
 class InstallRecord(msgspec.Struct, frozen=True):
-    """The record of an installation."""
-
     name: str
     at: int
     project: str = ""
@@ -95,10 +92,7 @@ def read_record(folder: Path, name: str) -> InstallRecord | None:
 def plan_install(
     edits: Sequence[Edit], earlier: InstallRecord | None, folder: Path, within: Path | None = None
 ) -> InstallPlan:
-    """Plan the edits. Entries of an earlier installation are replaced.
-
-    `within` is the project they are for: a link that leads out of it is not followed.
-    """
+    """Plan the edits, in place of an earlier installation. A link that leads out of `within` is not followed."""
     plan = InstallPlan()
     known = {kept.path: kept for kept in earlier.files} if earlier else {}
     by_path: dict[Path, list[Edit]] = {}
@@ -116,7 +110,6 @@ def plan_install(
 
 
 def plan_uninstall(record: InstallRecord, folder: Path) -> InstallPlan:
-    """Plan the removal of an installation."""
     plan = InstallPlan()
     for kept in record.files:
         _plan_undo(plan, kept, record, folder)
@@ -129,26 +122,20 @@ def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     Until everything is written, the record includes the entries of an earlier installation, since files may have them.
     """
     with _install_lock(folder, plan):
-        _write_all(plan, record, folder)
-
-
-def _write_all(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
-    home = folder / record.name
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    keeping = [change for change in plan.changes if change.kept is not None]
-    earlier = read_record(folder, record.name)
-    missing = (str(parent) for change in keeping for parent in change.path.parents if not parent.exists())
-    folders = dict.fromkeys((*(earlier.folders if earlier else ()), *missing))
-    files = tuple(_save_copy(home, change) for change in keeping)
-    whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
-    if earlier is not None:
-        _write_record(home, msgspec.structs.replace(whole, files=_join_changed_files(files, earlier.files)))
-    else:
-        _write_record(home, whole)
-    for change in plan.work:
-        _write_change(change)
-    if earlier is not None:
-        _write_record(home, whole)
+        home = folder / record.name
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keeping = [change for change in plan.changes if change.kept is not None]
+        earlier = read_record(folder, record.name)
+        missing = (str(parent) for change in keeping for parent in change.path.parents if not parent.exists())
+        folders = dict.fromkeys((*(earlier.folders if earlier else ()), *missing))
+        files = tuple(_save_copy(home, change) for change in keeping)
+        whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
+        joined = _join_changed_files(files, earlier.files) if earlier is not None else files
+        _write_record(home, msgspec.structs.replace(whole, files=joined))
+        for change in plan.work:
+            _write_change(change)
+        if earlier is not None:
+            _write_record(home, whole)
 
 
 def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
@@ -245,7 +232,6 @@ def _without_our_entries(
     folder: Path,
     plan: InstallPlan,
 ) -> bytes | None:
-    """Return the content without our entries."""
     if kept is None or record is None or before is None:
         return before
     copy = _read_copy(folder / record.name, kept)

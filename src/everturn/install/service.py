@@ -36,10 +36,7 @@ def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str,
         return _task(state / f"{NAME}-sync.xml", words)
     config = places.env.get("XDG_CONFIG_HOME", "").strip()
     folder = Path(config) if config else places.home / ".config"
-    return _systemd(folder / "systemd" / "user" / f"{NAME}.service", words, env)
-
-
-def _systemd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
+    path = folder / "systemd" / "user" / f"{NAME}.service"
     # systemd expands % and $; doubled, they are literal.
     command = " ".join(_quote_for_systemd(word) for word in words)
     environment = "".join(f"Environment={_quote_for_systemd(f'{name}={value}')}\n" for name, value in env.items())
@@ -99,5 +96,4 @@ def _task(path: Path, words: Sequence[str]) -> Service:
 
 
 def typed_command(command: Sequence[str]) -> str:
-    """Return a command as a user would type it."""
     return shlex.join(command)

@@ -1,10 +1,8 @@
 """Adds our entries to the text of a settings file, and removes them again. Every other character stays.
 
-Entries of JSON files are identified by path and value, those of TOML files by the two comments around them.
-
-Comments and trailing commas in JSON are accepted, as many agents allow them. New entries follow the indentation of their
-neighbours. Removing an entry restores the old text, except that a container of nothing but white space comes back as `{}`
-or `[]`. Text that is not JSON raises ValueError.
+Entries of JSON files are identified by path and value, those of TOML files by the two comments around them. Comments and
+trailing commas in JSON are accepted, as many agents allow them. Removing an entry restores the old text, except that a
+container of nothing but white space comes back as `{}` or `[]`. Text that is not JSON raises ValueError.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ class _JsonNode:
 
 
 def value_at(text: str, at: JsonPath) -> Any:
-    """Return the value at a path, or None."""
     node = _find_node(_parse_document(text), at)
     return node.value if node is not None else None
 
@@ -87,7 +84,6 @@ def take_entry(text: str, at: JsonPath) -> str:
 
 
 def take_items(text: str, at: JsonPath, unwanted: Callable[[Any], bool]) -> str:
-    """Return the text without the unwanted items of a list."""
     while True:
         node = _find_node(_parse_document(text), at)
         if node is None or not isinstance(node.value, list):
@@ -155,7 +151,6 @@ def _format_value(value: Any, indent: str, step: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """Return the indentation of a line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -208,7 +203,12 @@ def _parse_container(text: str, start: int, level: int) -> _JsonNode:
     while text[at : at + 1] != ("}" if is_object else "]"):
         node.keys.append(at)
         if is_object:
-            at = _parse_key(text, at, node)
+            key = _parse_value(text, at, 0)
+            colon = _skip_trivia(text, key.end)
+            if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
+                raise ValueError(f"not JSON at character {at}")
+            node.names.append(key.value)
+            at = _skip_trivia(text, colon + 1)
         inner = _parse_value(text, at, level + 1)
         node.inner.append(inner)
         at = _skip_trivia(text, inner.end)
@@ -220,15 +220,6 @@ def _parse_container(text: str, start: int, level: int) -> _JsonNode:
     values = [inner.value for inner in node.inner]
     node.value = dict(zip(node.names, values, strict=True)) if is_object else values
     return node
-
-
-def _parse_key(text: str, at: int, node: _JsonNode) -> int:
-    key = _parse_value(text, at, 0)
-    colon = _skip_trivia(text, key.end)
-    if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
-        raise ValueError(f"not JSON at character {at}")
-    node.names.append(key.value)
-    return _skip_trivia(text, colon + 1)
 
 
 def _skip_trivia(text: str, at: int) -> int:

@@ -1,12 +1,9 @@
 """Transcripts of the Agent SDK in the archive: `session_store=TranscriptStore("archive.db", fold_session_summary)`.
 
-The SDK mirrors its entries here. Each is one line of the session, searchable at once, and is returned when the SDK resumes.
-An entry with a uuid is stored once, however often it is sent. Deleting a session deletes its subagents. `everturn forget`
-deletes it here too. The SDK is not imported: it needs methods, not a class, and its `fold_session_summary` is passed in.
-
-Lines from memory are taken in like a growing file: rows and index text are made from the bytes in the same transaction, by
-the source that knows their format. Until the first lines show the format, the bytes are kept unread; then they are read
-from the beginning. `forget`, `export`, `verify` and `rebuild` treat such a transcript like any other.
+Each entry is one line of the session, searchable at once, and is returned when the SDK resumes. An entry with a uuid is
+stored once, however often it is sent. The SDK is not imported: it needs methods, not a class, and its
+`fold_session_summary` is passed in. Lines from memory are taken in like a growing file. Until the first lines show the
+format, the bytes are kept unread; then they are read from the beginning.
 """
 
 from __future__ import annotations

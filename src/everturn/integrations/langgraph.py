@@ -54,7 +54,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         return self.archive.do(self._get, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """See `get_tuple`."""
         return await self.archive.ado(self._get, config)
 
     def list(
@@ -71,14 +70,8 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
                 yield found
 
     async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
+        self, config: RunnableConfig | None, *, filter: Any = None, before: Any = None, limit: int | None = None
     ) -> AsyncIterator[CheckpointTuple]:
-        """See `list`."""
         for place in await self.archive.ado(self._list, config, filter or {}, before, limit):
             if (found := await self.archive.ado(self._get, place)) is not None:
                 yield found
@@ -94,13 +87,8 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         return self.archive.do(self._put, config, checkpoint, metadata, new_versions)
 
     async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: ChannelVersions
     ) -> RunnableConfig:
-        """See `put`."""
         return await self.archive.ado(self._put, config, checkpoint, metadata, new_versions)
 
     def put_writes(
@@ -112,7 +100,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """See `put_writes`."""
         await self.archive.ado(self._put_writes, config, writes, task_id, task_path)
 
     def get_delta_channel_history(
@@ -124,7 +111,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """See `get_delta_channel_history`."""
         return await self.archive.ado(self._history, config, channels)
 
     # --- whole threads ---
@@ -133,7 +119,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         self.archive.do(self._delete_thread, thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """See `delete_thread`."""
         await self.archive.ado(self._delete_thread, thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -141,7 +126,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         self.archive.do(self._delete_for_runs, run_ids)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """See `delete_for_runs`."""
         await self.archive.ado(self._delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -149,7 +133,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         self.archive.do(_copy_thread, source_thread_id, target_thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """See `copy_thread`."""
         await self.archive.ado(_copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -157,7 +140,6 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         self.archive.do(self._prune, thread_ids, strategy)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """See `prune`."""
         await self.archive.ado(self._prune, thread_ids, strategy)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:

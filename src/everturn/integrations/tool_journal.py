@@ -5,9 +5,8 @@
     await Runner.run(agent, "…", session=session, hooks=journal)
 
 The runner of the OpenAI Agents SDK hands a step to its session when all tools have ended. If the process dies before, the
-session does not know that anything ran, and the model repeats it. `recover` puts the response of the model into the session
-with a truthful result for each call: its result, or that it was begun and its outcome is unknown, or that it was not begun.
-The journal can be searched like any other session.
+session does not know that anything ran, and the model repeats it. `recover` puts the response of the model into the
+session with a truthful result for each call.
 """
 
 from __future__ import annotations
@@ -98,7 +97,12 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
         self._settle_calls(store)
         if system:
             journal.setup(system)
-        prompt = _last_user_parts(items)
+        parts: list[ChatPart] = []
+        for item in reversed(items):
+            if not isinstance(item, dict) or item.get("role") != "user":
+                break
+            parts.append(ChatPart("text", _content_text(item.get("content"))))
+        prompt = tuple(reversed(parts))
         if prompt and not (journal.past.messages and journal.past.messages[-1] == ChatMessage("user", prompt)):
             journal.accept(prompt)
 
@@ -170,16 +174,6 @@ def _call_arguments(item: Any) -> Any:
 
 def _is_result(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == "function_call_output"
-
-
-def _last_user_parts(items: Sequence[Any]) -> tuple[ChatPart, ...]:
-    """Return the messages of the human at the end."""
-    parts: list[ChatPart] = []
-    for item in reversed(items):
-        if not isinstance(item, dict) or item.get("role") != "user":
-            break
-        parts.append(ChatPart("text", _content_text(item.get("content"))))
-    return tuple(reversed(parts))
 
 
 def _content_text(value: Any) -> str:

@@ -127,13 +127,8 @@ def _read_part(block: Any) -> ChatPart:
     if kind in ("thinking", "redacted_thinking"):
         return ChatPart("thinking", as_text(block.get("thinking")), raw=block)
     if kind == "tool_use":
-        return ChatPart(
-            "call",
-            call_id=as_text(block.get("id")),
-            name=as_text(block.get("name")),
-            arguments=block.get("input"),
-            raw=block,
-        )
+        call_id, name = as_text(block.get("id")), as_text(block.get("name"))
+        return ChatPart("call", call_id=call_id, name=name, arguments=block.get("input"), raw=block)
     if kind == "tool_result":
         text, failed = content_text(block.get("content")), block.get("is_error") is True
         return ChatPart("result", text, as_text(block.get("tool_use_id")), is_error=failed, raw=block)
@@ -276,12 +271,9 @@ def _block_index(event: dict[str, Any]) -> int:
 def _usage(used: Any) -> ReplyTokens:
     if not isinstance(used, dict):
         return ReplyTokens(source="estimate")
-    return ReplyTokens(
-        as_count(used.get("input_tokens")),
-        as_count(used.get("output_tokens")),
-        as_count(used.get("cache_read_input_tokens")),
-        as_count(used.get("cache_creation_input_tokens")),
-    )
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    given, output, cache_read, cache_write = (as_count(used.get(name)) for name in names)
+    return ReplyTokens(given, output, cache_read, cache_write)
 
 
 # --- the rules ---

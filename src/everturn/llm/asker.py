@@ -44,7 +44,6 @@ _NO_TEXTS = {"type", "id", "name", "call_id", "tool_use_id", "tool_call_id", "si
 
 
 def clean_request(request: ModelRequest, clean: Clean) -> ModelRequest:
-    """Return the request without secrets."""
     clean = _without_lone_surrogates(clean)
     return structs.replace(
         request,
@@ -193,11 +192,8 @@ def _open_tag_sign(text: str) -> str:
 _LEAST = 256
 
 _STOPS: dict[type[ModelError], str] = {
-    ModelUnreachable: "unreachable",
-    ModelBusy: "busy",
-    ModelRefused: "refused",
-    BadAnswer: "garbled",
-}
+    ModelUnreachable: "unreachable", ModelBusy: "busy", ModelRefused: "refused", BadAnswer: "garbled",
+}  # fmt: skip
 
 
 class AskBudget(Struct, frozen=True):
@@ -229,16 +225,12 @@ class Asker:
 
     @property
     def spent(self) -> ReplyTokens:
-        """Return the token usage of all receipts."""
         used = [receipt.usage for receipt in self.receipts]
         source = "api" if all(one.source == "api" for one in used) else "estimate"
         return ReplyTokens(
-            sum(one.input for one in used),
-            sum(one.output for one in used),
-            sum(one.cache_read for one in used),
-            sum(one.cache_write for one in used),
-            source,
-        )
+            sum(one.input for one in used), sum(one.output for one in used),
+            sum(one.cache_read for one in used), sum(one.cache_write for one in used), source,
+        )  # fmt: skip
 
     def ask(self, request: ModelRequest, purpose: str) -> Reply:
         """Return the whole reply. Its text has no thoughts."""
@@ -335,7 +327,6 @@ class _SentRequest(Struct, frozen=True):
 
 
 def request_tokens(request: ModelRequest) -> int:
-    """Estimate the tokens of a request."""
     parts = [part for message in request.messages for part in message.parts]
     texts = [request.system, *(part.text for part in parts)]
     texts += [encode_json(part.arguments) for part in parts if part.kind == "call"]

@@ -70,15 +70,8 @@ def message(wire: Mapping[str, Any]) -> ChatMessage:
     content, calls = wire.get("content"), wire.get("tool_calls")
     parts = [ChatPart("thinking", as_text(wire[name])) for name in _THOUGHTS if as_text(wire.get(name))][:1]
     if wire.get("role") == "tool":
-        parts.append(
-            ChatPart(
-                "result",
-                content_text(content),
-                as_text(wire.get("tool_call_id")),
-                as_text(wire.get("name")),
-                raw=content,
-            )
-        )
+        call_id, name = as_text(wire.get("tool_call_id")), as_text(wire.get("name"))
+        parts.append(ChatPart("result", content_text(content), call_id, name, raw=content))
     elif isinstance(content, str):
         skeleton["content"] = ""
         parts += [ChatPart("text", content, raw=content)] if content else []
@@ -136,19 +129,12 @@ def _read_block(block: Any) -> ChatPart:
 
 
 def _read_call(call: Any) -> ChatPart:
-    made = call.get("function") if isinstance(call, dict) else None
+    call_id, made = (as_text(call.get("id")), call.get("function")) if isinstance(call, dict) else ("", None)
     if not isinstance(made, dict):
-        return ChatPart(
-            "call", call_id=as_text(call.get("id")) if isinstance(call, dict) else "", arguments={}, raw=call
-        )
+        return ChatPart("call", call_id=call_id, arguments={}, raw=call)
     given = made.get("arguments")
-    return ChatPart(
-        "call",
-        call_id=as_text(call.get("id")),
-        name=as_text(made.get("name")),
-        arguments=decode_arguments(given) if isinstance(given, str) else given or {},
-        raw=call,
-    )
+    given = decode_arguments(given) if isinstance(given, str) else given or {}
+    return ChatPart("call", call_id=call_id, name=as_text(made.get("name")), arguments=given, raw=call)
 
 
 def _own_call(part: ChatPart) -> dict[str, Any]:

@@ -137,16 +137,10 @@ def _open_http_backend(config: ModelConfig, surroundings: Surroundings) -> Backe
             raise BadConfig(f"{key}.headers.{header}", "a key does not belong into the file: use key_env or keyring")
     patience = Patience(config.connect_timeout, config.read_timeout, config.timeout, config.tries)
     endpoint = Endpoint(
-        base=config.base_url or _BASES[config.kind],
-        patience=patience,
-        headers=config.headers,
-        extra=config.extra,
-        proxy=config.proxy,
-        window=config.window,
-        max_tokens=config.max_tokens,
-        is_streamed=config.stream,
+        base=config.base_url or _BASES[config.kind], patience=patience, headers=config.headers, extra=config.extra,
+        proxy=config.proxy, window=config.window, max_tokens=config.max_tokens, is_streamed=config.stream,
         bound=config.bound,
-    )
+    )  # fmt: skip
     secret = _read_key(config, surroundings)
     return HttpBackend(config.name, config.model, WIRES[config.kind], endpoint, lambda: secret)
 

@@ -246,14 +246,9 @@ def _encode_request(config: dict[str, Any]) -> bytes:
 
 
 def _check_sizes(name: str, dimensions: int, vectors: list[list[float]]) -> list[list[float]]:
-    for wrong in _vector_faults(dimensions, vectors):
-        raise BadAnswer(name, wrong)
-    return vectors
-
-
-def _vector_faults(dimensions: int, vectors: list[list[float]]) -> Iterator[str]:
     for vector in vectors:
         if len(vector) != dimensions:
-            yield f"a vector of {len(vector)} numbers where {dimensions} were configured"
-        elif not all(map(math.isfinite, vector)):
-            yield "a vector with a number that is none"
+            raise BadAnswer(name, f"a vector of {len(vector)} numbers where {dimensions} were configured")
+        if not all(map(math.isfinite, vector)):
+            raise BadAnswer(name, "a vector with a number that is none")
+    return vectors

@@ -182,7 +182,6 @@ class _ResultPairing:
         self._home = {id(part): message for run in runs for message in run.rest for part in message.parts}
 
     def messages(self) -> list[ChatMessage]:
-        """Return the history with every result at its call."""
         made: list[ChatMessage] = []
         for place, run in enumerate(self._runs):
             made += run.answers
@@ -234,7 +233,6 @@ class _ResultPairing:
         return [part for part in _result_parts(self._runs[place].rest) if self._chosen.get(id(part), place + 1) > place]
 
     def _choose_result(self, place: int, call: ChatPart) -> ChatPart:
-        """Return the best result of a call."""
         found = self._found.get((place, call.call_id), [])
         chosen = _best_result(found)[1] if found else None
         known = self._known.get(call.call_id)

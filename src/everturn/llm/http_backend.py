@@ -71,7 +71,6 @@ def join_address(base: str, path: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -142,7 +141,6 @@ class HttpBackend:
         raise BadAnswer(self.name, "the answer has no end")
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """Return the request as it would be sent."""
         return self._wire.body(self._fill_request(request), self._endpoint.is_streamed)
 
     def _deltas(self, request: ModelRequest, whole: bool) -> Iterator[Delta]:
@@ -365,9 +363,6 @@ def _give_up(failed_try: RetryableFailure, tries: int) -> Iterator[Delta]:
 
 def _add_usage(lost: ReplyTokens, used: ReplyTokens) -> ReplyTokens:
     return ReplyTokens(
-        lost.input + used.input,
-        lost.output + used.output,
-        lost.cache_read + used.cache_read,
-        lost.cache_write + used.cache_write,
-        used.source,
-    )
+        lost.input + used.input, lost.output + used.output, lost.cache_read + used.cache_read,
+        lost.cache_write + used.cache_write, used.source,
+    )  # fmt: skip

@@ -161,14 +161,9 @@ def _run_program(
 ) -> _ProgramRun:
     try:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=env,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=env,
             start_new_session=True,
-        )
+        )  # fmt: skip
     except OSError as error:
         return _ProgramRun(-1, b"", b"", f"the program cannot be started: {error.strerror}")
     with process:

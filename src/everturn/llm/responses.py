@@ -281,12 +281,8 @@ def read(response: Any) -> Reply:
     items = [item for item in output if isinstance(item, dict)]
     parts = tuple(part for item in items for part in _read_parts(item))
     made = ChatMessage("assistant", parts, as_text(response.get("id")), WIRE, {**response, "output": []})
-    return Reply(
-        made,
-        _stop_reason(response, parts),
-        chat_completions.usage_of(response.get("usage"), "input", "output"),
-        as_text(response.get("model")),
-    )
+    usage = chat_completions.usage_of(response.get("usage"), "input", "output")
+    return Reply(made, _stop_reason(response, parts), usage, as_text(response.get("model")))
 
 
 def assembly() -> ResponsesAssembly:
@@ -330,7 +326,6 @@ def broken_rules(body: Mapping[str, Any]) -> Iterator[BrokenRule]:
 
 
 def is_from_model(item: Mapping[str, Any]) -> bool:
-    """Whether an item is output of the model."""
     kind = as_text(item.get("type"))
     if kind in ("", "message"):
         return item.get("role") == "assistant"

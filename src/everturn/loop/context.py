@@ -173,17 +173,14 @@ class Sizes:
     _known: dict[int, tuple[ChatMessage | ChatPart, int]] = field(default_factory=dict)
 
     def text(self, text: str) -> int:
-        """Return the tokens of a text."""
         return int(self.count(text) * self.margin + 1) if text else 0
 
     def message(self, message: ChatMessage) -> int:
-        """Return the tokens of a message."""
         if (known := self._known.get(id(message))) is None:
             known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
         return known[1]
 
     def part(self, part: ChatPart) -> int:
-        """Return the tokens of a part."""
         if len(part.text) < _LONG_TEXT:
             return self._part(part)
         if (known := self._known.get(id(part))) is None:

@@ -128,7 +128,6 @@ class ConversationState:
 
 # --- to and from the neutral form of `llm` ---
 def user_message(parts: tuple[ChatPart, ...], when: datetime) -> ConversationMessage:
-    """Return a message of the user."""
     is_plain = len(parts) == 1 and parts[0] == ChatPart("text", parts[0].text)
     verbatim = None if is_plain else _message_json(ChatMessage("user", parts))
     return ConversationMessage("user", _parts_text(parts), created_at=when, provider=verbatim)

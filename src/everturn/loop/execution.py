@@ -63,9 +63,7 @@ def choose_policy(tool: Tool | None, call: CallProgress, interactive: bool) -> s
     if call.intents and call.intents[-1].purpose == "compensate":
         return "compensate" if tool.compensate else last
     policy = tool.policy or _policy_from_hints(tool)
-    if policy == "reconcile" and tool.reconcile is None:
-        policy = ""
-    if policy == "compensate" and tool.compensate is None:
+    if policy in ("reconcile", "compensate") and getattr(tool, policy) is None:
         policy = ""
     return last if policy in ("", "ask") else policy
 
@@ -259,8 +257,6 @@ class Execution:
 
 
 class _CallThread:
-    """Runs one call in its own thread."""
-
     def __init__(self, job: CallJob, inbox: queue.SimpleQueue[Any]) -> None:
         self._job, self._inbox = job, inbox
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -359,13 +355,10 @@ class Settlement:
 
 
 class SettlementPlanner:
-    """Plans the calls of one session."""
-
     def __init__(self, session: str, tools: Mapping[str, Tool], interactive: bool) -> None:
         self._session, self._tools, self._interactive = session, tools, interactive
 
     def plan(self, calls: list[CallProgress]) -> SettlementPlan:
-        """Return the plan for these calls."""
         plan = SettlementPlan()
         for call in calls:
             did = self._plan_call(plan, call)

@@ -176,7 +176,6 @@ class Journal:
 
     @staticmethod
     def exists(store: Store, session: str) -> bool:
-        """Whether there is a journal of that name."""
         return find_journal(store, session, "").file is not None
 
     @classmethod
@@ -396,7 +395,6 @@ class JournalEnd:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is no journal yet."""
         return bool(self._intake.reason)
 
     @property

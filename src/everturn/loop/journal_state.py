@@ -184,7 +184,8 @@ class JournalState:
 
     def _put_results(self, of: int, results: list[ResultRecord]) -> None:
         """Put results after their response, with those already there."""
-        answer, parts = self._answers[of], tuple(map(_result_part, results))
+        answer = self._answers[of]
+        parts = tuple(ChatPart("result", one.text, one.call_id, one.name, is_error=one.is_error) for one in results)
         place = len(self.messages)
         while self.messages[place - 1] is not answer:
             place -= 1
@@ -212,19 +213,10 @@ class JournalState:
             raise UsageError(f"{record.verdict!r} is no decision; say {', '.join(records.VERDICTS)}")
 
 
-def _result_part(result: ResultRecord) -> ChatPart:
-    return ChatPart("result", result.text, result.call_id, result.name, is_error=result.is_error)
-
-
 _TAKE: dict[type, Any] = {
-    records.SessionRecord: JournalState._take_session,
-    records.LeaseRecord: JournalState._take_lease,
-    records.SetupRecord: JournalState._take_setup,
-    records.UserRecord: JournalState._take_user,
-    records.ResponseRecord: JournalState._take_response,
-    records.IntentRecord: JournalState._take_intent,
-    records.ResultRecord: JournalState._take_result,
-    records.PauseRecord: JournalState._take_pause,
-    records.DecisionRecord: JournalState._take_decision,
-    records.StateRecord: JournalState._take_state,
-}
+    records.SessionRecord: JournalState._take_session, records.LeaseRecord: JournalState._take_lease,
+    records.SetupRecord: JournalState._take_setup, records.UserRecord: JournalState._take_user,
+    records.ResponseRecord: JournalState._take_response, records.IntentRecord: JournalState._take_intent,
+    records.ResultRecord: JournalState._take_result, records.PauseRecord: JournalState._take_pause,
+    records.DecisionRecord: JournalState._take_decision, records.StateRecord: JournalState._take_state,
+}  # fmt: skip

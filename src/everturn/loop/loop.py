@@ -20,7 +20,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -233,7 +233,8 @@ class _LoopTurn:
         return self._execute(plan) if reply.calls else None
 
     def _plan(self, reply: Reply, number: int) -> SettlementPlan:
-        plan = self._planner.plan([CallProgress(part, number) for part in _unique_calls(reply.calls)])
+        unique = {part.call_id: part for part in reply.calls}.values()
+        plan = self._planner.plan([CallProgress(part, number) for part in unique])
         at_once = _count_immediate(plan, self._loop.limits.workers)
         plan.jobs = [replace(job, intended=n < at_once) for n, job in enumerate(plan.jobs)]
         return plan
@@ -305,10 +306,6 @@ def _count_immediate(plan: SettlementPlan, workers: int) -> int:
         if job.tool.alone:
             return max(n, 1)
     return min(len(plan.jobs), workers)
-
-
-def _unique_calls(calls: Iterable[ChatPart]) -> list[ChatPart]:
-    return list({part.call_id: part for part in calls}.values())
 
 
 @contextmanager

@@ -133,9 +133,8 @@ def _make_request(
     mended = repair_history(selected.messages, wire=wire)
     request = structs.replace(request, messages=mended.messages, system=selected.system)
     body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
-    last = (
-        past.sent if past.sent is not None and past.sent.wire == form else None
-    )  # the seals of another provider do not matter
+    # The seals of another provider do not matter.
+    last = past.sent if past.sent is not None and past.sent.wire == form else None
     sent = RequestRecord(
         request_prefix(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ()
     )
@@ -196,7 +195,9 @@ def ask_model(
             if isinstance(item, Delta):
                 _take_delta(answer, item, on_delta)
             elif item is _STREAM_END:
-                return _require_reply(answer, backend)
+                if answer.reply is None:
+                    raise BadAnswer(backend.name, "the stream ended without an answer")
+                return answer
     finally:
         left.set()
     return answer
@@ -211,12 +212,6 @@ def _take_delta(answer: ModelAnswer, delta: Delta, on_delta: Callable[[Delta], N
     elif delta.kind == "text":
         answer.words.append(delta.text)
     on_delta(delta)
-
-
-def _require_reply(answer: ModelAnswer, backend: Backend) -> ModelAnswer:
-    if answer.reply is None:
-        raise BadAnswer(backend.name, "the stream ended without an answer")
-    return answer
 
 
 def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQueue[Any], left: threading.Event) -> None:
@@ -244,13 +239,9 @@ def request_prefix(body: Mapping[str, Any]) -> Prefix:
     """Return the prefix of the answer to a request body of any wire format."""
     messages, start = _messages_after_compaction(body)
     return Prefix(
-        _hash(body.get("system", body.get("instructions"))),
-        _hash(body.get("tools")),
-        _hash_messages(messages),
-        _hash_messages(map(_without_thoughts, messages)),
-        len(messages),
-        start,
-    )
+        _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools")), _hash_messages(messages),
+        _hash_messages(map(_without_thoughts, messages)), len(messages), start,
+    )  # fmt: skip
 
 
 def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:

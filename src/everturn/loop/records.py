@@ -183,27 +183,15 @@ class StateRecord(JournalRecord, tag="state", kw_only=True):
 
 
 Record: TypeAlias = (
-    SessionRecord
-    | LeaseRecord
-    | SetupRecord
-    | UserRecord
-    | ResponseRecord
-    | PartialRecord
-    | IntentRecord
-    | ResultRecord
-    | PauseRecord
-    | DecisionRecord
-    | InterruptRecord
-    | NoteRecord
-    | StateRecord
-)
+    SessionRecord | LeaseRecord | SetupRecord | UserRecord | ResponseRecord | PartialRecord | IntentRecord | ResultRecord
+    | PauseRecord | DecisionRecord | InterruptRecord | NoteRecord | StateRecord
+)  # fmt: skip
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 def record_line(record: Record) -> bytes:
-    """Encode a record with its line end."""
     try:
         return _encode(record) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate: kept as an escape

@@ -99,17 +99,10 @@ def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator
     read = Records(store, all_sources(), session, until=None if last > first else 0)
     for row in store.messages(session.id, first, last):
         shown = {
-            "id": session.id << 24 | row.seq,
-            "session_id": session.native_id,
-            "turn_number": row.seq + 1,
-            "role": row.role,
-            "content": "",
-            "tool_calls": None,
-            "tool_call_id": None,
-            "tool_name": None,
-            "token_count": 0,
-            "created_at": iso(row.at) if row.at is not None else None,
-        }
+            "id": session.id << 24 | row.seq, "session_id": session.native_id, "turn_number": row.seq + 1,
+            "role": row.role, "content": "", "tool_calls": None, "tool_call_id": None, "tool_name": None,
+            "token_count": 0, "created_at": iso(row.at) if row.at is not None else None,
+        }  # fmt: skip
         raw = read.record(row)
         yield {**shown, **(_record_row(raw, session.native_id) if raw.strip() else {})}  # blank if forgotten
 
@@ -259,9 +252,7 @@ class TurnLog:
         return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
 
     def get_turn_count(self, session_id: str) -> int:
-        """Return the number of messages."""
-        session = self._session(session_id)
-        return session.n_messages if session is not None else 0
+        return session.n_messages if (session := self._session(session_id)) is not None else 0
 
     def get_session(self, session_id: str) -> dict[str, Any] | None:
         """Return the facts about a conversation, or None."""
@@ -291,8 +282,7 @@ class TurnLog:
 
     # --- one session ---
     def _session(self, session_id: str) -> Session | None:
-        rows = self.store.sessions_of(AGENT, session_id)
-        return best_match(rows) if rows else None
+        return best_match(rows) if (rows := self.store.sessions_of(AGENT, session_id)) else None
 
     def _iterate_sessions(self, workspace: str) -> Iterator[tuple[Session, SessionText]]:
         cursor = ""
@@ -308,18 +298,13 @@ class TurnLog:
         started, ended = session.started or opened, session.ended or session.started or opened
         counted = session.tokens_in + session.tokens_out
         return {
-            "id": session.native_id,
-            "workspace_path": text.workspace,
+            "id": session.native_id, "workspace_path": text.workspace,
             "model_name": json.loads(kept.get("model", '""')) or session.model,
-            "system_prompt": json.loads(kept.get("system_prompt", "null")),
-            "started_at": iso(started),
-            "last_active_at": iso(ended),
-            "total_tokens": int(kept.get("total_tokens", counted)),
-            "turn_count": session.n_messages,
-            "session_state": kept.get("session_state"),
-            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)),
-            "is_active": 1,
-        }
+            "system_prompt": json.loads(kept.get("system_prompt", "null")), "started_at": iso(started),
+            "last_active_at": iso(ended), "total_tokens": int(kept.get("total_tokens", counted)),
+            "turn_count": session.n_messages, "session_state": kept.get("session_state"),
+            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)), "is_active": 1,
+        }  # fmt: skip
 
     def _require_writable(self, session_id: str) -> Session:
         if (session := self._session(session_id)) is None:
@@ -361,13 +346,9 @@ class TurnLog:
 def _json(key: str, value: Any) -> str:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-        return text if text.isascii() or _is_unicode(text) else json.dumps(value)
+        text.encode()
+        return text
+    except UnicodeEncodeError:  # a lone surrogate: kept as an escape
+        return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as failure:
         raise UsageError(f"{key} cannot be kept as JSON: {failure}") from failure
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:  # a lone surrogate: kept as an escape
-        return False

@@ -30,17 +30,13 @@ class HealthCheck:
 
 @dataclass
 class HealthReport:
-    """The result of `doctor`."""
-
     checks: list[HealthCheck] = field(default_factory=list)
 
     def note(self, name: str, level: str, text: str, advice: str = "") -> None:
-        """Add a check."""
         self.checks.append(HealthCheck(name, level, text, advice))
 
     @property
     def worst(self) -> str:
-        """The worst level of all checks."""
         return max((check.level for check in self.checks), key=["ok", "warn", "bad"].index, default="ok")
 
 
@@ -146,7 +142,19 @@ def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: Healt
     """Run the checks that write nothing: folders of agents, unknown record types, quarantine."""
     report = report or HealthReport()
     for root in found:
-        _note_root(report, root, now)
+        name = f"{root.title} in {root.path}"
+        if not root.behind:
+            report.note(name, "ok", f"{root.files} files, all in the archive")
+        elif root.at_risk:
+            when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
+            text = (
+                f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
+            )
+            retention = f"{root.said_by}: {root.days} days"
+            report.note(name, "bad", f"{text} by the agent itself ({retention})", "run `everturn sync` now")
+        else:
+            text = f"{root.behind} of {root.files} files are not yet fully in the archive"
+            report.note(name, "warn", text, "run `everturn sync`")
     if not found:
         advice = "`everturn add PATH` takes in files from anywhere"
         report.note("sources", "ok", "no agent history found on this machine", advice)
@@ -185,20 +193,6 @@ def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile,
             if leaves is not None:
                 root.lost_first = min(root.lost_first or leaves, leaves)
     return root
-
-
-def _note_root(report: HealthReport, root: SourceRoot, now: int) -> None:
-    name = f"{root.title} in {root.path}"
-    if not root.behind:
-        report.note(name, "ok", f"{root.files} files, all in the archive")
-    elif root.at_risk:
-        when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
-        text = f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
-        retention = f"{root.said_by}: {root.days} days"
-        report.note(name, "bad", f"{text} by the agent itself ({retention})", "run `everturn sync` now")
-    else:
-        text = f"{root.behind} of {root.files} files are not yet fully in the archive"
-        report.note(name, "warn", text, "run `everturn sync`")
 
 
 def _archive_state(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:

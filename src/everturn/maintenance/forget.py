@@ -23,8 +23,6 @@ _SUMMARY_KINDS = ("summary", "turn_summary", "synthesis")
 
 @dataclass
 class ForgetReport:
-    """The result of `forget_session`."""
-
     sessions: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     still_there: list[str] = field(default_factory=list)  # source files that still exist on disk
@@ -108,10 +106,7 @@ def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> No
 
 
 def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:
-    """Delete the files of forgotten sessions; in files with other sessions, blank the forgotten messages.
-
-    Returns the blanked versions.
-    """
+    """Delete files of forgotten sessions, blank their messages in shared files; return the blanked versions."""
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
     shared = {
@@ -119,7 +114,8 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         for version, source in sources.items()
         if any(one.n_messages and one.id not in ids for one in store.sessions_in(version))
     }
-    for source in sorted(_files_of(store, doomed)):
+    files = {store.version(row.version).source for row in doomed}
+    for source in sorted(files | {store.file_by_id(file)[0].container for file in files} - {0}):
         report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
             store.delete_file(source)
@@ -128,12 +124,6 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
         _blank_version(store, version, marks)
     return blanked
-
-
-def _files_of(store: Store, doomed: list[Session]) -> set[int]:
-    """Return the source files of the sessions, and the containers of these files."""
-    files = {store.version(row.version).source for row in doomed}
-    return files | {store.file_by_id(file)[0].container for file in files} - {0}
 
 
 def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:

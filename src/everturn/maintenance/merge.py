@@ -21,8 +21,6 @@ SLICE = 1 << 20
 
 @dataclass
 class MergeReport:
-    """The result of a merge."""
-
     files: int = 0
     added: int = 0  # versions
     continued: int = 0

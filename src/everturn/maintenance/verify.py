@@ -83,16 +83,14 @@ def _check_version(store: Store, file: SourceFile, version: Version, report: Ver
         if end != version.size:
             report.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
     if version.parser > 0:
-        _check_records(store, version, where, report)
-
-
-def _check_records(store: Store, version: Version, where: str, report: VerifyReport) -> None:
-    census = store.census(version.id)
-    records = sum(row.n for row in census)
-    report.records += records
-    report.problems += sum(row.n for row in census if row.disposition == "problem")
-    if records != version.lines + version.glued:
-        report.wrong.append(f"{where}: {version.lines + version.glued} records were read, {records} are accounted for")
+        census = store.census(version.id)
+        records = sum(row.n for row in census)
+        report.records += records
+        report.problems += sum(row.n for row in census if row.disposition == "problem")
+        if records != version.lines + version.glued:
+            report.wrong.append(
+                f"{where}: {version.lines + version.glued} records were read, {records} are accounted for"
+            )
 
 
 def _compare_with_source(store: Store, file: SourceFile, version: Version, report: VerifyReport) -> int:

@@ -1,16 +1,13 @@
 """The archive as the MCP server reads it, the handles of sessions, and turns as a page for a model.
 
 The archive is opened with the first request that reads it, never created and never upgraded; until then nothing of the
-store, the sources or recall is imported (`tests/mcp/test_tools.py` holds it). An agent's client starts the server before
-anything else, perhaps before the first sync: so a missing archive fails one request, and the next one looks again.
+store, the sources or recall is imported (`tests/mcp/test_tools.py` holds it). An agent's client may start the server
+before the first sync: so a missing archive fails one request, and the next one looks again.
 
     everturn://session/ID                 a session: its latest turns
     everturn://session/ID/turns/3-5       some of its turns, counted from 1
 
-A handle contains the id of the archive; a `/` in it is written %2F.
-
-A page says which session it is, then gives the turns, quoted and within a budget. `conversation_recall` renders the turns,
-so that a session reads the same whichever way a model came to it, and names the call that gives what was cut.
+`conversation_recall` renders the turns of a page, so that a session reads the same whichever way a model came to it.
 """
 
 from __future__ import annotations
@@ -36,10 +33,7 @@ T = TypeVar("T")
 
 
 class McpArchive:
-    """One archive, and the session and workspace that a caller means when it names none.
-
-    `session` and `workspace` come from the options of `everturn mcp`; `folder` is the working directory of the server.
-    """
+    """One archive, and the session and workspace that a caller means when it names none."""
 
     #: Opens the search by meaning where it is configured; None: by words alone.
     meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)
@@ -97,7 +91,6 @@ _HANDLE = re.compile(r"everturn://session/(?P<id>[^/]+)(?:/turns/(?P<first>[0-9]
 
 
 def session_handle(native_id: str) -> str:
-    """Return the handle of a session."""
     from urllib.parse import quote
 
     return f"everturn://session/{quote(native_id, safe='', errors='replace')}"
@@ -146,7 +139,6 @@ def read_page(archive: McpArchive, store: Store, session: Session, first: int, l
 
 
 def session_pointer(native_id: str) -> str:
-    """Return the filter of a query for a session."""
     name = native_id.replace('"', "")
     return f'session:"{name}"' if any(char.isspace() for char in name) else f"session:{name}"
 

@@ -41,7 +41,14 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
             "run: pip install 'everturn[mcp]'"
         ) from error
     offers = McpServer(archive)
-    listener = _open_listener(port)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()  # before the address is printed, so that an early client waits instead of failing
+    except OSError as error:
+        listener.close()
+        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
     port = listener.getsockname()[1]
     with ThreadPoolExecutor(1, "everturn-mcp") as worker:
         app = application(offers, worker, port)
@@ -51,7 +58,6 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
 
 
 def application(offers: McpServer, worker: ThreadPoolExecutor, port: int) -> Any:
-    """Return the ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     hosts = [f"{name}:{port}" for name in _HOST_NAMES]
@@ -98,15 +104,3 @@ def _make_handler(offers: McpServer, worker: ThreadPoolExecutor, method: str, re
             raise MCPError(refused.code, refused.message, refused.data) from refused
 
     return answer
-
-
-def _open_listener(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen()  # before the address is printed, so that an early client waits instead of failing
-    except OSError as error:
-        listener.close()
-        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
-    return listener

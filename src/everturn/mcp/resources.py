@@ -121,7 +121,6 @@ _HANDOFF_TURNS = 20
 
 
 def list_prompts() -> list[dict[str, Any]]:
-    """Return every prompt."""
     return list(_PROMPTS.values())
 
 

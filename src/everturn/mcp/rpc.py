@@ -21,8 +21,6 @@ Id = str | int | float | None
 
 
 class RpcError(Exception):
-    """An error to answer a request with."""
-
     def __init__(self, code: int, message: str, data: Any = None, id: Id = None) -> None:
         super().__init__(message)
         self.code, self.message, self.data, self.id = code, message, data, id
@@ -83,12 +81,10 @@ def _read_id(message: dict[str, Any]) -> Id:
 
 
 def encode_success(id: Id, result: dict[str, Any]) -> dict[str, Any]:
-    """Return a response with a result."""
     return {"jsonrpc": "2.0", "id": id, "result": result}
 
 
 def encode_failure(id: Id, refused: RpcError) -> dict[str, Any]:
-    """Return a response with an error."""
     error: dict[str, Any] = {"code": refused.code, "message": refused.message}
     if refused.data is not None:
         error["data"] = refused.data
@@ -96,7 +92,6 @@ def encode_failure(id: Id, refused: RpcError) -> dict[str, Any]:
 
 
 def encode(message: Any) -> bytes:
-    """Encode a message as one line."""
     try:
         return msgspec.json.encode(message) + b"\n"
     except (UnicodeEncodeError, OverflowError):  # an id with half a surrogate pair, or of very many digits

@@ -98,7 +98,6 @@ class McpServer:
             raise _make_refusal(method, params, error) from error
 
     def close(self) -> None:
-        """Close the archive."""
         self.archive.close()
 
     # tools ------------------------------------------------------------------------------------------------------------
@@ -175,7 +174,6 @@ def first_page(params: Params) -> None:
 
 
 def _make_refusal(method: str, params: Params, error: EverturnError) -> RpcError:
-    """Return the RpcError for an EverturnError."""
     if isinstance(error, NothingFound) and method == "resources/read":
         return RpcError(rpc.RESOURCE_NOT_FOUND, str(error), {"uri": params["uri"]})
     return RpcError(

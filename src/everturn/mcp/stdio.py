@@ -30,8 +30,6 @@ class ServerStopped(BaseException):
 
 
 class _PendingRequest:
-    """A request that waits for the worker."""
-
     def __init__(self, request: RpcRequest, reply: Reply) -> None:
         self.request, self.reply, self.cancelled = request, reply, False
 

@@ -111,7 +111,6 @@ def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Cle
 
 
 def show_entry(entry: AnswerEntry) -> str:
-    """Return the entry as text."""
     return f"[Turn {entry.turn + 1}] {entry.head}\n{indent_text(entry.text)}".rstrip()
 
 

@@ -75,7 +75,6 @@ class _Cutter:
         self.smallest -= self._least[index]
 
     def fit_entry(self, index: int) -> AnswerEntry:
-        """Return the entry, cut if it does not fit."""
         entry, whole = self._entries[index], self._whole[index]
         room = min(self._least[index] + self._level, max(self._tokens - self.smallest + self._least[index], 0))
         return entry if whole <= room else _cut_entry(entry, room, self._from_start)

@@ -1,12 +1,8 @@
 """Search tools over one log and its workspace, for a model that gathers evidence.
 
-    tools = EvidenceSearchTools(log_text, workspace)        or        session_evidence(store, sources, session, workspace)
-    tools.search_log("refresh.*token")     tools.read_file("src/auth.py", (10, 20))     tools.list_artifacts()
-
-The log is any text, or a session of the archive rendered as a transcript whose lines know their turn and message. Each tool
-answers with text: the results with line numbers, quoted (`quote_for_model`), without secrets, at most `RESULT_TOKENS` long,
-ending with what was cut. A mistake is a sentence, never an exception. Files are read below the workspace only
-(`recall.workspace`); patterns are bounded in length and in work (`text.regex`).
+The log is any text, or a session of the archive rendered as a transcript whose lines know their turn and message. Each
+tool answers with text: the results with line numbers, quoted, without secrets, at most `RESULT_TOKENS` long, ending with
+what was cut. A mistake is a sentence, never an exception. Files are read below the workspace only (`recall.workspace`).
 """
 
 from __future__ import annotations

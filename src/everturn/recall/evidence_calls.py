@@ -49,7 +49,6 @@ class EvidenceRequest(Struct, frozen=True):
 
 
 def parse_requests(text: str) -> list[EvidenceRequest]:
-    """Return the requests of a text, in order."""
     found = []
     at = 0
     while match := _NAME.search(text, at):

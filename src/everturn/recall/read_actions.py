@@ -224,7 +224,6 @@ _TOOLS = 8  # tools named
 
 
 def answer_summary(request: RecallRequest, session: Session) -> AnswerDraft:
-    """Answer with the state and the statistics of a session."""
     text = request.store.session(session.id)[1]
     name = "this session" if request.is_own else f"session {request.short}"
     words = "" if has_words(session) else f" Its words were not kept (mode {session.mode}): there is structure only."
@@ -281,7 +280,6 @@ def _clean_nested(value: Any, clean: Clean) -> Any:
 
 
 def _statistics(request: RecallRequest, session: Session, state: SessionState) -> list[str]:
-    """Return the statistics of a session, one per line."""
     calls = [call for call in request.store.calls(session.id) if call.status != "orphan"]
     tools = Counter(safe_line(call.name, request.clean, 60) for call in calls).most_common(_TOOLS)
     actions = Counter(one.action for one in state.files.values())

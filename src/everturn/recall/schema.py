@@ -1,9 +1,6 @@
 """The description and schema of `conversation_recall`, and functions offered to a model in general.
 
 The module imports little: a server lists its tools right after it starts, long before one of them is called.
-
-`given_arguments` validates the arguments of a model against the schema. A mistake is never an exception: it is a sentence
-for the model that says what is wrong and what would be right.
 """
 
 from __future__ import annotations
@@ -84,10 +81,7 @@ class Function(Struct, frozen=True):
 
 
 def given_arguments(function: Function, arguments: object) -> dict[str, Any] | str:
-    """Return valid arguments without nulls, or a sentence on what is wrong with them.
-
-    Some APIs pass arguments as the text of a JSON object, which is accepted too.
-    """
+    """Return valid arguments without nulls, also from the text of a JSON object, or a sentence on what is wrong."""
     if isinstance(arguments, str | bytes):
         try:
             arguments = msgspec.json.decode(arguments or "{}")

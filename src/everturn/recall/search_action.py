@@ -1,12 +1,10 @@
 """The action `search` of `conversation_recall`: hits with the messages around them.
 
-From within a session, the session and its lineage are searched first, then its workspace, then everything; the answer says
-which of them it comes from. Hits with the exact words come first, then other prompts and answers, then hits only in tool
-input, tool output or thoughts; within these in the order of the search. Each hit is shown with the prompt and the last
-answer of its turn and of the turns before and after it. Only the messages that are shown are read, and of long ones the
-lines around the matching words.
-
-Text that the client inserted is left out, and so are earlier recalls: they contain the words because they were queries.
+From within a session, the session and its lineage are searched first, then its workspace, then everything; the answer
+says which. Hits with the exact words come first, then other prompts and answers, then hits only in tool input, tool
+output or thoughts. Each hit is shown with the prompt and the last answer of its turn and of the turns beside it. Only the
+messages that are shown are read. Text that the client inserted is left out, and so are earlier recalls: they contain the
+words because they were queries.
 """
 
 from __future__ import annotations
@@ -80,7 +78,6 @@ class _PartlyReadTurn:
         self._calls = request.store.calls(session.id, turn.idx)
 
     def entries(self, matched: MatchedTurn | None) -> list[AnswerEntry]:
-        """Return the prompt, the hits and the last answer."""
         size = _SAME_TURN if matched else _NEIGHBOUR_TURN
         found = {(one.seq, one.head): _cut_around(one, [], size) for one in (*self._prompt(), *self._answer())}
         for match in matched.found if matched else ():
@@ -168,7 +165,6 @@ _LONG = 300  # characters of a query that is not repeated
 
 
 def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft:
-    """Answer with the turns that match best."""
     if not words:
         return AnswerDraft("search: give query, the words to look for.", status="mistake")
     query = parse_query(words)
@@ -192,8 +188,6 @@ def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft
 
 
 class _SearchAction(Struct, frozen=True):
-    """The query of a search action."""
-
     words: str
     plain: str  # the words alone, in lower case
     limit: int
@@ -221,7 +215,6 @@ def _asks_for_injected(query: SearchQuery) -> bool:
 
 
 def _matched_turns(request: RecallRequest, action: _SearchAction, found: list[SearchHit]) -> list[MatchedTurn]:
-    """Group the hits by turn, best first."""
     shown = [one for one in found if action.injected or not _is_injected(one)]
     ranked = sorted(
         (one for one in shown if not _is_recall(request, one)), key=lambda one: _match_tier(action.plain, one)

@@ -1,13 +1,9 @@
 """`conversation_recall`: the archive as a tool that a model calls.
 
-    recall = ConversationRecall(store, sources, session, clean=redact, now=clock.now)
-    recall(action="search", query="refresh token")          -> text
-    recall.call({"action": "range", "start_turn": 5, "end_turn": 8})
-
-Four actions: `search` finds turns by words, `range` returns turns by number, `tool_calls` the calls of a tool, `summary` an
-overview of the session from its records alone. The answer is text: a lead of our own, then a quotation
+Four actions: `search` finds turns by words, `range` returns turns by number, `tool_calls` the calls of a tool, `summary`
+an overview of the session from its records alone. The answer is text: a lead of our own, then a quotation
 (`quote_for_model`) in compact form (`recall.answer`), then what was cut and the exact call that gets it. It never exceeds
-its budget, 8,000 tokens at most. Secrets are masked before anything is cut. A mistake of the model is answered, not raised.
+its budget. Secrets are masked before anything is cut. A mistake of the model is answered, not raised.
 """
 
 from __future__ import annotations
@@ -119,7 +115,6 @@ class ConversationRecall:
         end_turn: int | None = None,
         limit: int | None = DEFAULT_LIMIT,
     ) -> str:
-        """Answer one request as text."""
         values = {
             "query": query,
             "tool_name": tool_name,
@@ -162,7 +157,13 @@ class ConversationRecall:
 
             return answer_search(request, parsed.words, limit)
         if request.session is None:
-            return _ask_which_session(request, action)
+            rows, _ = request.store.sessions(SessionFilter(), 5)
+            if not rows:
+                return AnswerDraft("The archive holds no sessions yet.", status="nothing")
+            shorts = short_ids((session for session, _ in rows), request.store)
+            lines = [session_line(session, text, shorts[session.id], request.clean) for session, text in rows]
+            lead = f"{action}: say in which session, with session:ID in query. The newest ones:"
+            return AnswerDraft(lead, body="\n".join(lines), status="mistake")
         from everturn.recall.read_actions import answer_range, answer_summary, answer_tool_calls
 
         if action == "range":
@@ -194,17 +195,6 @@ class ConversationRecall:
                 return answer
             room -= excess + 10
         return RecallAnswer(draft.lead[: self._budget], draft.status)
-
-
-def _ask_which_session(request: RecallRequest, action: str) -> AnswerDraft:
-    """List the newest sessions to choose from, for a request outside of any session."""
-    rows, _ = request.store.sessions(SessionFilter(), 5)
-    if not rows:
-        return AnswerDraft("The archive holds no sessions yet.", status="nothing")
-    shorts = short_ids((session for session, _ in rows), request.store)
-    lines = [session_line(session, text, shorts[session.id], request.clean) for session, text in rows]
-    lead = f"{action}: say in which session, with session:ID in query. The newest ones:"
-    return AnswerDraft(lead, body="\n".join(lines), status="mistake")
 
 
 def _write_answer(draft: AnswerDraft, room: int, hints: int) -> RecallAnswer:

@@ -52,7 +52,16 @@ def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileTe
     except (OSError, ValueError) as error:
         raise FileRefused(_refusal_reason(path, error)) from None
     try:
-        return _read_text(opened, path, most)
+        found = os.fstat(opened)
+        if stat.S_ISDIR(found.st_mode):
+            raise FileRefused(f"{path}: that is a folder, not a file")
+        if not stat.S_ISREG(found.st_mode):
+            raise FileRefused(f"{path}: not an ordinary file")
+        with os.fdopen(os.dup(opened), "rb") as file:
+            data = file.read(most)
+        if b"\0" in data[:8192]:
+            raise FileRefused(f"{path}: not a text file ({found.st_size:,} bytes)")
+        return FileText(data.decode("utf-8", "replace"), len(data), max(found.st_size, len(data)))
     except OSError as error:
         raise FileRefused(_refusal_reason(path, error)) from None
     finally:
@@ -83,19 +92,6 @@ def _split_path(workspace: str, path: str) -> list[str]:
     if not parts:
         raise FileRefused(f"{path}: that is a folder, not a file")
     return parts
-
-
-def _read_text(opened: int, path: str, most: int) -> FileText:
-    found = os.fstat(opened)
-    if stat.S_ISDIR(found.st_mode):
-        raise FileRefused(f"{path}: that is a folder, not a file")
-    if not stat.S_ISREG(found.st_mode):
-        raise FileRefused(f"{path}: not an ordinary file")
-    with os.fdopen(os.dup(opened), "rb") as file:
-        data = file.read(most)
-    if b"\0" in data[:8192]:
-        raise FileRefused(f"{path}: not a text file ({found.st_size:,} bytes)")
-    return FileText(data.decode("utf-8", "replace"), len(data), max(found.st_size, len(data)))
 
 
 def _refusal_reason(path: str, error: OSError | ValueError) -> str:

@@ -1,12 +1,10 @@
 """Check the sentences of a model against the records of a session.
 
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
-commands, commits and numbers it names must occur in the cited turns. Most of its significant words must come from them. A
-sentence without a citation gets that of a mechanical fact that says the same. A sentence that rests only on a client's
-summary, or a rule that only a tool printed, is not a fact.
-
-A sentence that holds has real citations, quotations and names. Code cannot check that it draws the right conclusion. All
-checks use the text as captured, before secrets are masked.
+commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. A sentence
+without a citation gets that of a mechanical fact that says the same. One that rests only on a client's summary, or a rule
+that only a tool printed, is not a fact. Code cannot check that a sentence draws the right conclusion. All checks use the
+text as captured, before secrets are masked.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_ste
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
-    """Check a sentence that a model wrote into a section."""
     parsed = read_citations(one_line(sentence, _LONGEST))
     citations = parsed.citations or tuple(_match_fact(ground, parsed))
     if not citations:

@@ -55,8 +55,6 @@ class Evidence(Struct, frozen=True):
 
 
 class Statement(Struct, frozen=True):
-    """One sentence about a session."""
-
     text: str
     evidence: tuple[Evidence, ...] = ()
     verified: bool | None = None  # None: not checked yet
@@ -74,8 +72,6 @@ class DocumentSection(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """A restored session."""
-
     session: int
     native_id: str = ""
     agent: str = ""

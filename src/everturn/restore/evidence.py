@@ -1,13 +1,9 @@
 """Evidence of statements: made for mechanical facts, and checked for any statement.
 
 A fact of a session state is an excerpt and a message number. `Proofs` adds the byte range of the record and a quote that
-occurs in it, whitespace aside. If the excerpt was cut or made printable, the quote is its longest beginning that occurs
-there; if there is none, the message itself is the evidence. An excerpt that was cut within a secret is cut before it,
-because redaction does not recognise half a secret.
-
-A `DraftStatement` becomes a statement when its messages are read. Only drafts that may fit into a document are proven.
-
-`check_document` resolves evidence: the message exists, belongs to the turn, has the byte range, and contains the quote.
+occurs in it, whitespace aside: the longest beginning of the excerpt that does, else the message itself is the evidence.
+An excerpt that was cut within a secret is cut before it, because redaction does not recognise half a secret. A
+`DraftStatement` becomes a statement when its messages are read: only drafts that may fit into a document are proven.
 """
 
 from __future__ import annotations
@@ -52,16 +48,8 @@ class Proofs:
         row, text = self._read_message(seq)
         if row is None:
             return None
-        return Evidence(
-            self._session.id,
-            row.turn,
-            seq,
-            call,
-            row.start,
-            row.size,
-            _matching_beginning(quote, text),
-            self._session.native_id,
-        )
+        session, found = self._session, _matching_beginning(quote, text)
+        return Evidence(session.id, row.turn, seq, call, row.start, row.size, found, session.native_id)
 
     def whole(self, seq: int, excerpt: str) -> str:
         """Return an excerpt of a message. If it was cut within a secret, return the text before the secret."""
@@ -153,8 +141,6 @@ Words = tuple[int, str]
 
 
 class DraftStatement(Struct, frozen=True):
-    """A statement still to be proven."""
-
     weight: float
     make: Callable[[], Statement]
 
@@ -170,7 +156,6 @@ class StatementMaterial(Struct, frozen=True):
 
 
 def proven_statement(draft: DraftStatement) -> Statement:
-    """Return the statement of a draft, with its evidence."""
     made = draft.make()
     return Statement(made.text, made.evidence, made.verified, made.label, made.reason, draft.weight)
 
@@ -269,14 +254,11 @@ def mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
 
 
 class _EvidenceResolver:
-    """Resolves evidence of any session."""
-
     def __init__(self, store: Store, sources: Sources) -> None:
         self._store, self._sources = store, sources
         self._open: dict[int, tuple[Session, Records]] = {}
 
     def find_faults(self, statement: Statement) -> Iterator[str]:
-        """Yield what is wrong with the evidence of a statement."""
         if not statement.evidence:
             yield "it names no message"
         for one in statement.evidence:

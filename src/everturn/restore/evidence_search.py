@@ -1,9 +1,8 @@
 """The evidence search: a model looks things up in the log of a session before it writes the summary.
 
-It calls tools, or writes requests in brackets if it cannot. Both run the same tools and collect the same findings, in the
-order requested. The search ends when the model completes it, requests nothing, repeats its requests, when its rounds or
-the room for evidence are used up, or when the model fails. The findings so far remain, and `notes` say why it ended. A
-tool that fails is a finding like any other; nothing here raises.
+It calls tools, or writes requests in brackets if it cannot. The search ends when the model completes it, requests nothing
+or repeats its requests, when its rounds or the room for evidence are used up, or when the model fails. The findings so
+far remain, and `notes` say why it ended. A tool that fails is a finding like any other; nothing here raises.
 """
 
 from __future__ import annotations
@@ -37,8 +36,6 @@ _ARGUMENTS = {
 
 
 class EvidenceFinding(Struct, frozen=True):
-    """One request and its result."""
-
     request: str
     result: str
 
@@ -71,7 +68,6 @@ class Brief(Struct, frozen=True):
 
 
 def search_evidence(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> EvidenceFindings:
-    """Let the model look things up."""
     loop = _EvidenceLoop(tools, brief)
     messages: list[ChatMessage] = []
     while not loop.over:
@@ -106,8 +102,6 @@ def findings_text(found: EvidenceFindings, tokens: int) -> str:
 
 
 class _EvidenceLoop:
-    """The requests and findings so far."""
-
     def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
         self.tools, self.room = tools, brief.tokens
         self.findings: list[EvidenceFinding] = []
@@ -150,7 +144,6 @@ class _EvidenceLoop:
         return results
 
     def collect(self) -> EvidenceFindings:
-        """Return the findings."""
         return EvidenceFindings(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
 
     def _run_wish(self, one: EvidenceWish, number: int) -> str:

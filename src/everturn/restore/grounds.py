@@ -43,8 +43,6 @@ class Fact(Struct, frozen=True):
 
 
 class TurnWords(Struct, frozen=True):
-    """The text of a turn."""
-
     text: str
     stems: frozenset[str]
 
@@ -78,7 +76,6 @@ class Ground:
         return next(self._store.messages(self.session.id, seq, seq), None)
 
     def rows(self, turn: int) -> list[MessageRow]:
-        """Return the messages of a turn."""
         first, last = self._bounds[turn]
         return list(self._store.messages(self.session.id, first, last))
 
@@ -88,7 +85,6 @@ class Ground:
         return [row, *filter(None, (self.row(seq) for seq in sorted(filter(None, results))))]
 
     def text(self, row: MessageRow) -> str:
-        """Return the normalised text of a message."""
         if row.seq not in self._texts:
             self._texts[row.seq] = normalise_quotes(words_of(self._records.message(row)))
             if len(self._texts) > _CACHED_MESSAGES:
@@ -96,7 +92,6 @@ class Ground:
         return self._texts[row.seq]
 
     def words(self, turn: int) -> TurnWords:
-        """Return the text of a turn."""
         if turn not in self._turns:
             text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
             self._turns[turn] = TurnWords(text, stems(text))
@@ -131,7 +126,6 @@ class Ground:
         return found + [(one.action, one.seq) for one in by_subagents if same_file(path, one.path)]
 
     def turns_of(self, path: str) -> list[int]:
-        """Return the turns in which a file was touched."""
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
 
@@ -199,8 +193,6 @@ class Citation(Struct, frozen=True):
 
 
 class StatementCitations(Struct, frozen=True):
-    """A statement, parsed."""
-
     text: str  # without its citations
     citations: tuple[Citation, ...] = ()
     quotes: tuple[str, ...] = ()
@@ -243,7 +235,7 @@ def find_named_things(text: str) -> NamedThings:
     files = [span for span in spans if _is_path(span)]
     words = (found[0].rstrip(".") for found in _PATH.finditer(prose) if prose[found.end() : found.end() + 1] != "…")
     files += [word for word in words if _is_path(word)]
-    commits = [found for found in _HASH.findall(prose) if _is_hash(found)]
+    commits = [found for found in _HASH.findall(prose) if re.search(r"\d", found) and re.search(r"[a-f]", found)]
     without = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
     return NamedThings(
         tuple(dict.fromkeys(files)),
@@ -336,7 +328,3 @@ def _is_path(word: str) -> bool:
     if word.startswith(("/", "./", "../", "~/")) and len(word) > 2:
         return True
     return bool(_EXTENSION.search(word))
-
-
-def _is_hash(word: str) -> bool:
-    return bool(re.search(r"\d", word) and re.search(r"[a-f]", word))

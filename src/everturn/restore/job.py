@@ -1,15 +1,11 @@
 """Restore a session: the one path of the command line, the web, the MCP server and the browser.
 
-`find_target` says which session is meant, `restore_session` makes its document and `restore_turns` its turns, both with a
-model if an asker is given. Surfaces parse options and show progress; they decide nothing else.
-
 A target is a session of the archive or a file. A file that the archive holds unchanged is the session it was read into.
 Any other file is read into an archive in memory, which goes away afterwards: nothing is written to the user's archive. If
 a file holds several sessions, the newest is restored, and `notes` say so.
 
-A document that a model wrote is kept with its model, prompts, cost and the turns it covers. Kept summaries stand beside the
-records and never replace them. One is stale as soon as the session has a message it does not cover. Its text holds no
-secrets, and `forget` erases it with its session.
+A document that a model wrote is kept with its model, prompts, cost and the turns it covers. It is stale as soon as the
+session has a message it does not cover. Its text holds no secrets, and `forget` erases it with its session.
 """
 
 from __future__ import annotations
@@ -70,8 +66,6 @@ class RestoreOptions(Struct, frozen=True):
 
 
 class KeptSummary(Struct, frozen=True):
-    """A kept summary."""
-
     model: str = ""
     prompt_version: str = ""
     turns: int = 0  # it covers the first so many turns

@@ -49,7 +49,15 @@ def list_entries(lines: Iterable[str], commas: bool = True) -> tuple[str, ...]:
     elif len(given) == 1:
         entries = _split_inline(given[0].strip(), commas)
     else:
-        entries = _join_wrapped(given)
+        entries = []  # a line each, joined where a sentence clearly continues
+        for line in map(str.strip, given):
+            goes_on = re.match(r"[a-zà-ÿ]+(?:\s|$)", line) and not (
+                entries and entries[-1].endswith((".", ";", "!", "?", "。"))
+            )
+            if entries and goes_on:
+                entries[-1] += f" {line}"
+            else:
+                entries.append(line)
     cleaned = (" ".join(entry.split()).rstrip(";；") for entry in entries)
     return tuple(dict.fromkeys(entry for entry in cleaned if entry and not is_nothing(entry)))[:_MOST_ITEMS]
 
@@ -154,20 +162,6 @@ def _split_bullets(lines: list[str]) -> list[str]:
             entries[-1] += f" {line.strip()}"
     first = lines[0]
     return entries[1:] if not _BULLET.match(first) and first.rstrip().endswith((":", "：")) else entries
-
-
-def _join_wrapped(lines: list[str]) -> list[str]:
-    """Return lines without bullets as entries, joined where a sentence clearly continues."""
-    entries: list[str] = []
-    for line in map(str.strip, lines):
-        goes_on = re.match(r"[a-zà-ÿ]+(?:\s|$)", line) and not (
-            entries and entries[-1].endswith((".", ";", "!", "?", "。"))
-        )
-        if entries and goes_on:
-            entries[-1] += f" {line}"
-        else:
-            entries.append(line)
-    return entries
 
 
 def _split_inline(line: str, commas: bool) -> list[str]:

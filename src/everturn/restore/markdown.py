@@ -1,11 +1,8 @@
 """A document as Markdown or JSON, within a budget of tokens and without secrets.
 
 In Markdown every statement ends with its citation, `[t12 #345]` for turn 12, message 345, both counted from 1. Text of a
-transcript stays on one line and cannot look like a heading or a citation. The JSON has the eight sections as strings and
-lists of strings under fixed keys, and their evidence in the same order.
-
-Statements enter by weight. One that is too long for the remaining room is left out as a whole, and shorter ones behind it
-still enter. Each section says how many were left out.
+transcript stays on one line and cannot look like a heading or a citation. Statements enter by weight. One that is too
+long for the remaining room is left out as a whole; each section says how many were left out.
 """
 
 from __future__ import annotations
@@ -67,7 +64,6 @@ def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more
 
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
-    """Return the citation that follows a statement."""
     messages = dict.fromkeys(f"t{one.turn + 1} #{one.message + 1}" for one in evidence)
     return f"[{', '.join(messages)}]" if messages else ""
 
@@ -81,8 +77,10 @@ def _fit_budget(
 ) -> tuple[Document, str]:
     shown = fit_document(document, budget, price, rest)
     text = render(shown)
-    while budget and not fits_tokens(text, budget) and not is_empty(shown):
-        shown = drop_lightest(shown)
+    while budget and not fits_tokens(text, budget) and (entries := _all_statements(shown)):
+        entries.sort(key=lambda entry: entry[2].weight)
+        heavier = entries[max(1, int(len(entries) * 0.03)) :]
+        shown = _keep_statements(shown, {(key, number) for key, number, _ in heavier})
         text = render(shown)
     return shown, text
 
@@ -246,18 +244,6 @@ def fit_document(document: Document, budget: int, price: Callable[[str, Statemen
             left -= priced
             kept.add((key, number))
     return _keep_statements(document, kept)
-
-
-def drop_lightest(document: Document, share: float = 0.03) -> Document:
-    """Return the document without its lightest statements: 3 % of them by default, at least one."""
-    entries = sorted(_all_statements(document), key=lambda entry: entry[2].weight)
-    gone = {(key, number) for key, number, _ in entries[: max(1, int(len(entries) * share))]}
-    return _keep_statements(document, {(key, number) for key, number, _ in entries} - gone)
-
-
-def is_empty(document: Document) -> bool:
-    """Whether no statement is left."""
-    return not _all_statements(document)
 
 
 def _all_statements(document: Document) -> list[tuple[str, int, Statement]]:

@@ -1,12 +1,9 @@
 """A complete document without a model: the state of a session, section by section, each statement with its evidence.
 
-`build_document` reads the session once and states only what its records say. Failures that persist are kept apart from
-fixed ones. A summary that a client wrote is a labelled source, not a fact. A section about which the session says nothing
-is empty.
-
-`MAKERS` has one function for each key of `SECTIONS` and `FACTS`. Weights decide what a budget has room for: first the
-goal and what still fails, then open plan items, constraints and the last requests, files by how late and how often they
-were changed, then commits and decisions, files only read, fixed errors, older requests, commands.
+`build_document` reads the session once and states only what its records say. A summary that a client wrote is a labelled
+source, not a fact. `MAKERS` has one function for each key of `SECTIONS` and `FACTS`. Weights decide what a budget has
+room for: first the goal and what still fails, then open plan items, constraints and the last requests, changed files,
+then commits and decisions, files only read, fixed errors, older requests, commands.
 """
 
 from __future__ import annotations
@@ -84,7 +81,6 @@ def read_material(
     progress: Progress = lambda done, total: None,
     keep_facts: bool = False,
 ) -> SessionMaterial:
-    """Read a session turn by turn."""
     total = session.n_turns if last is None else min(session.n_turns, last + 1)
     state, kept = initial_state(store, session), []
     for facts in session_facts(store, sources, session, 0, last):
@@ -177,13 +173,8 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
     if title:
         proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
         is_quoted = proof is not None and proof.quote == title
-        yield fact_statement(
-            material,
-            100,
-            lambda: title,
-            [(goal.seq, title)] if goal and is_quoted else [],
-            "" if is_quoted else "title",
-        )
+        quotes = [(goal.seq, title)] if goal and is_quoted else []
+        yield fact_statement(material, 100, lambda: title, quotes, "" if is_quoted else "title")
     elif goal is not None:
         yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
 

@@ -1,14 +1,10 @@
 """The prompts of a restoration and the answers to them.
 
 Three texts with {placeholders}: `turn` summarises one turn, `evidence` asks what to look up, `synthesis` makes the
-SESSION SUMMARY. A folder may hold the user's own `turn.md`, `evidence.md` and `synthesis.md`; the bundled text is used for
-a missing one. A prompt with an unknown placeholder, or without one that the model would have to invent, is refused. The
-version of a prompt is a hash of its text, so that an answer to one text is never used for another. Values of placeholders
-come from strangers: `fill_prompt` inserts them once, as they are, and never expands them again.
-
-`turn_summary` and `session_summary` read the two forms tolerantly, without the reasoning that a model wrote before its
-answer. `reply_fault` says why an answer is not in the form: empty, a refusal, an answer to the session's own question,
-garbage. `ask_in_form` asks, asks once more in stricter words if the answer is unusable, and then gives up with a reason.
+SESSION SUMMARY. A folder may hold the user's own; the bundled text is used for a missing one. The version of a prompt is
+a hash of its text, so that an answer to one text is never used for another. Values of placeholders come from strangers:
+`fill_prompt` inserts them once, as they are, and never expands them again. Answers are read tolerantly; `ask_in_form`
+asks once more in stricter words if one is unusable, and then gives up with a reason.
 """
 
 from __future__ import annotations
@@ -52,33 +48,26 @@ _LONGEST = 100_000  # characters of a user's prompt
 
 
 class RestorePrompt(Struct, frozen=True):
-    """A text with placeholders."""
-
     name: str  # of PLACEHOLDERS
     text: str
 
     @property
     def version(self) -> str:
-        """A hash of the text."""
         return blake2b(self.text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 class RestorePrompts(Struct, frozen=True):
-    """The three prompts."""
-
     turn: RestorePrompt
     evidence: RestorePrompt
     synthesis: RestorePrompt
 
     @property
     def version(self) -> str:
-        """A hash of all three."""
         together = "\0".join(one.version for one in (self.turn, self.evidence, self.synthesis))
         return blake2b(together.encode(), digest_size=6).hexdigest()
 
 
 def own_prompts() -> RestorePrompts:
-    """Return the bundled prompts."""
     folder = resources.files("everturn.restore") / "texts"
     return RestorePrompts(*(RestorePrompt(name, (folder / f"{name}.md").read_text("utf-8")) for name in PLACEHOLDERS))
 
@@ -257,10 +246,7 @@ def reply_fault(reply: Reply) -> str:
 def ask_in_form(
     asker: Asker, request: ModelRequest, purpose: str, header: str, read: Callable[[str], T | None]
 ) -> ModelVerdict[T]:
-    """Ask for a form, once more in stricter words if the answer is not in it. Raises `errors.ModelError`.
-
-    The complete lines of a truncated answer are used. If it was only too long, a shorter one is requested first.
-    """
+    """Ask for a form, once more in stricter words (or for a shorter one) if need be. Raises `errors.ModelError`."""
     why, part = "", ModelVerdict[T]()
     for number in (1, 2):
         reply = _ask_leniently(asker, request, purpose)
@@ -269,21 +255,16 @@ def ask_in_form(
         if found.value is not None and (reply is None or reply.stop != "length"):
             return replace(found, asked=number)
         part = found if found.value is not None else part
-        request = stricter_prompt(request, why, header)
+        # The next request says what was wrong with the answer, which is not sent back.
+        *before, last = request.messages
+        more = ChatPart("text", "\n\n" + STRICTER.format(fault=why, header=header))
+        request = replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
     if part.value is not None:
         return replace(part, asked=2)
     return ModelVerdict(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
 
 
-def stricter_prompt(request: ModelRequest, why: str, header: str) -> ModelRequest:
-    """Return the request with what was wrong with the last answer. That answer is not sent back."""
-    *before, last = request.messages
-    more = ChatPart("text", "\n\n" + STRICTER.format(fault=why, header=header))
-    return replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
-
-
 def single_message_request(text: str, max_tokens: int) -> ModelRequest:
-    """Return a request with one message."""
     return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), max_tokens=max_tokens)
 
 

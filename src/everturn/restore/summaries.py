@@ -1,9 +1,8 @@
 """Turn summaries by a model: one request for each turn, with the summary before it and the totals so far.
 
-The goal is set once. Decisions, constraints and artifacts accumulate, each once; the latest list of open questions
-counts. A turn that cannot be summarised is skipped with a reason and leaves the totals as they are. Each summary is kept
-at once under the hash of the turn's bytes, the version of the prompt and the model: an interrupted run continues, and a
-second run makes no requests. The prompt has a limit in tokens, however long the turn.
+The goal is set once. Decisions, constraints and artifacts accumulate; the latest list of open questions counts. A turn
+that cannot be summarised is skipped with a reason. Each summary is kept at once under the hash of the turn's bytes, the
+version of the prompt and the model: an interrupted run continues, and a second run makes no requests.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ _SHORT = ("request", "outcomes")
 
 
 class ModelRestoreOptions(Struct, frozen=True):
-    """Options of a restoration with a model."""
-
     max_turns: int | None = None  # only the first so many
     skip_evidence: bool = False
     max_searches: int = MAX_EVIDENCE_SEARCHES
@@ -69,7 +66,6 @@ class ModelRestoreOptions(Struct, frozen=True):
 
     @property
     def last(self) -> int | None:
-        """The last turn to read, 0-based."""
         return None if self.max_turns is None else self.max_turns - 1
 
     def room(self, asker: Asker, answer: int) -> int:
@@ -79,8 +75,6 @@ class ModelRestoreOptions(Struct, frozen=True):
 
 
 class SummaryTotals(Struct, frozen=True):
-    """The sum of all summaries so far."""
-
     goal: str = ""
     decisions: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -102,7 +96,6 @@ class TurnSummaries(Struct, frozen=True):
 def summarise_turns(
     store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions, progress: Progress
 ) -> TurnSummaries:
-    """Summarise the turns of a session."""
     work = _SummaryPass(store, sources, session, asker, options)
     total = len(store.turns(session.id, 0, options.last))
     for view in read_turns(store, session, 0, options.last):
@@ -170,8 +163,6 @@ def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, 
 
 
 class _SummaryPass:
-    """One pass over the turns of a session."""
-
     def __init__(
         self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
     ) -> None:
@@ -207,7 +198,6 @@ class _SummaryPass:
             self.state = accumulate_summaries(self.state, summary)
 
     def result(self) -> TurnSummaries:
-        """Return the summaries."""
         return TurnSummaries(
             tuple(self.turns), self.skipped, self.state, self.kept, tuple(self.receipts), self.digest.hexdigest()
         )
@@ -266,7 +256,6 @@ class _SummaryPass:
 
 
 def model_of(asker: Asker) -> str:
-    """Return the name of the model behind an asker."""
     return (asker.backend.model or asker.backend.name) if asker.backend is not None else ""
 
 

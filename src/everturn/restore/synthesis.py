@@ -1,16 +1,12 @@
 """Restore a session with a model: turn summaries, an evidence search, a SESSION SUMMARY, every statement checked.
 
 `restore_with_model` always returns a complete document: the mechanical one, and the model's statements that code
-confirmed. These come first in their section. Mechanical statements that say something else follow, so that nothing
-certain is lost because a model left it out. Unconfirmed statements are listed apart with the reason.
+confirmed, which come first in their section. Nothing certain is lost because a model left it out. Unconfirmed statements
+are listed apart with the reason. If no answer is usable, the document is the mechanical one and its notes say why.
+Answers are kept: the same request is never paid for twice.
 
-A model that refuses, answers the session instead of summarising it or writes nonsense is asked once more in stricter
-words. After that, or if it cannot be asked, the document is the mechanical one and its notes say why. Answers are kept:
-the same request is never paid for twice.
-
-`report_turns_with_model` checks the TURN SUMMARY of each turn in the same way. An entry without a citation is checked
-against its own turn. One that does not hold is shown with the reason instead of a citation. A turn that the model did not
-summarise is reported from its facts, so that no turn is missing.
+`report_turns_with_model` checks the TURN SUMMARY of each turn in the same way. A turn that the model did not summarise is
+reported from its facts, so that no turn is missing.
 """
 
 from __future__ import annotations
@@ -77,13 +73,7 @@ def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[
     }
 
 
-def any_holds(checked: dict[str, list[CheckedStatement]]) -> bool:
-    """Whether any statement was confirmed."""
-    return any(one.holds for entries in checked.values() for one in entries)
-
-
 def merge_documents(document: Document, checked: dict[str, list[CheckedStatement]]) -> Document:
-    """Add the statements of a model to the mechanical document."""
     sections = tuple(_merge_section(one, checked.get(one.key, ())) for one in document.sections)
     failed = [one.statement for entries in checked.values() for one in entries if not one.holds]
     unverified = tuple(
@@ -101,7 +91,8 @@ def _merge_section(section: DocumentSection, checked: Iterable[CheckedStatement]
         replace(
             one,
             weight=max(
-                weight_by_rank(_TOP_WEIGHTS[section.key], rank, _LEAST_WEIGHT), _same_weight(one, section.statements)
+                weight_by_rank(_TOP_WEIGHTS[section.key], rank, _LEAST_WEIGHT),
+                max((other.weight for other in section.statements if _is_same(other, one)), default=0.0),
             ),
         )
         for rank, one in enumerate(confirmed)
@@ -110,10 +101,6 @@ def _merge_section(section: DocumentSection, checked: Iterable[CheckedStatement]
         return replace(section, statements=tuple(ours))
     rest = (one for one in section.statements if not any(_is_same(one, other) for other in ours))
     return replace(section, statements=(*ours, *rest))
-
-
-def _same_weight(one: Statement, statements: Iterable[Statement]) -> float:
-    return max((other.weight for other in statements if _is_same(other, one)), default=0.0)
 
 
 def _is_same(mechanical: Statement, other: Statement) -> bool:
@@ -179,8 +166,6 @@ def restore_with_model(
 
 
 class _SynthesisPass:
-    """One synthesis, and what it needs."""
-
     def __init__(
         self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
     ) -> None:
@@ -285,7 +270,7 @@ class _SynthesisReader:
         if summary is None:
             return None
         checked = weigh_statements(self._ground, summary)
-        if any_holds(checked):
+        if any(one.holds for entries in checked.values() for one in entries):
             return checked
         self.unconfirmed, self.text = checked, text
         return None
@@ -328,7 +313,6 @@ def report_turns_with_model(
     options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> TurnReports:
-    """Report the turns of a session as a model summarised them."""
     options = options or ModelRestoreOptions()
     facts = read_material(store, sources, session, options.last, keep_facts=True)
     summaries = summarise_turns(store, sources, session, asker, options, progress)

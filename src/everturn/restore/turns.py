@@ -66,7 +66,6 @@ def report_turns(store: Store, sources: Sources, session: Session, last: int | N
 
 
 def report_turn(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnReport:
-    """Report one turn from its facts."""
     fields: dict[str, Iterable[TurnEntry]] = {
         "request": (TurnEntry(one.text, one.seq) for one in facts.requests),
         "response": _response_entries(facts),

@@ -1,11 +1,8 @@
 """Diagnosis of a session's file: its flaws, and its content once they are mended.
 
 The input is every copy of the file: versions in the archive, older first, and last the file as it is now. Records that a
-later copy has lost are filled in from an earlier one. The mended records are read like any file, into an archive in memory;
-nothing else is written. Every finding names its copy and bytes.
-
-Copies are merged by the bytes of their records. Equal records are matched by position: the common beginning and end, and in
-between each record that occurs once in both copies.
+later copy has lost are filled in from an earlier one, matched by their bytes and positions. The mended records are read
+like any file, into an archive in memory; nothing else is written. Every finding names its copy and bytes.
 """
 
 from __future__ import annotations

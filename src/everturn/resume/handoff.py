@@ -4,14 +4,9 @@
     native     a new session in the form of the agent, for another agent, an earlier turn, or a file that is gone
     document   a new session that begins with a document made from the records
 
-Planning changes nothing; the caller carries out a `NativePlan`. Each way states its reason.
-
-The messages of a native session come from the archive (`read_history`), its form from the receiving source (`Native`).
-Existing files are never changed: every file is new, readable by its owner alone, complete or absent. The archive keeps the
-origin of the new session. Its content is copied verbatim: nothing is masked.
-
-Hints are for sessions that begin in the folder of an earlier one, and for prompts that refer to text out of view. Quotes in
-them are framed as data and redacted, like every answer of recall.
+Planning changes nothing; the caller carries out a `NativePlan`. Existing files are never changed: every file is new,
+readable by its owner alone, complete or absent. Its content is copied verbatim: nothing is masked. Quotes in hints are
+framed as data and redacted, like every answer of recall.
 """
 
 from __future__ import annotations
@@ -65,13 +60,10 @@ class NativePlan(Struct, frozen=True):
 
     @property
     def command(self) -> list[str]:
-        """Return the command that opens the session."""
         return self.source.resume_command(self.new.id) if self.source.resume_command is not None else []
 
 
 class NativeOptions(Struct, frozen=True):
-    """Options of a new session."""
-
     target: Source
     places: SearchPlaces
     random: str  # 32 hexadecimal digits
@@ -252,7 +244,6 @@ def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clea
 
 
 def show_command(opening: Handoff) -> str:
-    """Return the commands as one line for a shell."""
     import shlex
 
     change_folder = [["cd", opening.workspace]] if opening.workspace else []

@@ -49,7 +49,6 @@ class History(Struct, frozen=True):
     compacted: int = 0  # messages before the summary of the context
 
     def count(self, kind: str) -> int:
-        """Count the blocks of a kind."""
         return sum(block.kind == kind for message in self.messages for block in message.blocks)
 
     @property
@@ -132,8 +131,6 @@ def _is_boundary(row: MessageRow) -> bool:
 
 
 class _PairedCall(Struct):
-    """A call with its new id and its result."""
-
     call_id: str
     result: Block | None = None
 
@@ -187,7 +184,6 @@ class _HistoryBuilder:
                 self.left[_LEFT_OUT_KINDS.get(message.kind, "context")] += 1
 
     def build(self, compacted: int) -> History:
-        """Return the history."""
         made: list[Message] = []
         for place, message in enumerate(self._messages):
             made.append(message)

@@ -33,6 +33,7 @@ from everturn.retrieval.index_query import build_index_query
 from everturn.retrieval.query import QueryPhrase, SearchQuery
 from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
+from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words, records_end
 from everturn.store.contract import IndexHit, SessionFilter, Store
 from everturn.text.times import iso
@@ -301,12 +302,7 @@ class _TextScan:
             agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
             since=filters.since, until=filters.until,
         )  # fmt: skip
-        cursor = ""
-        while True:
-            rows, cursor = self._store.sessions(listed, _SESSIONS, cursor)
-            yield from (session for session, _ in rows)
-            if not cursor:
-                return
+        yield from iterate_sessions(self._store, listed, _SESSIONS)
 
     def _rows(self, session: Session) -> Iterator[MessageRow]:
         """Scan the messages of a session and yield them, newest first."""

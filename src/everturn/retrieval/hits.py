@@ -1,11 +1,9 @@
 """Turn index hits into search hits: the session, the message, an excerpt with the match marked, the turns around it.
 
-`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words (`parse
-json line` matches `parse_json_line`), and returns that part on one printable line, with the spans of the matches. A word
-is searched as it is, then with other endings (`parse` in `parsing`), then within words. `excerpt_at` does the same for known
-positions. Work is bounded: at most 64 parts of a long text are searched, each once per phrase.
-
-Secrets are masked in the whole text before an excerpt is cut: one that was cut in half would not be recognised.
+`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words
+(`parse json line` matches `parse_json_line`). A word is searched as it is, then with other endings, then within words.
+Work is bounded: at most 64 parts of a long text are searched, each once per phrase. Secrets are masked in the whole text
+before an excerpt is cut: one that was cut in half would not be recognised.
 """
 
 from __future__ import annotations
@@ -67,7 +65,6 @@ def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
 
 
 def find_phrases(text: str, phrases: list[str]) -> set[int]:
-    """Return the numbers of the phrases that occur in a text."""
     compiled = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
     found: set[int] = set()
     for start in range(0, min(len(text), _PART * _PARTS), _PART):
@@ -150,7 +147,6 @@ def _pattern(phrase: str) -> _Patterns:
 
 
 def _words_pattern(words: list[str], by_prefix: bool) -> str:
-    """Return a pattern of whole words in sequence."""
     pattern = _word_start_pattern(words[0])
     for before, word in pairwise(words):
         gap = 0 if _is_single_character(before) or _is_single_character(word) else 1
@@ -315,7 +311,6 @@ class HitBuilder:
         self.held: list[set[int]] = []  # for each message shown, the numbers of its words
 
     def session(self, number: int) -> tuple[Session, SessionText]:
-        """Return a session with its text."""
         if number not in self._sessions:
             self._sessions[number] = self._store.session(number)
         return self._sessions[number]
@@ -331,7 +326,6 @@ class HitBuilder:
         return [(name, "\n".join(by_field[name])) for name in self._fields if name in by_field]
 
     def build(self, hit: IndexHit, row: MessageRow | None) -> SearchHit:
-        """Return the search hit of an index hit."""
         session, text = self.session(hit.session)
         return SearchHit(session, text, row, *self._best_excerpt(self.texts(hit, row)), hit.score)
 

@@ -11,15 +11,9 @@
 Two plain words that are adjacent in the query count more where they are adjacent in the text, or one word. A query of
 nothing but stop words searches for these.
 
-`times_spoken_of` finds the times a query mentions:
-
-    8 May 2023, May 8th, 2023, 2023-05-08, 8 May      a day; without a year the last one that has been
-    May 2023, in May, last month                      a month
-    yesterday, today, last week, this week            relative to now; UTC, as all times here
-    2023                                              a year
-
-They are not filters: messages of that span, or soon after, are only more likely. Spans are milliseconds UTC, the end not
-included. A number or a `may` alone is not a time.
+`times_spoken_of` finds the times a query mentions (`8 May 2023`, `2023-05-08`, `in May`, `last week`, `2023`), in UTC.
+They are not filters: messages of that span, or soon after, are only more likely. A day or month without a year is the
+last one that has been. A number or a `may` alone is not a time.
 """
 
 from __future__ import annotations

@@ -1,19 +1,13 @@
 """Reorder hits by meaning, with vectors of messages; and make these vectors. Optional: without vectors nothing changes.
 
-    meaning = MeaningSearch(embedder, vectors, clean)
-    meaning.reorder_hits(store, hits, "the query")               the same hits, the first 200 in a better order
-    make_batch(store, sources, session, embedder, vectors, clean)     vectors for what is new in a session
-    make_all_vectors(store, sources, embedder, vectors, clean)        for every session, the newest first
-    coverage(store, embedder, vectors)                                how much of the archive has vectors
-
 The score is a linear mix of standardised scores, for the best hits by words only: rank fusion with a small model makes
 results worse, and a second index of everything is slower than both together. The query is embedded only if there are
 vectors to compare it with.
 
 The *generation* of a session's vectors is the model and its dimensions, the scheme of choosing texts, and the version of
 the session and of its parser. Vectors of another generation are stale and never used. They are stored as one signed byte
-per number, exact enough to compare directions. All texts go through `clean` before they are embedded: the embedder may be
-a remote machine. Nothing here runs unless the user configured an embedder and asked for it.
+per number. All texts go through `clean` before they are embedded: the embedder may be a remote machine. Nothing here runs
+unless the user configured an embedder and asked for it.
 """
 
 from __future__ import annotations
@@ -33,6 +27,7 @@ from everturn.llm.embedder import Embedder
 from everturn.model.archive import Session, Version
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Sources, has_words, read_messages
 from everturn.store.contract import IndexHit, SessionFilter, Store
 
@@ -68,32 +63,25 @@ class VectorSet(Protocol):
 
 
 class HeldVectors:
-    """Vectors in memory."""
-
     def __init__(self) -> None:
         self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """See `VectorSet`."""
         known, _, rows = self._held.get(session, ("", 0, {}))
         return {seq: rows[seq] for seq in seqs if seq in rows} if known == generation else {}
 
     def upto(self, session: int, generation: str) -> int:
-        """See `VectorSet`."""
         known, upto, _ = self._held.get(session, ("", 0, {}))
         return upto if known == generation else 0
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """See `VectorSet`."""
         known, _, old = self._held.get(session, ("", 0, {}))
         self._held[session] = (generation, upto, {**(old if known == generation else {}), **dict(rows)})
 
     def held(self) -> dict[int, tuple[str, int, int]]:
-        """See `VectorSet`."""
         return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
 
     def forget(self, session: int) -> None:
-        """See `VectorSet`."""
         self._held.pop(session, None)
 
 
@@ -186,12 +174,8 @@ def pack_vectors(vector: Sequence[float]) -> bytes:
 
 def _sessions(store: Store) -> Iterator[Session]:
     """Yield every session with text, the newest first."""
-    filters, after = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")), ""
-    while True:
-        rows, after = store.sessions(filters, 200, after)
-        yield from (session for session, _ in rows if session.n_messages and has_words(session))
-        if not after:
-            return
+    sessions = iterate_sessions(store, SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")))
+    return (session for session in sessions if session.n_messages and has_words(session))
 
 
 def _current_generation(store: Store, number: int, embedder: Embedder) -> str:
@@ -247,14 +231,10 @@ class MeaningSearch:
 
     @property
     def name(self) -> str:
-        """The name of the model."""
         return self._embedder.name
 
     def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:
-        """Return the hits with the first ones reordered; None if they have no vectors, and nothing was sent.
-
-        Raises ModelError; the caller may then show the hits as they are.
-        """
+        """Return the hits with the first ones reordered; None if they have no vectors. Raises ModelError."""
         known = self._find_vectors(store, hits[:TOP])
         return mix_meaning(hits, known, self._query_vector(text), self._weight) if known else None
 

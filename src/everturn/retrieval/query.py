@@ -72,8 +72,6 @@ class Filter(Struct, frozen=True):
 
 
 class SearchQuery(Struct, frozen=True):
-    """A parsed query."""
-
     pieces: tuple[QueryPhrase, ...] = ()
     filters: tuple[Filter, ...] = ()
     regex: str = ""  # begins with `(?i)` if the case does not matter
@@ -109,7 +107,10 @@ def parse_query(words: str) -> SearchQuery:
             value = match["value"] if match["given"] is None else match["given"]
             filters.append(Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-"))
         elif match["regex"]:
-            regex = _read_regex(match, regex)
+            if regex:
+                raise UsageError("a search takes one /pattern/; join the two with .* or |, or search twice")
+            pattern = match["regex"].replace("\\/", "/")
+            regex = f"(?i){pattern}" if match["flags"] else pattern
         elif match["word"] == "OR":
             joined = True
         elif _is_searchable(piece := _read_phrase(match)):
@@ -126,13 +127,6 @@ def phrase_of(piece: QueryPhrase) -> Phrase:
     elif found and piece.prefix:
         found[-1] += "*"
     return tuple(found)
-
-
-def _read_regex(match: re.Match[str], before: str) -> str:
-    if before:
-        raise UsageError("a search takes one /pattern/; join the two with .* or |, or search twice")
-    pattern = match["regex"].replace("\\/", "/")
-    return f"(?i){pattern}" if match["flags"] else pattern
 
 
 def _group_number(pieces: list[QueryPhrase], joined: bool) -> int:

@@ -129,8 +129,6 @@ OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
 
 
 class RankedHits(Struct, frozen=True):
-    """Hits, best first."""
-
     hits: list[IndexHit]
     replaced: dict[str, list[str]]  # unknown words, and their replacements
     complete: bool  # whether every matching message was ranked
@@ -154,7 +152,6 @@ def rank_candidates(
 def rank_hits(
     store: Store, found: IndexCandidates, query: IndexQuery, now: int, weights: Weights, most: int
 ) -> list[IndexHit]:
-    """Return the best candidates, in order."""
     worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
     own: dict[int, dict[int, float]] = {}
     added: dict[int, float] = {}
@@ -244,7 +241,6 @@ def _session_worth(
 
 
 def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> float:
-    """Return the score of the best stretch of messages."""
     stretches: dict[int, list[HeldPhrases]] = {}
     for seq, held in entries.items():
         number = seq // (STRETCH // 2)

@@ -1,11 +1,8 @@
 """The scope of a search: its filters, typed filters, and how far it may widen.
 
-A search may cover one session, its lineage (what it came from, what it started), a folder, or everything. `scope_rings`
-yields these from the narrowest to the widest allowed, each as filters with a name: the first ring with hits counts, and
-the results say which it was.
-
-`apply_typed_filters` validates filters in a query such as `tool:Bash -role:tool since:7d`. An invalid value is an error that names
-the valid ones; so is a single-valued filter given twice. `-name:` excludes what the filter would keep, where that makes sense.
+A search may cover one session, its lineage, a folder, or everything. `scope_rings` yields these from the narrowest to the
+widest allowed: the first ring with hits counts. `apply_typed_filters` validates filters in a query such as `tool:Bash
+-role:tool since:7d`. An invalid value is an error that names the valid ones; so is a single-valued filter given twice.
 """
 
 from __future__ import annotations
@@ -88,7 +85,14 @@ def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
             yield Ring("everything", replace(filters, workspace=""))
         return
     if not filters.lineage or filters.widen:
-        yield Ring("session", _include_origins(store, filters, session))
+        # With the sessions it was made from: inherited messages are indexed there.
+        origins: dict[int, None] = {}
+        elder: Session | None = session if session.n_inherited and filters.turns is None else None
+        while elder is not None and elder.id not in origins and len(origins) < _MAX_RELATIVES:
+            origins[elder.id] = None
+            descent = origin_of(store, elder)
+            elder = find_session_by_id(store, descent.agent, descent.native_id) if descent is not None else None
+        yield Ring("session", filters if len(origins) < 2 else replace(filters, session=None, within=tuple(origins)))
     if filters.lineage:
         yield Ring("lineage", replace(filters, session=None, within=family_ids(store, session)))
     if filters.widen:
@@ -96,17 +100,6 @@ def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
         if workspace := store.session(session.id)[1].workspace:
             yield Ring("workspace", replace(unlimited, workspace=workspace))
         yield Ring("everything", unlimited)
-
-
-def _include_origins(store: Store, filters: SearchFilters, session: Session) -> SearchFilters:
-    """Add the sessions that a session was made from: inherited messages are indexed there."""
-    origins: dict[int, None] = {}
-    elder: Session | None = session if session.n_inherited and filters.turns is None else None
-    while elder is not None and elder.id not in origins and len(origins) < _MAX_RELATIVES:
-        origins[elder.id] = None
-        descent = origin_of(store, elder)
-        elder = find_session_by_id(store, descent.agent, descent.native_id) if descent is not None else None
-    return filters if len(origins) < 2 else replace(filters, session=None, within=tuple(origins))
 
 
 def family_ids(store: Store, session: Session) -> tuple[int, ...]:
@@ -151,7 +144,6 @@ def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
 
 
 def is_unwanted(store: Store, without: Exclusions, session: Session, text: SessionText, row: MessageRow | None) -> bool:
-    """Whether a message is excluded."""
     if without == Exclusions():
         return False
     if session.agent.lower() in without.agents or session.id in without.sessions:
@@ -212,8 +204,6 @@ _EXAMPLES = {
 
 
 class _TypedFilter(Struct, frozen=True):
-    """A typed filter with its context."""
-
     store: Store
     filters: SearchFilters
     filter: Filter

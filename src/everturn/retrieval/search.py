@@ -1,10 +1,8 @@
 """Search the archive: a typed query in, a page of ranked hits with excerpts out.
 
-`search` parses the query (`retrieval.query`) and returns hits, best first: messages with more of the words, and with the words
-closer together, rank higher. Text that clients inserted is left out as long as there is anything else. If the index has no
-answer, the newest text is scanned for the characters themselves, within a bound; a /pattern/ is tried on what the index
-proposes and on the newest text. The notes of a page say whatever was done beyond the plain query. Filters without words
-list the newest messages. With a `meaning` (`retrieval.meaning`) the best hits by words are reordered; if it fails, a note says so.
+Text that clients inserted is left out as long as there is anything else. If the index has no answer, the newest text is
+scanned for the characters themselves, within a bound (`retrieval.attempts`). The notes of a page say whatever was done
+beyond the plain query. With a `meaning` (`retrieval.meaning`) the best hits by words are reordered.
 
 A cursor names the last hit shown and the time of the first page, not a count, so the next page continues there although
 new messages arrive.

@@ -1,11 +1,9 @@
 """Relatives of a session: what it came from, what was forked from it, what it started.
 
-Built from the statements of sessions about each other (`LinkRow`). They come from foreign files, so they may name sessions
-that are not in the archive, contradict each other or form cycles. A relative that is not in the archive keeps its id and
-has no session.
-
-A session that everturn made out of another cannot say so in its file: its format is another agent's. Its `Descent` is
-therefore kept, and survives a rebuild: one row about the new session and one about the old, each found by its own id.
+Built from the statements of sessions about each other (`LinkRow`). They come from foreign files, so they may name
+sessions that are not in the archive, contradict each other or form cycles. A session that everturn made out of another
+cannot say so in its file: its `Descent` is therefore kept, and survives a rebuild: one row about the new session and one
+about the old.
 """
 
 from __future__ import annotations
@@ -28,12 +26,10 @@ def note_descent(store: Store, new: Descent, old: Session, at: int) -> None:
 
 
 def origin_of(store: Store, session: Session) -> Descent | None:
-    """Return the session this one was made from."""
     return next(iter(descents(store.kept(ORIGIN, session.native_id), session.agent)), None)
 
 
 def offspring_of(store: Store, session: Session) -> list[Descent]:
-    """Return the sessions that were made from this one."""
     return descents(store.kept(OFFSPRING, session.native_id), session.agent)
 
 
@@ -58,21 +54,29 @@ class Relative(Struct, frozen=True):
 
 
 class Lineage(Struct, frozen=True):
-    """The relatives of one session."""
-
     ancestors: list[Relative]  # nearest first
     forks: list[Relative]  # sessions forked from it or continuing it
     children: list[Relative]  # subagents, saved outputs, in the order of the calls that started them
     others: list[Relative]  # sessions it is about, its summaries, its team
 
+    def children_by_call(self) -> dict[tuple[int, int], list[Relative]]:
+        """Return the children by the message and the block of the call that started them."""
+        found: dict[tuple[int, int], list[Relative]] = {}
+        for one in self.children:
+            if one.call is not None:
+                found.setdefault((one.call.seq, one.call.idx), []).append(one)
+        return found
+
 
 def lineage(store: Store, session: Session) -> Lineage:
-    """Return all relatives of a session."""
     own = store.links(session.id)
     younger = _younger_links(store, session)
+    linked = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]
+    known = {one.native_id for one in linked}
+    made = offspring_of(store, session)
     return Lineage(
         ancestors=ancestors(store, session),
-        forks=_find_forks(store, session, younger),
+        forks=[*linked, *(_descent_relative(store, one) for one in made if one.native_id not in known)],
         children=_find_children(store, session, own, [pair for pair in younger if pair[0].relation in _DOWNWARD]),
         others=[_neighbour_relative(store, session, link) for link in own if link.relation in _NEIGHBOUR_RELATIONS]
         + [_linked_relative(link, one) for link, one in younger if link.relation not in (*_DOWNWARD, *_FORKS)],
@@ -99,7 +103,6 @@ def ancestors(store: Store, session: Session) -> list[Relative]:
 
 
 def find_session_by_id(store: Store, agent: str, native_id: str) -> Session | None:
-    """Return the session of an agent with that native id."""
     versions = store.sessions_of(agent, native_id)
     return best_match(versions) if versions else None
 
@@ -119,15 +122,6 @@ def _find_elders(store: Store, session: Session) -> list[Relative]:
 def _descent_relative(store: Store, descent: Descent) -> Relative:
     relation = "forked_from" if descent.relation == "forked_from" else "continues"
     return Relative(relation, descent.native_id, find_session_by_id(store, descent.agent, descent.native_id))
-
-
-def _find_forks(store: Store, session: Session, younger: list[tuple[LinkRow, Session]]) -> list[Relative]:
-    """Return the forks named by their files and those that everturn made, each once."""
-    linked = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]
-    known = {one.native_id for one in linked}
-    return linked + [
-        _descent_relative(store, one) for one in offspring_of(store, session) if one.native_id not in known
-    ]
 
 
 def _upward_links(store: Store, session: Session) -> list[LinkRow]:

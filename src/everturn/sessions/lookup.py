@@ -2,16 +2,14 @@
 
 A session is named by its native id, by a unique prefix of it, by the part after the last `/` for sessions that belong to
 another, or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
-versions of one native id (a rewritten file, a merged archive) count as one session: the current one, or the fullest.
-
-Marks (a title, a star, a note) are in the kept layer, which no rebuild touches. A mark belongs to (agent, native id), so it
-is found whichever version of the session is read. Only `put_marks` writes.
+versions of one native id count as one session: the current one, or the fullest. A mark belongs to (agent, native id), so
+it is found whichever version of the session is read; it is in the kept layer, which no rebuild touches.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 import msgspec
@@ -83,6 +81,16 @@ def _neighbour_ids(store: Store | None, session: Session) -> tuple[str, ...]:
     return store.neighbours(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
 
 
+def iterate_sessions(store: Store, session_filter: SessionFilter, portion: int = 200) -> Iterator[Session]:
+    """Yield the sessions of a filter, newest first, read a portion at a time."""
+    cursor = ""
+    while True:
+        rows, cursor = store.sessions(session_filter, portion, cursor)
+        yield from (session for session, _ in rows)
+        if not cursor:
+            return
+
+
 def _find_by_age(store: Store, number: int, name: str) -> Session:
     cursor = ""
     while True:
@@ -135,7 +143,6 @@ Key = tuple[str, str]  # agent, native id
 
 
 def marks_of(store: Store, session: Session) -> Marks:
-    """Return the marks of a session."""
     return marks_by_session(store, session.native_id).get((session.agent, session.native_id), NONE)
 
 

@@ -59,7 +59,6 @@ def records_end(rows: list[MessageRow]) -> int:
 
 
 def result_block(message: Message, call: Call) -> Block | None:
-    """Return the block of a message with the result of a call."""
     for block in message.blocks:
         if block.result is not None and block.result.call_id == call.call_id:
             return block

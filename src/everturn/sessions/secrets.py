@@ -1,11 +1,9 @@
 """Find the secrets of an archive without showing a byte of them, and make the cleaner of an archive.
 
-`find_archive_secrets` scans the stored bytes themselves, so that nothing is missed because no reader made a message of it,
-and then the facts of each session. Every hit has a kind and a keyed digest: equal secrets have equal digests, and without
-the key nobody can test guesses. Streamed: memory holds one range of records and the rows of one session.
-
-The key is made once per archive by the first command that writes (`make_key`) and kept in its settings. `archive_cleaner`
-only reads: in an archive without a key, placeholders have no digest.
+`find_archive_secrets` scans the stored bytes themselves, so that nothing is missed because no reader made a message of
+it, and then the facts of each session. Every hit has a kind and a keyed digest: equal secrets have equal digests, and
+without the key nobody can test guesses. The key is made once per archive by the first command that writes (`make_key`);
+in an archive without one, placeholders have no digest.
 """
 
 from __future__ import annotations
@@ -83,8 +81,6 @@ _SearchedBytes = tuple[int, Iterator[SecretPlace]]  # number of bytes scanned, a
 
 
 class _SessionScan:
-    """Scans one session."""
-
     def __init__(self, store: Store, sources: Sources, session: Session, key: bytes) -> None:
         self._store, self._session, self._key = store, session, key
         self._records = Records(store, sources, session)
@@ -134,7 +130,6 @@ class _SessionScan:
                 )
 
     def _row(self, at: int) -> MessageRow | None:
-        """Return the message whose record contains a byte."""
         index = bisect_right(self._starts, at) - 1
         row = self._rows[index] if index >= 0 else None
         return row if row is not None and at < row.start + row.size else None

@@ -1,10 +1,8 @@
 """A turn as people read it: passages in order, each call together with its result; and the pace of a replay.
 
-`show`, the Markdown export and the web page share this. A result is shown with its call, wherever it is in the file; a
-result without a call is shown alone. A problem of the file is shown where its unreadable bytes are.
-
-Times of a transcript are not always in order, and there may be days between two turns: a replay never waits for a time
-before the one shown last, and never longer than `longest`.
+A result is shown with its call, wherever it is in the file; a result without a call is shown alone. A problem of the file
+is shown where its unreadable bytes are. A replay never waits for a time before the one shown last, and never longer than
+`longest`: times of a transcript are not always in order, and there may be days between two turns.
 """
 
 from __future__ import annotations
@@ -84,7 +82,6 @@ class _PassageReader:
         self._problems = _problems(store, session, view, self.end)
 
     def message(self, row: MessageRow) -> Iterator[Passage]:
-        """Yield the passages of one message."""
         message = self._records.message(row)
         for idx, block in enumerate(message.blocks):
             call = self._calls.get((row.seq, idx))

@@ -1,7 +1,8 @@
 """The contract of a format: a `Source` object that holds everything the rest of everturn may know about it.
 
 To add a format, add a package (or module) with a `SOURCE` in it to this folder: `all_sources` finds it there. No module
-outside `sources/` names a format. A missing ability is a missing field.
+outside `sources/` names a format. A missing ability is a missing field. The fields are described here, once: a function
+that is one of them has a docstring only where its format adds something.
 
 Reading never raises on content. A reader gets bytes and returns messages and problems; it does no input or output itself.
 """
@@ -14,7 +15,7 @@ import pkgutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -254,6 +255,7 @@ class Source:
     ask: AskProgram | None = None  # runs the agent as a model
     install: Install | None = None  # adds hooks and tools to the agent's settings
     saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
+    takes: str = ""  # kind of a file that `--as` names this source for though it is not recognised; "": refused
     rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 
@@ -298,6 +300,11 @@ def lazy_import(target: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(module), name)(*arguments)
 
     return call
+
+
+def lazy_imports(module: str, *names: str) -> dict[str, Any]:
+    """Return `lazy_import` of several functions of a module, by name: the arguments of a `Source` or one of its parts."""
+    return {name: lazy_import(f"{module}:{name}") for name in names}
 
 
 def named_folders(name: str) -> Callable[[SearchPlaces], list[Path]]:
@@ -348,6 +355,28 @@ def find_files(
             yield from walk(inner, depth + 1)
 
     yield from walk(str(root), 0)
+    if failures:
+        raise failures[0]
+
+
+def find_in_folders(
+    root: Path,
+    names: Iterable[str],
+    pick: Callable[[Path, os.DirEntry[str]], SourceCandidate | None],
+    *,
+    deepest: int = 8,
+    in_order: bool = True,
+) -> Iterator[SourceCandidate]:
+    """Yield what `find_files` finds in the folders of a root with these names, or in the root itself if it has none.
+
+    `pick` gets the folder, too. An unreadable folder does not stop the search: the first error is raised at the end.
+    """
+    failures: list[OSError] = []
+    for start in [root / name for name in names if (root / name).is_dir()] or [root]:
+        try:
+            yield from find_files(start, partial(pick, start), deepest=deepest, in_order=in_order)
+        except OSError as failure:
+            failures.append(failure)
     if failures:
         raise failures[0]
 

@@ -345,14 +345,9 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
             f'{STEPS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT ?', (session, RECENT_STEPS)
         )
         return JournalTail(
-            next_seq=numbers[0],
-            next_turn=numbers[1],
-            next_step=numbers[2],
-            turn=Turn(*turn) if turn else None,
-            step=Step(*recent[0]) if recent else None,
-            open_calls=unpaired,
-            recent=STEPS.read(reversed(recent)),
-        )
+            next_seq=numbers[0], next_turn=numbers[1], next_step=numbers[2], turn=Turn(*turn) if turn else None,
+            step=Step(*recent[0]) if recent else None, open_calls=unpaired, recent=STEPS.read(reversed(recent)),
+        )  # fmt: skip
 
     def append(self, session: int, growth: SessionGrowth) -> None:
         before = self._session(session)
@@ -368,7 +363,6 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
         self._update_session(before, growth, change)
 
     def set_session(self, session: int, **changes: Any) -> None:
-        """Update columns of a session."""
         self.driver.run(f'{SESSIONS.update(changes)} WHERE "id"=?', (*changes.values(), session))
 
     def set_text(self, row: SessionText) -> None:

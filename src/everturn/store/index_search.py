@@ -63,15 +63,13 @@ class IndexScope(Struct, frozen=True):
     ranges: tuple[Range, ...] | None
     sessions: tuple[str, tuple[Any, ...]] | None
     messages: tuple[str, tuple[Any, ...]] | None
-    moves: (
-        dict[EntryKey, EntryKey] | None
-    )  # from the owner's entry to ours; if given, other sessions than `named` are left out
+    #: From the owner's entry to ours; if given, other sessions than `named` are left out.
+    moves: dict[EntryKey, EntryKey] | None
     named: frozenset[int] = frozenset()
     has_older: bool = False
 
 
 def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
-    """Return the scope of a query's filters."""
     named = _named_sessions(query)
     conditions = Conditions()
     add_messages(conditions, query, turns=named is None)
@@ -123,7 +121,6 @@ def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, .
 
 
 def _matching_sessions(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
-    """Return the sessions that match the filter."""
     if query.sessions is None:
         return list(ids)
     conditions = Conditions()
@@ -185,7 +182,6 @@ BEST = 4
 
 
 def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
-    """Return the candidates for an analysed query."""
     required = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
     weights = dict.fromkeys(required, 1.0)
     for number, phrase in enumerate(query.optional):
@@ -264,9 +260,7 @@ class _PhraseCounter:
 
     def cheap_estimate(self, phrase: Phrase) -> float:
         """Estimate an optional phrase; one of nothing but common words counts as absent."""
-        if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP:
-            return 0.0
-        return self.estimate(phrase)
+        return 0.0 if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP else self.estimate(phrase)
 
     def rarest_term_count(self, phrase: Phrase) -> float:
         """Return the count of a phrase's rarest term: the entries to walk to find the phrase."""
@@ -294,7 +288,6 @@ class _CandidateGatherer:
         self._walked = True  # whether every matching entry was examined
 
     def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
-        """Return the entries, and whether these are all."""
         present = sorted(drivers, key=self._count_order)
         if query.groups:
             complete = self._gather_required(query)
@@ -453,12 +446,9 @@ def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
     if not groups and not optional:
         return None
     return replace(
-        query,
-        groups=groups,
-        without=tuple(filter(None, map(_analyse_phrase, query.without))),
-        optional=tuple(phrase for phrase, _ in optional),
-        weights=tuple(weight for _, weight in optional),
-    )
+        query, groups=groups, without=tuple(filter(None, map(_analyse_phrase, query.without))),
+        optional=tuple(phrase for phrase, _ in optional), weights=tuple(weight for _, weight in optional),
+    )  # fmt: skip
 
 
 def _analyse_phrase(phrase: Phrase) -> Phrase:

@@ -56,7 +56,6 @@ class KeptStore:
         return TOMBSTONES.read(self.driver.all(f'{TOMBSTONES.select} ORDER BY "kind","agent","key"'))
 
     def setting(self, key: str) -> str:
-        """Return a setting of the archive, "" by default."""
         row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (key,))
         return str(row[0]) if row else ""
 

@@ -143,13 +143,10 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
     try:
         given = psycopg.conninfo.conninfo_to_dict(conninfo)
         connection = psycopg.Connection[Row].connect(
-            conninfo,
-            autocommit=True,
-            cursor_factory=psycopg.RawCursor,
-            client_encoding="utf8",
+            conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, client_encoding="utf8",
             application_name=str(given.get("application_name") or "everturn"),
             connect_timeout=str(given.get("connect_timeout") or 10),
-        )
+        )  # fmt: skip
     except psycopg.Error as error:
         raise EverturnError(
             f"cannot open {shown}: {_error_line(error)}; check the address and that the server runs"
@@ -173,19 +170,13 @@ def translate_error(url: str, error: psycopg.Error) -> EverturnError | None:
     return None
 
 
+_NOT_OURS = (
+    errors.UndefinedTable, errors.UndefinedColumn, errors.DuplicateTable, errors.DataCorrupted, errors.IndexCorrupted,
+)  # fmt: skip
 _ERRORS_BY_CLASS: tuple[tuple[tuple[type[psycopg.Error], ...], Callable[[str, str], EverturnError]], ...] = (
     ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), lambda url, _: Busy(url)),
     ((errors.DiskFull,), lambda url, _: NoSpace(url)),
-    (
-        (
-            errors.UndefinedTable,
-            errors.UndefinedColumn,
-            errors.DuplicateTable,
-            errors.DataCorrupted,
-            errors.IndexCorrupted,
-        ),
-        NotAnArchive,
-    ),
+    (_NOT_OURS, NotAnArchive),
     (
         (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction),
         lambda url, why: EverturnError(f"{url} does not let us: {why}; ask its owner for the right to write"),
@@ -221,7 +212,6 @@ class _TextDumper(StrDumperUnknown):
     """Dumps any text; U+FFFD replaces what the server cannot store."""
 
     def dump(self, obj: str) -> Buffer | None:
-        """Encode as UTF-8."""
         if "\0" in obj:
             obj = obj.replace("\0", "\ufffd")
         try:
@@ -234,7 +224,6 @@ class _WholeNumberLoader(NumericLoader):
     """Loads a numeric, such as `sum(bigint)`, as an int or float."""
 
     def load(self, data: Buffer) -> Any:
-        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 
@@ -242,7 +231,6 @@ class _WholeNumberBinaryLoader(NumericBinaryLoader):
     """The same for binary results."""
 
     def load(self, data: Buffer) -> Any:
-        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 

@@ -133,8 +133,7 @@ class PostgresIndex:
     # --- questions ---
     def total(self) -> int:
         """Return the number of messages, a little more than the number of entries."""
-        row = self.driver.one(_TOTAL)
-        return int(row[0] or 0) if row else 0
+        return int(row[0] or 0) if (row := self.driver.one(_TOTAL)) else 0
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """Estimate from the oldest rows with the phrase, from session `since` on."""
@@ -267,8 +266,7 @@ def _within_ranges_sql(ranges: Sequence[Range]) -> tuple[str, list[Any]]:
     """Return a condition on ranges. A join would read all of them; this is one primary key lookup per row."""
     sql = 'EXISTS (SELECT 1 FROM UNNEST(?::bigint[],?::bigint[],?::bigint[]) AS g(s,a,b) WHERE g.s=r."session" AND r."seq" BETWEEN g.a AND g.b)'
     sessions = sorted({part.session for part in ranges})
-    columns = [list(column) for column in zip(*ranges, strict=True)]
-    return f'r."session"=ANY(?) AND {sql}', [sessions, *columns]
+    return f'r."session"=ANY(?) AND {sql}', [sessions, *[list(column) for column in zip(*ranges, strict=True)]]
 
 
 def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:

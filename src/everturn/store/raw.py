@@ -103,7 +103,6 @@ class RawStore:
         return int(inserted[0])
 
     def set_file(self, source: int, **changes: Any) -> None:
-        """Update columns of a source file."""
         if "path" in changes:
             changes["path"] = _storable_path(changes["path"])
         self.driver.run(f'{FILES.update(changes)} WHERE "id"=?', (*changes.values(), source))
@@ -127,7 +126,6 @@ class RawStore:
         return new
 
     def set_version(self, version: int, **changes: Any) -> None:
-        """Update columns of a version."""
         self.driver.run(f'{VERSIONS.update(changes)} WHERE "id"=?', (*changes.values(), version))
 
     def move_cursor(self, version: int, offset: int, /, **changes: Any) -> None:
@@ -155,8 +153,7 @@ class RawStore:
             ' FROM "chunk" WHERE "version"=? AND "start"+"size"<=?',
             (new, old, size),
         )
-        last = self._last_chunk(new)
-        return last.start + last.size if last else 0
+        return last.start + last.size if (last := self._last_chunk(new)) else 0
 
     def read_raw(self, version: int, start: int, size: int) -> bytes:
         """Return bytes of a version, fewer at its end. Only the chunks that cover them are unpacked."""

@@ -82,7 +82,6 @@ class SessionQueries:
         return int(row[0]) if row else 0
 
     def session(self, session: int) -> tuple[Session, SessionText]:
-        """Return a session with its content facts."""
         if (row := self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))) is None:
             raise UnknownSession(str(session))
         return _session_and_text(row)
@@ -119,7 +118,6 @@ class SessionQueries:
         return TURNS.read(self.driver.all(sql, (session, first, _LAST if last is None else last)))
 
     def steps(self, session: int, turn: int | None = None) -> list[Step]:
-        """Return the steps of a session, or of one turn."""
         if turn is None:
             return STEPS.read(self.driver.all(f'{STEPS.select} WHERE "session"=? ORDER BY "idx"', (session,)))
         sql = f'{STEPS.select} WHERE "session"=? AND "first_seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "idx"'
@@ -136,7 +134,6 @@ class SessionQueries:
                 return
 
     def calls(self, session: int, turn: int | None = None) -> list[Call]:
-        """Return the calls of a session, or of one turn, in order."""
         if turn is None:
             return CALLS.read(self.driver.all(f'{CALLS.select} WHERE "session"=? ORDER BY "seq","idx"', (session,)))
         sql = f'{CALLS.select} WHERE "session"=? AND "seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "seq","idx"'

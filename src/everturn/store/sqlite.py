@@ -119,8 +119,7 @@ class SqliteStore(SqlStore):
         return 0
 
     def _number(self, sql: str) -> int:
-        row = self.driver.one(sql)
-        return int(row[0] or 0) if row else 0
+        return int(row[0] or 0) if (row := self.driver.one(sql)) else 0
 
 
 # --- the driver ---
@@ -319,8 +318,9 @@ def copy_into(driver: SqliteDriver, path: Path) -> None:
 
 
 def migration_copies(path: Path) -> list[Path]:
-    """Return the copies made before migrations."""
-    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.before-*"))
+    from glob import escape
+
+    return sorted(path.parent.glob(f"{escape(path.name)}.before-*"))
 
 
 def _size(path: Path, url: str) -> int | None:
@@ -431,7 +431,3 @@ def _copy_aside(path: Path, url: str, step: Migration) -> None:
     finally:
         reader.close()
     os.replace(half, target)
-
-
-def _escape_glob(name: str) -> str:
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)

@@ -335,8 +335,7 @@ class SqliteIndex:
     # --- helpers ---
     def _old_tables(self) -> list[str]:
         """Return the tables of earlier versions that still have rows."""
-        row = self._driver.one(_OLD)
-        return row[0].split() if row else []
+        return row[0].split() if (row := self._driver.one(_OLD)) else []
 
     def _shelves(self) -> list[EntryShelf]:
         newest = self._driver.one(f"SELECT MAX(id) FROM {TABLE}_docsize")

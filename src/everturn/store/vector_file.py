@@ -29,6 +29,7 @@ _SCHEMA = """
     ) STRICT, WITHOUT ROWID;
 """
 _LOOK = "SELECT generation, upto, made FROM embedded LIMIT 0"
+_THERE = "SELECT seq FROM vector WHERE session=? AND seq IN ({})"
 _BUSY_MS = 10_000
 
 
@@ -60,7 +61,6 @@ class VectorFile:
         self._driver.close()
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Return the vectors of messages, by seq."""
         if not seqs or self._progress(session)[0] != generation:
             return {}
         sql = "SELECT seq, data FROM vector WHERE session=? AND seq IN ({})"
@@ -79,7 +79,8 @@ class VectorFile:
             if current != generation:
                 self._driver.run("DELETE FROM vector WHERE session=?", (session,))
                 before = made = 0
-            made += len(new) - len(self._existing_seqs(session, list(new)))
+            there = query_in_lists(self._driver.all, _THERE, list(new), [session])
+            made += len(new) - sum(1 for _ in there)
             self._driver.many("INSERT OR REPLACE INTO vector (session, seq, data) VALUES (?,?,?)", new.values())
             # Of two processes that compute the same vectors, the slower one must not set `upto` back.
             self._driver.run(
@@ -96,10 +97,6 @@ class VectorFile:
         with self._driver.write():
             self._driver.run("DELETE FROM vector WHERE session=?", (session,))
             self._driver.run("DELETE FROM embedded WHERE session=?", (session,))
-
-    def _existing_seqs(self, session: int, seqs: Sequence[int]) -> list[int]:
-        sql = "SELECT seq FROM vector WHERE session=? AND seq IN ({})"
-        return [seq for (seq,) in query_in_lists(self._driver.all, sql, seqs, [session])]
 
     def _progress(self, session: int) -> tuple[str, int, int]:
         row = self._driver.one("SELECT generation, upto, made FROM embedded WHERE session=?", (session,))

@@ -34,7 +34,6 @@ def diff_of(start: CallStart) -> list[str]:
 
 
 def style_of(line: str) -> str:
-    """Return the style name of a diff line."""
     if line.startswith(("+++", "---", "*** ", "diff ")):
         return "bold"
     if line.startswith("@@"):
@@ -53,7 +52,6 @@ def _diff_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
 
 
 def _edit_pairs(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield every old text with its new text."""
     old, new = _first_text(given, _OLD), _first_text(given, _NEW)
     if new is not None or old is not None:
         yield old or "", new or ""

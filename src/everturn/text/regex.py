@@ -98,7 +98,6 @@ class LinearPattern:
             return
 
     def matches(self, text: str, effort: Effort | None = None) -> bool:
-        """Whether any line matches."""
         return next(self.search_lines(text, effort), None) is not None
 
     def _possible_lines(self, text: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
@@ -252,7 +251,6 @@ class _Translation:
 
     @property
     def pattern(self) -> str:
-        """The pattern for RE2."""
         return self._flags + "".join(text for _, text in self._parts)
 
     @property

@@ -99,7 +99,5 @@ _SIGNS = lazy_pattern(r"[^\w\s.,;:!?'\"()/`-]")
 
 def _is_foreign(line: str) -> bool:
     """Whether the line is not prose: code, a quote, a log, a table."""
-    if _FOREIGN.match(line):
-        return True
     body = line.strip()
-    return len(body) > 20 and len(_SIGNS.findall(body)) > len(body) / 8
+    return bool(_FOREIGN.match(line)) or (len(body) > 20 and len(_SIGNS.findall(body)) > len(body) / 8)

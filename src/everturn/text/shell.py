@@ -101,10 +101,8 @@ def _cut_after_test(chain: list[ShellCommand]) -> list[ShellCommand]:
 
 
 def _strip_prefix(command: ShellCommand) -> ShellCommand:
-    words = command.words
-    while words and (_ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES):
-        words = words[1:]
-    command.words = words
+    while (words := command.words) and (_ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES):
+        command.words = words[1:]
     return command
 
 
@@ -145,7 +143,6 @@ class _ShellReader:
         self.redirect = ""
 
     def end_command(self, joint: str) -> None:
-        """Close the command at an operator."""
         self.end_word()
         self.command.joint = joint
         if self.command.words or self.command.outputs:
@@ -153,14 +150,14 @@ class _ShellReader:
         self.command, self.redirect = ShellCommand(), ""
 
     def drop_chain(self) -> None:
-        """Drop the commands of the current chain."""
         while self.commands and self.commands[-1].joint in _CONTINUING:
             self.commands.pop()
 
     def _add_part(self, kind: str, part: str) -> None:
         if self.word is None:
-            if part[0] == "#":
-                self._skip_comment()
+            if part[0] == "#":  # a comment, up to the end of the line
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
                 return
             self.word = Word("")
         self.word.text += _unquote_part(kind, part)
@@ -177,10 +174,6 @@ class _ShellReader:
             self.redirect = part
         elif kind == "input":
             self.redirect = "<"
-
-    def _skip_comment(self) -> None:
-        end = self.text.find("\n", self.at)
-        self.at = len(self.text) if end < 0 else end
 
     def _skip_documents(self) -> None:
         for delimiter, tabs in self.delimiters:

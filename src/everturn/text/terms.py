@@ -54,8 +54,7 @@ def fold(text: str) -> str:
 def index_text(text: str) -> str:
     """Return the folded text, followed by the parts of its compound names."""
     folded = fold(text)
-    parts = _name_parts(folded[:_NAMES_WITHIN])
-    return f"{folded}\n{parts}" if parts else folded
+    return f"{folded}\n{parts}" if (parts := _name_parts(folded[:_NAMES_WITHIN])) else folded
 
 
 def humps(name: str) -> tuple[str, ...]:

@@ -15,13 +15,9 @@ _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 _UNITS = {"s": _SECOND, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY, "y": 365 * _DAY}
 _WORDS = {"now": 0, "today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}  # days back
 _NAMED = (
-    (365 * _DAY, "year"),
-    (30 * _DAY, "month"),
-    (7 * _DAY, "week"),
-    (_DAY, "day"),
-    (_HOUR, "hour"),
-    (_MINUTE, "minute"),
-)
+    (365 * _DAY, "year"), (30 * _DAY, "month"), (7 * _DAY, "week"), (_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"),
+)  # fmt: skip
+_TWO_UNITS = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
 _SPAN = re.compile(
     r"(\d{1,6}) ?(?:(s)(?:ec(?:ond)?s?)?|(m)(?:in(?:ute)?s?)?|(h)(?:ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?|(y)(?:ears?)?)(?: ago)?",
     re.ASCII,
@@ -82,11 +78,7 @@ def duration(ms: int | None) -> str:
         return ""
     if ms < _SECOND:
         return f"{max(ms, 0)}ms"
-    for size, name, next_size, next_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "m"),
-        (_MINUTE, "m", _SECOND, "s"),
-    ):
+    for size, name, next_size, next_name in _TWO_UNITS:
         if ms >= size:
             rest = ms % size // next_size
             return f"{ms // size}{name} {rest}{next_name}" if rest else f"{ms // size}{name}"

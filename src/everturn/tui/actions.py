@@ -31,11 +31,9 @@ class SessionActions(BrowserScreen):
     )
 
     def chosen_session(self) -> int | None:
-        """Return the session to act on."""
         return None
 
     def action_resume(self) -> None:
-        """Show the command that resumes the session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._resume(session))
@@ -53,7 +51,6 @@ class SessionActions(BrowserScreen):
         self.app.push_screen(resume_screen(self.archive, command, ours))
 
     def action_document(self) -> None:
-        """Show the restored session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._document(session))
@@ -82,7 +79,6 @@ class SessionActions(BrowserScreen):
         self.ask("write as Markdown to", name, write)
 
     async def write(self, target: str, pieces: Callable[[Store], Iterable[bytes]]) -> None:
-        """Write a file and report its size."""
         size = await self.archive.ask_separately(lambda store: self.browser.write(target, pieces(store)))
         self.say(f"wrote {size:,} bytes to {target}", "ok")
 
@@ -113,7 +109,6 @@ def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
 
 
 def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iterable[bytes]:
-    """Yield a session as Markdown."""
     from everturn.export.markdown import as_markdown
 
     for piece in as_markdown(store, archive.sources, store.session(session)[0], archive.clean):

@@ -23,8 +23,6 @@ _DEEPEST = 50  # screens one upon another: sessions may lead to each other in ci
 
 
 class Browser(App[int]):
-    """The full-screen program."""
-
     ENABLE_COMMAND_PALETTE = False
     TITLE = "everturn"
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
@@ -37,7 +35,6 @@ class Browser(App[int]):
         self.to_print = ""
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the list of sessions."""
         return SessionsScreen(self.archive, self._typed)
 
     def on_mount(self) -> None:
@@ -46,27 +43,23 @@ class Browser(App[int]):
             self.open_session(self._session)
 
     def open_session(self, session: int, spot: StartSpot | None = None) -> None:
-        """Show a session, starting at a message if one is given."""
         from everturn.tui.session_screen import SessionScreen
 
         if len(self.screen_stack) < _DEEPEST:
             self.push_screen(SessionScreen(self.archive, session, spot))
 
     def open_search(self, typed: str = "") -> None:
-        """Show the search."""
         from everturn.tui.search_screen import SearchScreen
 
         if len(self.screen_stack) < _DEEPEST:
             self.push_screen(SearchScreen(self.archive, typed))
 
     def show_help(self, of: BrowserScreen) -> None:
-        """Show every key of a screen."""
         from everturn.tui.text_screen import help_screen
 
         self.push_screen(help_screen(self.archive, of))
 
     def leave_with(self, text: str) -> None:
-        """Leave and print a text."""
         self.to_print = text
         self.exit(0)
 

@@ -34,7 +34,7 @@ class ScreenArchive:
         self._pool, self._reveal = ArchivePool(url, open_archive), reveal
         self._thread = ThreadPoolExecutor(1, "archive")
         self.clock = clock
-        self.clean: Callable[[str], str] = _same_text
+        self.clean: Callable[[str], str] = str
 
     @property
     def sources(self) -> Sources:
@@ -74,7 +74,7 @@ class ScreenArchive:
 
     def _make_cleaner(self, store: Store) -> Callable[[str], str]:
         if self._reveal:
-            return _same_text
+            return str
         from everturn.sessions.secrets import archive_cleaner
 
         return archive_cleaner(store)
@@ -83,7 +83,3 @@ class ScreenArchive:
 def steady_text(text: str) -> str:
     """Return the text without variation selectors, which make the width of a character doubtful."""
     return text if text.isascii() else text.translate(_VARIATION_SELECTORS)
-
-
-def _same_text(text: str) -> str:
-    return text

@@ -1,10 +1,8 @@
 """Feeds, and the widget that shows one.
 
-A `Feed` returns pages by number. A `Window` holds neighbouring pages; beyond `MOST` it drops those far from the view, which
-are read again when needed. So memory does not grow with the length of a list.
-
-`FeedWidget` draws the pages and a cursor, and reads more pages when the cursor comes near their end. In lists the cursor is
-on items, in texts on lines. Pages that come in or go out above the cursor, and items that are opened, do not move the view.
+A `Feed` returns pages by number. A `Window` holds neighbouring pages; beyond `MOST` it drops those far from the view,
+which are read again when needed. In lists the cursor is on items, in texts on lines. Pages that come in or go out above
+the cursor, and items that are opened, do not move the view.
 """
 
 from __future__ import annotations
@@ -61,12 +59,10 @@ class Window(Struct):
 
     @property
     def before(self) -> int | None:
-        """The number of the previous page, if there is one."""
         return self.pages[0].number - 1 if self.pages and self.pages[0].number > 0 else None
 
     @property
     def after(self) -> int | None:
-        """The number of the next page, if there is one."""
         return self.pages[-1].number + 1 if self.pages and not self.pages[-1].last else None
 
     def items(self) -> Iterator[FeedItem]:
@@ -84,10 +80,7 @@ class Window(Struct):
             self.pages = [page]
 
     def trim(self, ends: list[int], first: int, last: int) -> None:
-        """Drop pages at both ends until at most `most` are left.
-
-        `ends` are the last lines of the pages; only pages outside the lines `first` to `last` are dropped.
-        """
+        """Drop pages at both ends, outside the lines `first` to `last`, until at most `most` are left."""
         starts = [0, *ends[:-1]]
         low, high = 0, len(self.pages)
         while high - low > self.most and ends[low] < first:
@@ -188,7 +181,6 @@ class FeedWidget(Widget, can_focus=True):
 
     @property
     def current(self) -> FeedItem | None:
-        """The item under the cursor."""
         return self._items[self._drawn[self.cursor][1]] if self._drawn else None
 
     @property
@@ -218,13 +210,11 @@ class FeedWidget(Widget, can_focus=True):
         self._move_cursor(self._starts[max(0, min(target, len(self._starts) - 1))])
 
     def action_turn_page(self, by: int) -> None:
-        """Move by a screen."""
         step = max(1, self.size.height - 2) * by
         self.top = max(0, min(self.top + step, self._end() - self.size.height + 1))
         self._move_cursor(self.cursor + step)
 
     def action_choose(self) -> None:
-        """Choose the item under the cursor."""
         if self.current is not None:
             self.post_message(self.Chosen(self.current))
 
@@ -247,12 +237,10 @@ class FeedWidget(Widget, can_focus=True):
         self._scroll(_WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll the view up."""
         self._scroll(-_WHEEL)
 
     # drawing --------------------------------------------------------------------------------------------------------
     def render_line(self, y: int) -> Strip:
-        """Draw one row of the screen."""
         number, width = self.top + y, self.size.width
         if not self._drawn and y == 0 and self.feed is not None:
             return _draw_strip(((f" {self.empty}", "dim"),), width)
@@ -369,7 +357,6 @@ class FeedWidget(Widget, can_focus=True):
             self._draw(anchor)
 
     def _next_page(self) -> int | None:
-        """Return the number of the page to read next."""
         height = max(1, self.size.height)
         if len(self._drawn) - self.top < 2 * height and self.window.after is not None:
             return self.window.after

@@ -35,12 +35,10 @@ _LONGEST = 20_000  # characters of one line that are drawn: beyond is data
 
 
 def plain_line(text: str, style: str = "") -> Line:
-    """Return a line in one style."""
     return ((text, style),)
 
 
 def width_of(line: Line) -> int:
-    """Return the width of a line in cells."""
     return sum(cell_len(text) for text, _ in line)
 
 

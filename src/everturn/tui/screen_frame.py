@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
@@ -33,25 +32,19 @@ _COMMON_KEYS = (Binding("question_mark", "help", "help"), Binding("q", "leave", 
 
 
 class StatusBar(Widget):
-    """A line of status text."""
-
     DEFAULT_CSS = "StatusBar { height: 1; }"
     line: Line = ()
 
     def put(self, line: Line) -> None:
-        """Show another line."""
         if line != self.line:
             self.line = line
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw the line."""
         return Strip(segments(cut(self.line, self.size.width))).adjust_cell_length(self.size.width, STYLES[""])
 
 
 class InputLine(Input):
-    """A line for input."""
-
     DEFAULT_CSS = """
     InputLine.-textual-compact { padding: 0 1; }
     InputLine { height: 1; border: none; padding: 0 1; background: ansi_default; color: ansi_default; }
@@ -63,8 +56,6 @@ class InputLine(Input):
 
 
 class BrowserScreen(Screen[None]):
-    """A screen of the browser."""
-
     by_item = False
     empty = ""
     HELP = ""
@@ -98,11 +89,9 @@ class BrowserScreen(Screen[None]):
 
     @property
     def browser(self) -> Browser:
-        """The program."""
         return cast("Browser", self.app)
 
     def title_line(self) -> Line:
-        """Return the title line."""
         return ()
 
     # messages and questions ----------------------------------------------------------------------------------------------
@@ -148,21 +137,20 @@ class BrowserScreen(Screen[None]):
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_mount(self) -> None:
-        """Fill the title line and the line of keys."""
         self.top_bar.put(self.title_line())
         self.show_keys()
 
-    def on_key(self, event: events.Key) -> None:
-        """Replace a message by the keys."""
+    def on_key(self) -> None:
         if self._asking is None:
             self.show_keys()
+
+    on_descendant_focus = on_resize = on_key
 
     def on_feed_widget_moved(self, event: FeedWidget.Moved) -> None:
         """Update the title line, which may show the position."""
         self.top_bar.put(self.title_line())
 
     def on_feed_widget_failed(self, event: FeedWidget.Failed) -> None:
-        """Show why a page could not be read."""
         self.say(event.why, "error")
 
     def show_keys(self) -> None:
@@ -176,35 +164,29 @@ class BrowserScreen(Screen[None]):
             own.pop()
         self.bottom_bar.put(_keys_line([*own, *shared]))
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Show the keys of the focused widget."""
-        if self._asking is None:
-            self.show_keys()
-
-    def on_resize(self) -> None:
-        """Show as many keys as fit now."""
-        if self._asking is None:
-            self.show_keys()
-
     def all_keys(self) -> list[Binding]:
         """Return every key of this screen, its own first."""
         bases = [base for base in type(self).__mro__ if issubclass(base, BrowserScreen)]
         return [one for base in bases for one in vars(base).get("BINDINGS", ()) if isinstance(one, Binding)]
 
     def action_first(self) -> None:
-        """Move to the first line."""
         self.pages.to_start()
 
     def action_last(self) -> None:
-        """Move to the last line."""
         self.pages.to_end()
 
+    def action_open(self) -> None:
+        """Choose the item under the cursor."""
+        self.pages.action_choose()
+
+    def action_into_list(self) -> None:
+        """Move from the input to the list."""
+        self.set_focus(self.pages)
+
     def action_help(self) -> None:
-        """Show every key."""
         self.browser.show_help(self)
 
     def action_leave(self) -> None:
-        """Leave the program."""
         self.app.exit(0)
 
     def action_back(self) -> None:

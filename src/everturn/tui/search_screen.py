@@ -34,13 +34,10 @@ class HitItem(Struct, frozen=True):
     snippet: Line
 
     def lines(self, width: int) -> list[Line]:
-        """Draw two lines."""
         return [cut(self.where, width), cut((("   ", ""), *self.snippet), width)]
 
 
 class HitFeed:
-    """Pages of search hits, best first."""
-
     def __init__(self, archive: ScreenArchive, query: str) -> None:
         self._archive, self.query = archive, query
         self._now = archive.clock()
@@ -50,14 +47,9 @@ class HitFeed:
     def page(self, store: Store, number: int) -> FeedPage:
         """Return a page of hits. Raises UsageError for an invalid query."""
         archive = self._archive
+        cursor = self._cursors[number]
         found = search(
-            store,
-            archive.sources,
-            self.query,
-            limit=HITS,
-            cursor=self._cursors[number],
-            clean=archive.clean,
-            now=self._now,
+            store, archive.sources, self.query, limit=HITS, cursor=cursor, clean=archive.clean, now=self._now
         )
         if found.next and number + 1 == len(self._cursors):
             self._cursors.append(found.next)
@@ -120,22 +112,18 @@ class SearchScreen(SessionActions):
         self._given = typed.strip()
 
     def above(self) -> ComposeResult:
-        """Yield the line for the query."""
         yield self.typing
 
     def title_line(self) -> Line:
-        """Return the title with the notes of the search."""
         notes = "; ".join(self._found.notes) if self._found else ""
         return ((" everturn", "head"), ("  search", "bold"), (f"  {notes}", "warn"))
 
     def chosen_session(self) -> int | None:
-        """Return the session of the hit under the cursor."""
         item = self.pages.current
         return item.session if isinstance(item, HitItem) else None
 
     # searching ------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search once typing pauses."""
         if event.input is not self.typing:
             return
         self._serial += 1
@@ -160,26 +148,15 @@ class SearchScreen(SessionActions):
             self.show_keys()
 
     def is_latest(self, serial: int) -> bool:
-        """Return whether nothing was typed since."""
         return serial == self._serial
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open the session at the hit."""
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
 
-    def action_open(self) -> None:
-        """Open the hit under the cursor."""
-        self.pages.action_choose()
-
     def action_type(self) -> None:
-        """Move to the query."""
         self.set_focus(self.typing)
-
-    def action_into_list(self) -> None:
-        """Move from the query to the hits."""
-        self.set_focus(self.pages)
 
 
 class _LatestHits:

@@ -34,7 +34,6 @@ class ExcerptItem(NamedTuple):
     beyond: int = 0
 
     def lines(self, width: int, margin: str, style: str = "", beside: str = "") -> list[Line]:
-        """Draw the lines."""
         drawn = block(self.text, width, margin, style, beside)
         if self.before:
             drawn.insert(0, ((f"{margin}… {self.before:,} lines before", "dim"),))
@@ -80,7 +79,6 @@ class HeadingItem(Struct, frozen=True):
     blank: bool = False  # a line of room before it
 
     def lines(self, width: int) -> list[Line]:
-        """Draw one line."""
         return [*([()] if self.blank else []), cut(self.text, width)]
 
 
@@ -96,7 +94,6 @@ class WordsItem(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
     def lines(self, width: int) -> list[Line]:
-        """Draw the text, wrapped to the width."""
         first, rest = self.margin, " " * len(self.margin)
         drawn = self.body.lines(width, rest, self.style, self.beside)
         if first.strip() and drawn:
@@ -115,7 +112,6 @@ class FoldedPart(Struct, frozen=True):
     is_diff: bool = False
 
     def lines(self, width: int) -> list[Line]:
-        """Draw the lines."""
         if not self.is_diff:
             return self.body.lines(width, self.margin, "", self.beside)
         drawn = [
@@ -136,7 +132,6 @@ class FoldedItem(Struct, frozen=True):
     marks: tuple[str, ...] = ()
 
     def lines(self, width: int) -> list[Line]:
-        """Draw the line, and the parts of an open item."""
         sign = "▸ " if self.parts is None else "▾ "
         drawn = [cut(((self.margin + sign, "dim"), *self.text), width)]
         for part in self.parts or ():
@@ -155,7 +150,6 @@ class LinkItem(Struct, frozen=True):
     margin: str = ""
 
     def lines(self, width: int) -> list[Line]:
-        """Draw one line."""
         body = (self.text, "link") if self.session is not None else (f"{self.text} (not in the archive)", "dim")
         return [cut(((f"{self.margin}↳ ", "dim"), body), width)]
 
@@ -197,10 +191,7 @@ class ItemBuilder:
         self.context = False  # whether context that the client added is shown
         self.opened: set[Hashable] = set()
         self.target: Hashable = None  # the item with the match
-        self._children: dict[tuple[int, int], list[Relative]] = {}
-        for one in relatives.children:
-            if one.call is not None:
-                self._children.setdefault((one.call.seq, one.call.idx), []).append(one)
+        self._children = relatives.children_by_call()
 
     def of(self, store: Store, passage: Passage, number: int, most: int | None = None) -> Iterator[FeedItem]:
         """Yield the items of a passage, the `number`-th of its message, with at most `most` lines each (0: all)."""
@@ -338,14 +329,12 @@ def head_of(archive: ScreenArchive, session: Session, text: SessionText, relativ
 
 
 def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str = "") -> LinkItem:
-    """Return the link to a relative."""
     name = one.native_id.rpartition("/")[2] or one.native_id
     number = one.session.id if one.session else None
     return LinkItem(("link", one.native_id, one.relation), f"{label} {archive.line(name, 60)}", number, margin)
 
 
 def turn_heading(turn: Turn) -> HeadingItem:
-    """Return the heading of a turn."""
     parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
     parts += [plural(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
     spans: list[Span] = [(f"── {' · '.join(filter(None, parts))}", "head")]
@@ -355,12 +344,10 @@ def turn_heading(turn: Turn) -> HeadingItem:
 
 
 def minute(at: int | None) -> str:
-    """Return a time to the minute, in UTC."""
     return iso(at)[:16].replace("T", " ")
 
 
 def _failure_text(call: Call | None) -> str:
-    """Return why a call failed, in a word or two."""
     if call is None or call.status not in ("error", "orphan"):
         return ""
     if call.exit_status:

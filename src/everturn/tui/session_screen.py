@@ -40,8 +40,6 @@ Structure = tuple[Turn, list[Step], list[Call]]
 
 
 class TranscriptFeed:
-    """Pages of one session."""
-
     def __init__(self, archive: ScreenArchive, store: Store, session: int, spot: StartSpot | None = None) -> None:
         self._archive, self._spot = archive, spot
         self.session, self.text = store.session(session)
@@ -52,11 +50,9 @@ class TranscriptFeed:
 
     @property
     def last_page(self) -> int:
-        """The number of the last page."""
         return max(0, self.session.n_messages - 1) // MESSAGES
 
     def page(self, store: Store, number: int) -> FeedPage:
-        """Read a page."""
         first = number * MESSAGES
         rows = list(store.messages(self.session.id, first, first + MESSAGES - 1))
         found: list[FeedItem] = (
@@ -77,7 +73,6 @@ class TranscriptFeed:
         return key[1] // MESSAGES, key
 
     def page_of_turn(self, store: Store, turn: int) -> tuple[int, Hashable]:
-        """Return the page and the key of the heading of a turn."""
         first = self._turn_structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
@@ -90,7 +85,6 @@ class TranscriptFeed:
         return self._read_item(store, item.key) or item
 
     def whole(self, store: Store, item: FoldedItem | WordsItem) -> FoldedItem | WordsItem:
-        """Return the item with its whole text."""
         before = set(self.items.opened)
         self.items.opened.add(item.key)
         try:
@@ -99,7 +93,6 @@ class TranscriptFeed:
             self.items.opened = before
 
     def _read_item(self, store: Store, key: Hashable, most: int | None = None) -> FoldedItem | WordsItem | None:
-        """Read an item again."""
         assert isinstance(key, tuple)
         row = next(store.messages(self.session.id, key[1], key[1]), None)
         numbered = self._numbered_passages(store, self._turn_structure(store, row.turn), [row]) if row else ()
@@ -147,8 +140,6 @@ class TranscriptFeed:
 
 
 class SessionScreen(SessionActions):
-    """The screen of a session."""
-
     empty = "there is nothing in this session"
     HELP = """
 ❯ what was asked · ✓ ✗ … calls that went well, failed, have no result · ▸ folded · ↳ another session
@@ -171,7 +162,6 @@ class SessionScreen(SessionActions):
         self.feed: TranscriptFeed | None = None
 
     def title_line(self) -> Line:
-        """Return the title with the session and the turn."""
         if self.feed is None:
             return ((" everturn", "head"),)
         text, session = self.feed.text, self.feed.session
@@ -191,7 +181,6 @@ class SessionScreen(SessionActions):
         await self.pages.show(feed, page, key)
 
     def chosen_session(self) -> int | None:
-        """Return this session."""
         return self._session
 
     # keys -----------------------------------------------------------------------------------------------------------
@@ -205,17 +194,12 @@ class SessionScreen(SessionActions):
         elif isinstance(item, WordsItem) and (item.body.before or item.body.beyond):
             self.action_whole()
 
-    def action_open(self) -> None:
-        """Choose the item under the cursor."""
-        self.pages.action_choose()
-
     async def _toggle_item(self, item: FoldedItem) -> None:
         if (feed := self.feed) is not None:
             self.pages.exchange(await self.archive.ask(lambda store: feed.toggle(store, item)))
             self.pages.go_to(item.key)
 
     def action_whole(self) -> None:
-        """Show the whole item under the cursor on its own screen."""
         item = self.pages.current
         if isinstance(item, FoldedItem | WordsItem):
             self.do(self._show_whole(item))
@@ -228,7 +212,6 @@ class SessionScreen(SessionActions):
             self.app.push_screen(whole_screen(self.archive, found))
 
     def action_first(self) -> None:
-        """Show the first page."""
         if self.feed is not None:
             self.do(self.pages.show(self.feed))
 
@@ -249,8 +232,6 @@ class SessionScreen(SessionActions):
             self.do(self._go_to_turn(target))
 
     def action_go(self) -> None:
-        """Ask for the number of a turn."""
-
         async def answer(typed: str) -> None:
             if typed.isdecimal():
                 await self._go_to_turn(int(typed[:9]) - 1)
@@ -263,7 +244,6 @@ class SessionScreen(SessionActions):
             await self.pages.show(feed, page, key)
 
     def action_context(self) -> None:
-        """Toggle context that the client added."""
         if self.feed is not None:
             self.feed.items.context = not self.feed.items.context
             self.do(self.pages.again())

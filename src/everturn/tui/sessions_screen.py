@@ -23,7 +23,7 @@ from everturn.text.printable import short_folder
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
+from everturn.tui.feed import FeedPage, FeedWidget
 from everturn.tui.lines import Line, cut, pad_line
 from everturn.tui.screen_frame import InputLine
 
@@ -34,8 +34,6 @@ _UNITS = ((31_536_000_000, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "
 
 
 class SessionItem(Struct, frozen=True):
-    """A session as one line of the list."""
-
     session: int
     short: str
     age: str
@@ -48,7 +46,6 @@ class SessionItem(Struct, frozen=True):
 
     @property
     def key(self) -> int:
-        """The number of the session."""
         return self.session
 
     def lines(self, width: int) -> list[Line]:
@@ -145,8 +142,6 @@ WAIT = 0.15  # seconds after the last key before the archive is asked
 
 
 class SessionsScreen(SessionActions):
-    """The list of sessions."""
-
     by_item = True
     empty = "no session fits; clear the filter with esc, or look inside sessions with /"
     HELP = """
@@ -172,11 +167,9 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._serial = 0
 
     def above(self) -> ComposeResult:
-        """Yield the filter."""
         yield self.typing
 
     def title_line(self) -> Line:
-        """Return the title with the number of sessions."""
         sort = "sessions of every kind" if self.everything else "sessions"
         count = f"{self.total:,} " if self.total is not None else ""
         item = self.pages.current
@@ -184,7 +177,6 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         return ((" everturn", "head"), (f"  {count}{sort}", "bold"), (f"  {short}", "dim"))
 
     def on_mount(self) -> None:
-        """Read the first page."""
         super().on_mount()
         self.do(self._load())
 
@@ -203,13 +195,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
             self.top_bar.put(self.title_line())
 
     def chosen_session(self) -> int | None:
-        """Return the session under the cursor."""
         item = self.pages.current
         return item.session if isinstance(item, SessionItem) else None
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Apply the filter once typing pauses."""
         if event.input is not self.typing:
             return
         if self._timer is not None:
@@ -217,25 +207,11 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open the chosen session."""
-        self._open(event.item)
-
-    def action_open(self) -> None:
-        """Open the session under the cursor."""
-        if self.pages.current is not None:
-            self._open(self.pages.current)
-
-    def _open(self, item: FeedItem) -> None:
-        if isinstance(item, SessionItem):
-            self.browser.open_session(item.session)
+        if isinstance(event.item, SessionItem):
+            self.browser.open_session(event.item.session)
 
     def action_filter(self) -> None:
-        """Move to the filter."""
         self.set_focus(self.typing)
-
-    def action_into_list(self) -> None:
-        """Move from the filter to the list."""
-        self.set_focus(self.pages)
 
     def action_everything(self) -> None:
         """Toggle subagents and older versions."""
@@ -243,11 +219,9 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         self.do(self._load())
 
     def action_reload(self) -> None:
-        """Read the list again."""
         self.do(self._load())
 
     def action_search(self) -> None:
-        """Open the search."""
         self.browser.open_search()
 
     def action_back(self) -> None:

@@ -20,15 +20,12 @@ _KEYS = 18  # columns for the keys in the help
 
 
 class TextRow(Struct, frozen=True):
-    """A line of text, wrapped to the width."""
-
     key: int
     text: str
     style: str = ""
     indent: int = 0  # of the wrapped rest, where the screen is wide enough
 
     def lines(self, width: int) -> list[Line]:
-        """Draw the wrapped line."""
         indent = self.indent if width >= 3 * self.indent else 0
         first, *more = break_lines(self.text[indent:], width - indent)
         return [
@@ -38,14 +35,11 @@ class TextRow(Struct, frozen=True):
 
 
 class TextFeed:
-    """Pages of a text in memory."""
-
     def __init__(self, text: str, indent: int = 0) -> None:
         self._lines, self._indent = text.rstrip("\n").split("\n"), indent
 
     @property
     def last_page(self) -> int:
-        """The number of the last page."""
         return (len(self._lines) - 1) // _LINES
 
     def page(self, store: Store, number: int) -> FeedPage:
@@ -60,8 +54,6 @@ class TextFeed:
 
 
 class TextScreen(SessionActions):
-    """A screen of text."""
-
     BINDINGS = [
         Binding("backspace,escape", "back", "back"),
         Binding("s", "save", "save", tooltip="write it to a file"),
@@ -75,7 +67,6 @@ class TextScreen(SessionActions):
         self._feed = TextFeed(text, indent)
 
     def title_line(self) -> Line:
-        """Return the title."""
         return ((" everturn", "head"), (f"  {self._title}", "bold"))
 
     def all_keys(self) -> list[Binding]:
@@ -83,7 +74,6 @@ class TextScreen(SessionActions):
         return [one for one in super().all_keys() if one.action != "save" or self._save_as]
 
     def on_mount(self) -> None:
-        """Show the text from its beginning."""
         super().on_mount()
         self.do(self.pages.show(self._feed))
 
@@ -93,15 +83,12 @@ class TextScreen(SessionActions):
             self.browser.leave_with(self._entered)
 
     def action_first(self) -> None:
-        """Move to the first line."""
         self.do(self.pages.show(self._feed))
 
     def action_last(self) -> None:
-        """Move to the last line."""
         self.do(self.pages.show(self._feed, self._feed.last_page, at_end=True))
 
     def action_save(self) -> None:
-        """Write the text to a file."""
         if not self._save_as:
             return
 
@@ -121,12 +108,10 @@ def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen
 
 
 def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:
-    """Return the screen with the whole of a cut item."""
     return TextScreen(archive, "whole", "\n".join(_item_texts(item)), save_as="part.txt")
 
 
 def help_screen(archive: ScreenArchive, of: BrowserScreen) -> TextScreen:
-    """Return the screen with every key of another screen."""
     parts = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
     rows = {one.action: one for one in reversed(parts)}
     lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]

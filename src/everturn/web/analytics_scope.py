@@ -24,13 +24,10 @@ def scope_of(request: WebRequest) -> AnalyticsScope:
     agent, workspace, since = request.word("agent"), request.word("workspace"), request.when("since")
     session_filter = SessionFilter(agent=agent, workspace=workspace, since=since)
     return AnalyticsScope(
-        session_filter if agent or workspace or since is not None else None, None, not is_without_subagents(request)
+        session_filter if agent or workspace or since is not None else None,
+        None,
+        request.choice("subagents", ("own", "inclusive")) != "own",
     )
-
-
-def is_without_subagents(request: WebRequest) -> bool:
-    """Return whether subagents are left out."""
-    return request.choice("subagents", ("own", "inclusive")) == "own"
 
 
 def filters_of(request: WebRequest) -> dict[str, str]:
@@ -59,5 +56,4 @@ def cached_answer(request: WebRequest, name: str, look: Callable[[], T]) -> T:
 
 
 def load_prices(request: WebRequest) -> Prices:
-    """Return the list prices with the user's own."""
     return request.site.for_a_while("prices", lambda: cost.load_prices(request.site.prices))

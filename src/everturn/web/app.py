@@ -1,11 +1,9 @@
 """The ASGI application: routes, answers, errors, templates, static files, and serving it.
 
 Every page and operation is a plain function; it runs in a thread of the archive. An `EverturnError` is shown with its own
-message; any other error is reported as a defect, without any content. JSON goes out as one line, with secrets masked and
-control characters escaped. Static files are read once, by name: no path is ever built from a request.
-
-A page `x` is the template `x.html`, which puts `parts/x.html` into the frame of all pages; an open page fetches only the
-part. Templates escape all text; only the output of `export.page` is trusted as HTML.
+message; any other error is reported as a defect, without any content. No path is ever built from a request. A page `x` is
+the template `x.html`, which puts `parts/x.html` into the frame of all pages; an open page fetches only the part.
+Templates escape all text; only the output of `export.page` is trusted as HTML.
 """
 
 from __future__ import annotations
@@ -49,8 +47,6 @@ _MEDIA_TYPES = {
 
 
 class StaticFile(Struct, frozen=True):
-    """A static file."""
-
     kind: str
     data: bytes
     tag: str
@@ -58,7 +54,6 @@ class StaticFile(Struct, frozen=True):
 
 @cache
 def static_files() -> Mapping[str, StaticFile]:
-    """Return every static file by name."""
     found = {}
     for entry in (resources.files("everturn.web") / "static").iterdir():
         ending = entry.name[entry.name.rfind(".") :]
@@ -119,7 +114,6 @@ def environment() -> Environment:
 
 
 def size_text(n: float) -> str:
-    """Return a size in bytes, kB, MB or GB."""
     for unit in ("bytes", "kB", "MB"):
         if n < 1000:
             return f"{n:,.0f} {unit}" if unit == "bytes" or n >= 100 else f"{n:,.1f} {unit}"
@@ -148,7 +142,6 @@ _JSON = "application/json"
 
 
 def application(site: Site, port: int) -> Guard:
-    """Return the application behind its guard."""
     routes = [Route(one.path, partial(_answer_page, site, one)) for one in PAGES]
     routes += [Route(one.path, partial(_answer_operation, site, one), methods=[one.method]) for one in OPERATIONS]
     routes += [Route("/static/{name}", _answer_file), Route("/favicon.ico", partial(_answer_file, name="favicon.svg"))]

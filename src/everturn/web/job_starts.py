@@ -1,8 +1,4 @@
-"""The jobs of the web pages: examine and verify the archive, and restore a session.
-
-A session is restored without a model, or with a configured one that the user confirmed. The health of the archive that
-needs no job (`health_now`) is here too.
-"""
+"""The jobs of the web pages: examine and verify the archive, and restore a session; and the health that needs no job."""
 
 from __future__ import annotations
 
@@ -49,8 +45,6 @@ def start_examining(site: Site) -> WebJob:
 
 
 def start_verifying(site: Site) -> WebJob:
-    """Start a job that hashes everything again."""
-
     def work(step: Step) -> Any:
         def check(store: Store) -> Any:
             return asdict(verify_archive(store, site.machine, lambda done, total, path: step(done, total)))
@@ -80,7 +74,6 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
 
 
 def last_restore_job(site: Site, session: int) -> WebJob | None:
-    """Return the newest restore job of a session in this run."""
     return site.jobs.last(RESTORE, str(session))
 
 

@@ -42,14 +42,10 @@ class Bytes(Struct, frozen=True):
 
 
 class RedirectReply(Struct, frozen=True):
-    """A redirect."""
-
     to: str
 
 
 class WebRequest(Struct):
-    """One request."""
-
     store: Store
     site: Site
     given: Mapping[str, str]  # the query; of repeated parameters the last
@@ -61,7 +57,6 @@ class WebRequest(Struct):
 
     @property
     def sources(self) -> Sources:
-        """Every source."""
         return self.site.sources
 
     @property

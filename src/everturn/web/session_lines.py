@@ -37,7 +37,6 @@ class SessionLine(Struct, frozen=True):
 
 
 def session_lines(request: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionLine]:
-    """Return the lines of the sessions."""
     shorts = short_ids((session for session, _ in pairs), request.store)
     marked = marks_by_session(request.store)
     return [
@@ -49,7 +48,6 @@ def session_lines(request: WebRequest, pairs: Sequence[tuple[Session, SessionTex
 def session_line(
     request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE, short: str = ""
 ) -> SessionLine:
-    """Return the line of one session."""
     workspace = request.line(text.workspace, 400)
     return SessionLine(
         number=session.id,

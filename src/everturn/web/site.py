@@ -1,8 +1,7 @@
 """One run of the web server: its archive, its settings as plain values, its token, its jobs.
 
-`WebArchive` reads in a few threads. `WebJobs` runs work that takes longer than a page may, such as restore and verify: a
-page starts a job and polls it, and one job runs at a time. A job is a function that gets a callback for its progress. It
-has a random id for as long as the server runs; of the finished jobs the last few are kept.
+`WebJobs` runs work that takes longer than a page may, one job at a time: a page starts a job and polls it. A job is a
+function that gets a callback for its progress. Of the finished jobs the last few are kept.
 """
 
 from __future__ import annotations
@@ -64,8 +63,6 @@ Step = Callable[[int, int], None]
 
 
 class WebJob(Struct):
-    """The state of a job."""
-
     id: str
     name: str
     subject: str = ""  # the same name and subject do not run twice at a time
@@ -114,7 +111,6 @@ class WebJobs:
         return job
 
     def last(self, name: str, subject: str) -> WebJob | None:
-        """Return the newest job of a name and subject."""
         found = [job for job in list(self._jobs.values()) if (job.name, job.subject) == (name, subject)]
         return found[-1] if found else None
 
@@ -169,14 +165,12 @@ class Site:
 
     @property
     def sources(self) -> Sources:
-        """Every source."""
         from everturn.sources.contract import all_sources
 
         return all_sources()
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """The titles of the agents, by name."""
         return {name: source.title for name, source in self.sources.items()}
 
     def for_a_while(self, name: str, look: Callable[[], T], most: int = 60_000) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from everturn.sources.terminal.dialects import read_screens
+from everturn.sources.terminal.prompts import find_live_part
 from everturn.sources.terminal.transcript import (
     DrawnSaying,
     Run,
@@ -129,11 +130,19 @@ def test_older_releases_are_read_too() -> None:
     assert talk.workspace == "/srv/demo"
 
 
-def test_a_command_and_what_it_answered_are_kept_apart() -> None:
+def test_a_command_that_the_client_answers_is_no_prompt() -> None:
     talk = one(written("❯ hello\n\n● Hi.\n\n❯ /compact\n  ⎿  Not enough messages to compact.\n", 80, False))
-    assert [(item.role, item.kind, item.text) for item in talk.said[2:]] == [
-        ("user", "command", "/compact"),
-        ("system", "output", "Not enough messages to compact."),
+    assert [(item.role, item.kind, item.text, item.starts_turn) for item in talk.said[2:]] == [
+        ("system", "command", "/compact", False),
+        ("system", "output", "Not enough messages to compact.", False),
+    ]
+
+
+def test_a_command_that_the_model_answers_is_a_prompt() -> None:
+    talk = one(written("❯ hello\n\n● Hi.\n\n❯ /review\n\n● I looked at it.\n", 80, False))
+    assert [(item.role, item.kind, item.starts_turn) for item in talk.said[2:]] == [
+        ("user", "command", True),
+        ("assistant", "text", False),
     ]
 
 
@@ -247,6 +256,69 @@ def test_each_start_of_the_client_is_a_conversation_of_its_own() -> None:
     talks = read_screens(written(f"{first}\n{BANNER}\n❯ stop\n\n● Stopped.\n", 80, False))
     assert [[words(item) for item in spoken(talk)] for talk in talks] == [["go", "Going."], ["stop", "Stopped."]]
     assert [talk.native_id for talk in talks] == ["003d0896-16f2-4171-8ad4-bbfc18111811", ""]
+
+
+def test_clear_and_new_begin_another_conversation() -> None:
+    for command in ("/clear", "/new"):
+        text = f"{BANNER}\n❯ go\n\n● Going.\n\n{BANNER}\n❯ {command}\n\n❯ stop\n\n● Stopped.\n"
+        talks = read_screens(written(text, 80, False))
+        assert [[words(item) for item in spoken(talk) if item.role == "user"] for talk in talks] == [["go"], ["stop"]]
+
+
+def test_folded_calls_are_as_many_as_their_line_counts() -> None:
+    text = """❯ look
+
+● Reading 1 file… (ctrl+o to expand)
+  ⎿  src/cli.py
+● Reading 3 files… (ctrl+o to expand)
+  ⎿  $ cat notes.txt
+  Read 3 files (ctrl+o to expand)
+
+● I looked.
+
+● Searched for 2 patterns, read 1 file (ctrl+o to expand)
+"""
+    talk = one(written(text, 80, False))
+    first, second = (item for item in talk.said if item.calls)
+    assert [(call.name, call.path, call.command, call.status) for call in first.calls] == [
+        ("Read", "src/cli.py", "", "ok"),
+        ("Bash", "", "cat notes.txt", "ok"),
+        ("Read", "", "", "ok"),
+    ]
+    assert [call.name for call in second.calls] == ["Grep", "Grep", "Read"]
+
+
+def test_folded_calls_at_work_are_open() -> None:
+    talk = one(written("❯ look\n\n  Listing 1 directory… (ctrl+o to expand)\n  ⎿  $ ls /tmp\n", 80, False))
+    (call,) = calls([talk])
+    assert (call.command, call.status) == ("ls /tmp", "open")
+
+
+def test_a_title_whose_mark_blinks_is_a_call_and_no_part_of_the_prompt() -> None:
+    talk = one(written("❯ go\n\n  Bash(sleep 9)\n  ⎿  Running…\n\n● Gone.\n", 80, False))
+    assert [words(item) for item in talk.said] == ["go", "Bash(sleep 9)", "Gone."]
+
+
+def test_a_capture_that_begins_inside_an_answer_has_its_end() -> None:
+    text = f"  - the first thing\n  - the second\n\n❯ go on\n\n● Done.\n\n{RULE}\n❯ \n{RULE}\n  ? for shortcuts\n"
+    talk = one(written(text, 80, False))
+    assert [(item.role, item.text, item.fidelity) for item in talk.said] == [
+        ("assistant", "- the first thing\n- the second", "partial"),
+        ("user", "go on", "rendered"),
+        ("assistant", "Done.", "rendered"),
+    ]
+
+
+def test_the_live_part_is_the_input_field_or_a_dialog_with_what_turns_above() -> None:
+    said = ["❯ go", "", "● Going.", ""]
+    field = [RULE, "❯ typed", "  more", RULE, "  ? for shortcuts"]
+    assert find_live_part([*said, *field]) == 4
+    assert find_live_part([*said, "✻ Frosting… (3s)", "  ⎿  Tip: rest", "", "❯ waits its turn", "", *field]) == 4
+    assert (
+        find_live_part([*said, RULE, " Bash command", "", "   ls", " ❯ 1. Yes", "   2. No", "", " Esc to cancel"]) == 4
+    )
+    assert find_live_part(["  7 line 7", " ❯ 1. Yes", "   2. No", " Esc to cancel · Tab to amend"]) == 0
+    assert find_live_part(said) is None
 
 
 def one(transcript: TerminalTranscript) -> ScreenTalk:

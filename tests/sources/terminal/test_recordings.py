@@ -178,6 +178,66 @@ def test_text_a_terminal_has_drawn_is_taken_as_it_stands() -> None:
     assert text(CAPTURED.encode()) == CAPTURED.split("\n")[:-1]
 
 
+RULE = "─" * 60
+SCREENS = {
+    "a turn of Claude Code": "❯ go\n\n● Gone.\n",
+    "one of an older release": "> go\n  on\n\n⏺ Gone.\n",
+    "a call and its output": "⏺ Bash(ls)\n  ⎿  a.py\n",
+    "an answer and an input field": f"● Gone.\n\n{RULE}\n❯ \n{RULE}\n  ? for shortcuts\n",
+    "the end of a turn": "  - the last thing\n\n✻ Baked for 1m 3s\n\n❯ and now\n",
+    "a turn of Gemini CLI": " > go\n   on\n\n✦ Gone.\n",
+    "its input field": "✦ Gone.\n\n *   Type your message or @path/to/file\n",
+    "a turn of Codex": "› go\n\n• Gone.\n",
+    "its input field alone": "  - the last thing\n\n› Ask Codex to do anything\n\n  ? for shortcuts\n",
+    "OpenCode": "  ┃  # A title\n\n     an answer\n\n     ▣  Build · model\n",
+}
+
+
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+@pytest.mark.parametrize("name", ["pane.txt", "capture", "scrollback.log"])
+def test_a_capture_of_an_agent_is_known_by_what_it_shows(screen: str, name: str) -> None:
+    assert recognise_recording(screen.encode(), name) == "captured"
+    coloured = "".join(f"\x1b[1m{line}\x1b[0m\r\n" for line in screen.split("\n"))
+    assert recognise_recording(coloured.encode(), name) == "captured"
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "❯ systemctl status nginx\n● nginx.service - A web server\n   Active: active (running)\n",
+        "> quoted\n\n- one\n- two\n",
+        "$ ls\na.py\n$ cat a.py\nx = 1\n",
+        "● one\n● two\n● three\n",
+        " > quoted\n\n * a list\n",
+    ],
+)
+def test_a_shell_and_other_lists_are_no_capture_of_an_agent(shell: str) -> None:
+    assert recognise_recording(shell.encode(), "pane.txt") is None
+
+
+# sizes that are not recorded ------------------------------------------------------------------------------------------
+def sizes(*writes: bytes) -> list[tuple[int, int] | None]:
+    timing = b"".join(b"0.1 %d\n" % len(write) for write in writes)
+    return [chunk.size for chunk in read_recording(HEAD + b"".join(writes), "x", timing).chunks()]
+
+
+def test_a_rule_longer_than_the_screen_is_wide_tells_that_it_became_wider() -> None:
+    rule = b"\r\n" + "─".encode() * 140 + b"\r\n"
+    assert sizes(b"hi\r\n", rule, rule) == [(119, 52), (140, 52), None]
+    assert sizes(b"hi\r\n", rule[: 3 * 100] + b"\r\n") == [None, None]
+
+
+def test_rows_wiped_upwards_tell_that_the_screen_became_higher() -> None:
+    assert sizes(b"hi\r\n", b"\x1b[2K\x1b[1A" * 60) == [(119, 61), None]
+
+
+def test_a_screen_wiped_row_by_row_tells_its_height_and_the_next_rule_its_width() -> None:
+    wiped = b"\x1b[H" + b"\x1b[2K\x1b[1B" * 24 + b"\x1b[H"
+    rule = b"\r\n" + "─".encode() * 80 + b"\r\n"
+    assert sizes(b"hi\r\n", wiped + rule, rule) == [(119, 52), (80, 24), None]
+    assert sizes(b"hi\r\n", wiped, rule) == [(119, 52), (80, 24), None]
+
+
 def test_captured_colours_are_kept_and_lines_know_their_bytes() -> None:
     data = "\x1b[38;5;1m┃\x1b[39m one\n\x1b[38;5;2m┃ two\x1b[0m 会話\n".encode() + "┃ three\n".encode() * 200
     (segment,) = transcribe(data).segments

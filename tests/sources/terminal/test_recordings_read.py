@@ -49,11 +49,11 @@ def test_nine_requests_on_the_main_screen() -> None:
     first = [
         ("user", "fix the 会话 bug please"),
         ("assistant", "Let me run it."),
-        ("assistant", "Listed 1 directory (ctrl+o to expand)"),
+        ("assistant", "Listed 1 directory\n$ echo hi; ls /nonexistent_dir"),
         answer,
     ]
     rest = [pair for n in range(2, 10) for pair in (("user", f"request number {n}: please look again"), answer)]
-    assert told(spoken(talk)) == [*first, *rest, ("user", "/compact")]
+    assert told(spoken(talk)) == [*first, *rest, ("system", "/compact")]
     assert (talk.native_id, talk.client) == ("003d0896-16f2-4171-8ad4-bbfc18111811", "2.1.197")
 
 

@@ -63,8 +63,6 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
 
 
 class DrainTexts(NamedTuple):
-    """The settings of prepared texts."""
-
     clean: Callable[[str], str]
     now: int
     hints: bool

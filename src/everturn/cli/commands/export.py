@@ -108,16 +108,6 @@ def _analytics(cx: frame.CommandContext, sessions: tuple[str, ...], form: str, t
     store, folder = cx.store(), Path(target)
     write = as_csv if form == "csv" else as_parquet
     files = {folder / f"{table.name}.{form}": write(store, table) for table in PLANE}
-    _make_folder(folder)
-    for path in files if not force else ():  # all of them or none
-        if os.path.lexists(path):
-            raise _exists_error(path)
-    cx.update_counts(store)
-    size = sum(write_file(path, pieces, force) for path, pieces in files.items())
-    cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
-
-
-def _make_folder(folder: Path) -> None:
     if os.path.lexists(folder) and not folder.is_dir():
         raise UsageError(f"{folder} is a file; the tables are written into a folder: name another one")
     if folder.parent.is_dir():
@@ -125,6 +115,12 @@ def _make_folder(folder: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise EverturnError(f"{folder} cannot be made: {error.strerror}") from None
+    for path in files if not force else ():  # all of them or none
+        if os.path.lexists(path):
+            raise _exists_error(path)
+    cx.update_counts(store)
+    size = sum(write_file(path, pieces, force) for path, pieces in files.items())
+    cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
 
 
 def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:

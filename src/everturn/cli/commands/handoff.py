@@ -60,7 +60,6 @@ def command(
 def native_options(
     cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None
 ) -> NativeOptions:
-    """Return how to open a session in an agent."""
     from everturn.resume.handoff import NativeOptions, agent_named
     from everturn.sources.contract import all_sources
 

@@ -23,7 +23,15 @@ def command(cx: frame.CommandContext) -> int:
     if not roots and _is_empty(cx):
         return _show_sample(cx)
     if cx.settings.is_missing:
-        _first_run(cx, places)
+        out = cx.out
+        out.say("This is the first run. everturn reads these folders and changes nothing in them:")
+        for source in all_sources().values():
+            for root in source.roots(places):
+                out.say(f"  {out.text(str(root))}  ({source.title}, {sum(1 for _ in source.find(root)):,} files)")
+        out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
+        out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
+        if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
+            raise click.Abort
     return _sync_and_status(cx, cx.store(create=True), places)
 
 
@@ -36,21 +44,6 @@ def _is_empty(cx: frame.CommandContext) -> bool:
         return not cx.store().count_sessions(SessionFilter(kinds=()))
     except NoArchive:
         return True
-
-
-def _first_run(cx: frame.CommandContext, places: Any) -> None:
-    """Say what will be read, before it is."""
-    from everturn.sources.contract import all_sources
-
-    out = cx.out
-    out.say("This is the first run. everturn reads these folders and changes nothing in them:")
-    for source in all_sources().values():
-        for root in source.roots(places):
-            out.say(f"  {out.text(str(root))}  ({source.title}, {sum(1 for _ in source.find(root)):,} files)")
-    out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
-    out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
-    if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
-        raise click.Abort
 
 
 def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str = "") -> int:

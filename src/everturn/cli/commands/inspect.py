@@ -83,7 +83,10 @@ def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool
     ):
         _print_neighbours(cx, title, beside, edge)
     if by_turn:
-        _print_positions(cx, found)
+        from everturn.analytics.plots import errors_by_position
+
+        cx.out.emit()
+        analytics_options.sketch_plot(cx, errors_by_position(found))
 
 
 def _print_neighbours(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:
@@ -101,10 +104,3 @@ def _print_neighbours(cx: frame.CommandContext, title: str, beside: list[ToolNei
         out.emit(cut_cells(line, out.width) if out.fancy else line)
     if len(beside) > _ROWS:
         out.emit(f"  {sum(one.n for one in beside[_ROWS:]):>7,}         {'':<16}  {len(beside) - _ROWS} more")
-
-
-def _print_positions(cx: frame.CommandContext, found: Inspection) -> None:
-    from everturn.analytics.plots import errors_by_position
-
-    cx.out.emit()
-    analytics_options.sketch_plot(cx, errors_by_position(found))

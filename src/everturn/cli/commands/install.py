@@ -120,12 +120,8 @@ def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options
     earlier = read_record(folder, name)
     before = earlier.options if earlier else ()
     chosen = {key: key in before if options[key] is None else bool(options[key]) for key in _OPTIONS}
-    programs = InstallPrograms(
-        program_command("everturn-hook"),
-        program_command("everturn"),
-        archive_environment(cx),
-        **chosen,
-    )
+    hook, program = program_command("everturn-hook"), program_command("everturn")
+    programs = InstallPrograms(hook, program, archive_environment(cx), **chosen)
     assert source.install is not None
     plan = plan_install(source.install.edits(cx.places(), here, programs), earlier, folder, here)
     enabled = tuple(key for key in _OPTIONS if chosen[key])
@@ -147,12 +143,10 @@ def _service_plan(cx: frame.CommandContext) -> Planned:
 
 
 def record_folder(cx: frame.CommandContext) -> Path:
-    """Return the folder of the install records."""
     return cx.settings.state / "installed"
 
 
 def installable_agents() -> dict[str, Source]:
-    """Return the agents that everturn can be installed into."""
     return {name: source for name, source in all_sources().items() if source.install is not None}
 
 
@@ -208,7 +202,6 @@ def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
 
 
 def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
-    """Return the plan for JSON."""
     does = {(True, False): "create", (False, True): "delete"}
     return [
         {"agent": name, "path": str(one.path), "does": does.get((one.before is None, one.after is None), "change")}
@@ -217,7 +210,6 @@ def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
 
 
 def write_failure(failure: OSError) -> PartlyFailed:
-    """Return the error for a file that could not be written."""
     why = failure.strerror or str(failure)
     return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` takes out what was done")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,6 @@ _EXIT_NOTHING = 3
 
 
 def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of every action."""
     session = click.option(
         "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
     )
@@ -45,13 +45,10 @@ def command(cx: frame.CommandContext) -> None:
     """
 
 
-@frame.command(
-    "everturn recall search refresh token",
-    "everturn recall search tool:Bash timeout -retry",
-    make=command.command,
-    cls=WordsCommand,
-    reveal=True,
-)
+_action = partial(frame.command, make=command.command, reveal=True)
+
+
+@_action("everturn recall search refresh token", "everturn recall search tool:Bash timeout -retry", cls=WordsCommand)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many turns to show.")
 @_shared_options
@@ -63,13 +60,7 @@ def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session
     return _answer(cx, session, budget, {"action": "search", "query": " ".join(words), "limit": limit})
 
 
-@frame.command(
-    "everturn recall range 5 8",
-    "everturn recall range 12 --message 40-60",
-    make=command.command,
-    name="range",
-    reveal=True,
-)
+@_action("everturn recall range 5 8", "everturn recall range 12 --message 40-60", name="range")
 @click.argument("first", type=click.IntRange(1))
 @click.argument("last", type=click.IntRange(1), required=False)
 @click.option("--message", default="", metavar="N|N-M", help="Only these messages of the turn.")
@@ -84,13 +75,7 @@ def turn_range(
     return _answer_about(cx, session, budget, request)
 
 
-@frame.command(
-    "everturn recall tool-calls Bash",
-    "everturn recall tool-calls shell",
-    make=command.command,
-    name="tool-calls",
-    reveal=True,
-)
+@_action("everturn recall tool-calls Bash", "everturn recall tool-calls shell", name="tool-calls")
 @click.argument("name")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many calls to show.")
 @_shared_options
@@ -99,7 +84,7 @@ def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, bu
     return _answer_about(cx, session, budget, {"action": "tool_calls", "tool_name": name, "limit": limit})
 
 
-@frame.command("everturn recall summary", "everturn recall summary --session 3f2a9c", make=command.command, reveal=True)
+@_action("everturn recall summary", "everturn recall summary --session 3f2a9c")
 @_shared_options
 def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
     """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
@@ -159,7 +144,6 @@ class _CommandSpelling:
         self._session = session
 
     def __call__(self, request: dict[str, Any]) -> str:
-        """Return the command line of a request."""
         words = ["everturn", "recall", str(request["action"]).replace("_", "-")]
         session, query, options = self._session, [], []
         for word in str(request.get("query", "")).split():
@@ -170,11 +154,8 @@ class _CommandSpelling:
                 options += [f"--{name}", value]
             else:
                 query.append(word)
-        words += (
-            [str(request[name]) for name in ("start_turn", "end_turn", "tool_name") if name in request]
-            + query
-            + options
-        )
+        words += [str(request[name]) for name in ("start_turn", "end_turn", "tool_name") if name in request]
+        words += query + options
         words += ["--limit", str(request["limit"])] if "limit" in request else []
         words += ["--session", session] if session else []
         return shlex.join(words)

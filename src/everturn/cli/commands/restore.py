@@ -156,7 +156,6 @@ def _turns_text(cx: frame.CommandContext, target: RestoreTarget, reports: TurnRe
 
 
 def _header(target: RestoreTarget) -> dict[str, Any]:
-    """Return the facts of `--include-header`."""
     from everturn.text.times import iso
 
     session, text = target.session, target.store.session(target.session.id)[1]

@@ -43,12 +43,8 @@ _ROLES = ("user", "assistant")
 @click.option("--until", default="", metavar="WHEN", help="Only messages before then.")
 @click.option("--in", "fields", multiple=True, type=click.Choice(FIELDS), help="Only in these parts; may be repeated.")
 @click.option(
-    "--role",
-    "roles",
-    multiple=True,
-    type=click.Choice([*ORIGINS, *_ROLES]),
-    help="Only by this speaker; may be repeated.",
-)
+    "--role", "roles", multiple=True, type=click.Choice([*ORIGINS, *_ROLES]), help="Only by this speaker; may be repeated.",
+)  # fmt: skip
 @click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")

@@ -40,13 +40,17 @@ def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, 
 
     Exit code 0 if there are none, 4 if there are some.
     """
+    from everturn.sessions.lookup import iterate_sessions, resolve_session
     from everturn.sessions.secrets import find_archive_secrets
     from everturn.sources.contract import all_sources
 
     store = cx.store()
-    chosen = (
-        _session_editions(store, session) if session else _iterate_sessions(store, _filter(agent, workspace, since))
-    )
+    chosen: Iterable[Session]
+    if session:
+        row = resolve_session(store, session)
+        chosen = store.sessions_of(row.agent, row.native_id)
+    else:
+        chosen = iterate_sessions(store, _filter(agent, workspace, since))
     found = SecretTally(limit)
     with cx.out.progress("looking for secrets, MB read:") as step:
         places = find_archive_secrets(
@@ -72,7 +76,6 @@ class SecretTally:
     sessions: dict[str, set[int]] = field(default_factory=dict)
 
     def add(self, place: SecretPlace) -> None:
-        """Count one."""
         self.by_kind[place.kind] += 1
         self.sessions.setdefault(place.kind, set()).add(place.session.id)
         if len(self.secrets) < _MOST_TOLD_APART:
@@ -82,7 +85,6 @@ class SecretTally:
 
     @property
     def total(self) -> int:
-        """The number of findings."""
         return self.by_kind.total()
 
     def kinds(self) -> list[dict[str, Any]]:
@@ -106,23 +108,6 @@ def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
         kinds=SESSION_KINDS,
         states=("current", "superseded"),
     )
-
-
-def _session_editions(store: Store, session: str) -> list[Session]:
-    """Return every version of one session."""
-    from everturn.sessions.lookup import resolve_session
-
-    row = resolve_session(store, session)
-    return store.sessions_of(row.agent, row.native_id)
-
-
-def _iterate_sessions(store: Store, session_filter: SessionFilter) -> Iterator[Session]:
-    after = ""
-    while True:
-        rows, after = store.sessions(session_filter, 200, after)
-        yield from (row for row, _ in rows)
-        if not after:
-            return
 
 
 def _archive_key(cx: frame.CommandContext, store: Store) -> bytes:

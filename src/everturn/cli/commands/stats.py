@@ -22,12 +22,8 @@ _MILLION, _THOUSAND = 1_000_000, 1000
     "everturn stats --plot calendar.svg",
 )
 @click.option(
-    "--period",
-    default="month",
-    show_default=True,
-    type=click.Choice(["day", "week", "month"]),
-    help="How long a line is.",
-)
+    "--period", default="month", show_default=True, type=click.Choice(["day", "week", "month"]), help="How long a line is.",
+)  # fmt: skip
 @click.option("--by", type=click.Choice(["agent", "model", "workspace"]), help="One line for each of these.")
 @analytics_options.plot_option
 @analytics_options.options
@@ -75,11 +71,6 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
         analytics_options.print_sentence(cx, f"errors    {names}", indent=" " * 10)
-    _print_prices(cx, found)
-
-
-def _print_prices(cx: frame.CommandContext, found: Stats) -> None:
-    """Print the date of the prices, and the models without one."""
     from everturn.analytics.cost import dollars
 
     models = [name or "(not named)" for name in found.total.cost.unknown_models]

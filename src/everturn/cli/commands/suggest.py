@@ -53,7 +53,6 @@ def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_opti
 
 
 def _sentence(one: Suggestion) -> str:
-    """Return the finding and the advice as one sentence."""
     from everturn.derive.turns import ODD_NAME
     from everturn.text.printable import plural
 

@@ -153,12 +153,8 @@ def make_sync_job(
 ) -> SyncJob:
     """Return a sync job with the policy of the settings."""
     settings = cx.settings
-    policy = Policy(
-        settings.capture.mode,
-        tuple((rule.path, rule.mode) for rule in settings.workspaces),
-        tuple(settings.capture.exclude),
-        _redact_line,
-    )
+    rules = tuple((rule.path, rule.mode) for rule in settings.workspaces)
+    policy = Policy(settings.capture.mode, rules, tuple(settings.capture.exclude), _redact_line)
     job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
     job.spool = settings.state / "spool"
     return job if progress is None else replace(job, progress=progress)
@@ -171,7 +167,6 @@ def _redact_line(line: bytes) -> bytes:
 
 
 def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
-    """Return the progress callback of a sync."""
     line = cx.out.progress(label)
 
     def draw(done: int, total: int, read: int, to_read: int, path: str) -> None:
@@ -200,7 +195,6 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
 
 
 def _report_lines(report: SyncReport) -> list[str]:
-    """Return a report as text."""
     done = [
         (report.new, "new"),
         (report.grown, "grown"),

@@ -1,12 +1,10 @@
 """Text and pictures of messages as HTML.
 
-Markdown of a model becomes markup. HTML in it stays text. Links lead to the web or to mail only, and if the text of a link
-does not name its host, the page shows it; other addresses and pictures are named, not followed. A text longer than
-`LONGEST` is shown as it is. Equal texts are rendered once. Nothing here raises.
+Markdown of a model becomes markup. HTML in it stays text. Links lead to the web or to mail only, and if the text of a
+link does not name its host, the page shows it. A text longer than `LONGEST` is shown as it is. Nothing here raises.
 
-Pictures are shown if their bytes are in the record and of a known type. The first bytes decide, not the label. Anything
-else, an address included, is described in words: a page loads nothing from elsewhere. A file embeds its pictures or leaves
-them out; a running program may serve them one by one (`PageLook.to_picture`) under a name that is a hash of the content.
+Pictures are shown if their bytes are in the record and of a known type. The first bytes decide, not the label. A file
+embeds them or leaves them out; a running program may serve them one by one under a name that is a hash of the content.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ _MARKS = re.compile(r"[\\`*_~\[\]<>&!|]|^(?:    |[ \t]*(?:[-+#=]|\d{1,9}[.)]|\t)
 
 
 def markdown_html(text: str) -> Html:
-    """Render the Markdown of a model."""
     return _render_cached(text) if len(text) <= _REMEMBERED else _render_text(text)
 
 
@@ -203,7 +200,12 @@ def _picture_html(picture: PagePicture, look: PageLook, seq: int) -> Html:
 def _find_pictures(value: Any, depth: int = 0) -> Iterator[str]:
     """Yield every picture in a value as base64, wherever formats put them."""
     if isinstance(value, str):
-        yield from _find_base64(value)
+        address = _ADDRESS.match(value)
+        data = value[address.end() :] if address else value
+        if len(data) >= _SMALLEST and data.startswith(tuple(_BEGINNINGS)):
+            data = "".join(data.split())
+            if _BASE64.fullmatch(data):
+                yield data
     elif depth < _DEEPEST:
         inside: list[Any] = []
         if isinstance(value, list):
@@ -212,12 +214,3 @@ def _find_pictures(value: Any, depth: int = 0) -> Iterator[str]:
             inside = [value[name] for name in _NAMES if name in value]
         for one in inside:
             yield from _find_pictures(one, depth + 1)
-
-
-def _find_base64(text: str) -> Iterator[str]:
-    address = _ADDRESS.match(text)
-    data = text[address.end() :] if address else text
-    if len(data) >= _SMALLEST and data.startswith(tuple(_BEGINNINGS)):
-        data = "".join(data.split())
-        if _BASE64.fullmatch(data):
-            yield data

@@ -163,12 +163,10 @@ class MinimapBar(Struct, frozen=True):
 
     @property
     def calls(self) -> int:
-        """The number of calls."""
         return sum(turn.n_calls for turn in self.turns)
 
     @property
     def errors(self) -> int:
-        """The number of failed calls."""
         return sum(turn.n_errors for turn in self.turns)
 
     @property

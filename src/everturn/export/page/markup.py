@@ -1,13 +1,9 @@
 """Markup from untrusted text, the look of a page, and the room on it.
 
-`Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Template engines
-that call `__html__` use it as it is. Terminal colours are dropped; control characters, direction overrides and invisible
-characters become visible, so that a page shows what a model was really given.
-
-`PageLook` says what is shown of a session, how much of it, and where links lead. `PageRoom` limits a turn: a text longer
-than `PageLook.longest` is cut in its middle, and once a turn has used `PageLook.most` characters, only the beginnings of
-its tool texts are shown, or the turn continues on another page (`PageLook.to_rest`). Each gap is marked, with a link to
-the full text if there is one.
+`Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Terminal colours
+are dropped; control characters, direction overrides and invisible characters become visible, so that a page shows what a
+model was really given. `PageRoom` limits a turn: long texts are cut in the middle, then only their beginnings are shown,
+or the turn continues on another page. Each gap is marked, with a link to the full text if there is one.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.sessions.lineage import Lineage, Relative
+from everturn.sessions.lineage import Relative
 from everturn.text.printable import one_line, printable
 
 #: Invisible characters that can carry hidden text. A joiner between non-ASCII letters is part of a script or an emoji
@@ -52,7 +48,6 @@ def make_visible(text: str) -> str:
 
 
 def show_text(text: str) -> Html:
-    """Return text as markup."""
     return Html(escape(make_visible(text)))
 
 
@@ -77,10 +72,7 @@ def show_line(text: str, width: int) -> Html:
 
 
 def element(name: str, *inner: str, **attributes: str | int | None) -> Html:
-    """Return an element. Its content is escaped unless it is markup. `class_` and `data_x` stand for `class` and `data-x`.
-
-    An attribute that is None or "" is left out.
-    """
+    """Return an element; content that is no markup is escaped. `data_x` is `data-x`; empty attributes are left out."""
     given = "".join(
         f' {word.rstrip("_").replace("_", "-")}="{escape(make_visible(str(value)))}"'
         for word, value in attributes.items()
@@ -102,17 +94,10 @@ def _break_word(found: re.Match[str]) -> str:
 Children = Mapping[tuple[int, int], list[Relative]]
 
 
-def _same_text(text: str) -> str:
-    return text
-
-
 class PageLook(Struct, frozen=True):
-    """The differences between a file to pass on and a page of a running program.
+    """How a file to pass on differs from a page of a running program. Without an address there is no link."""
 
-    Without an address there is no link: a standalone file only links within itself.
-    """
-
-    clean: Callable[[str], str] = _same_text  # removes secrets
+    clean: Callable[[str], str] = str  # removes secrets
     anchor: str = "t"  # prefix of the anchor of a turn: `#t12`
     longest: int = 40_000  # characters of one text; a longer one is cut in its middle
     most: int = 1_500_000  # characters of a turn; after that only the beginnings of tool texts are shown
@@ -133,22 +118,11 @@ class PageLook(Struct, frozen=True):
     to_rest: Callable[[int, int], str] | None = None  # of the rest of a turn (from 1), from the message of that seq on
 
 
-def children_of(relatives: Lineage) -> Children:
-    """Return the relatives that calls of a session started."""
-    found: dict[tuple[int, int], list[Relative]] = {}
-    for one in relatives.children:
-        if one.call is not None:
-            found.setdefault((one.call.seq, one.call.idx), []).append(one)
-    return found
-
-
 _LEAST = 400  # characters of a text that are shown if there is no room left
 _TAIL = 4  # the share of a cut text that is taken from its end: a quarter
 
 
 class PageRoom:
-    """The room left for a turn."""
-
     def __init__(self, look: PageLook, turn: int) -> None:
         self._look, self._turn = look, turn
         self._left = look.most
@@ -162,17 +136,13 @@ class PageRoom:
         return self._look.to_rest is not None and self.drawn >= self._look.most
 
     def name(self, seq: int) -> str:
-        """Return the id attribute of a message (`#m12`) for the first element that shows it.
-
-        Only if messages can be opened one by one; elsewhere nothing links to it.
-        """
+        """Return the id attribute (`#m12`) of the first element of a message, where a message can be opened."""
         if self._look.to_record is None or seq < 0 or seq in self._named:
             return ""
         self._named.add(seq)
         return f' id="{escape(self._look.anchor[:-1])}m{seq + 1}"'
 
     def rest(self) -> Html:
-        """Return the link to what did not fit."""
         if self._look.to_rest is None or self.next_seq < 0:
             return Html("")
         link = element("a", "go on reading", href=self._look.to_rest(self._turn, self.next_seq))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from everturn.export.page.calls import child_html
 from everturn.export.page.head import MinimapEntry, draw_minimap, head_html, list_turns, title_of
-from everturn.export.page.markup import SCRIPT, STYLE, Html, PageLook, children_of, element
+from everturn.export.page.markup import SCRIPT, STYLE, Html, PageLook, element
 from everturn.export.page.turn import turn_html, words_of
 from everturn.model.archive import Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
@@ -65,7 +65,6 @@ class _PageWriter:
         self.entries: list[MinimapEntry] = []
 
     def session(self, session: Session, look: PageLook, level: int) -> Iterator[str]:
-        """Yield a session: head, minimap and turns."""
         is_first = not self._written
         name = f"s{next(self._numbers)}"
         self._written[session.id] = name
@@ -74,7 +73,7 @@ class _PageWriter:
             look,
             anchor="t" if is_first else f"{name}-t",
             workspace=text.workspace.rstrip("/\\"),
-            children=children_of(relatives),
+            children=relatives.children_by_call(),
             inside=lambda one: self._write_child(one, look, level),
             to_session=self._anchor_address,
         )

@@ -142,12 +142,8 @@ def _passage(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]
     elif kind in _MARKS:
         yield _mark_html(kind, f": {look.clean(passage.text)}" if kind == "problem" else "")
         if kind == "compaction" and len(passage.text) > _SHORT:
-            yield fold_html(
-                "summary",
-                _LABELS["summary"],
-                look.clean(passage.text),
-                room.block(look.clean(passage.text), _passage_seq(passage), "plain"),
-            )
+            text = look.clean(passage.text)
+            yield fold_html("summary", _LABELS["summary"], text, room.block(text, _passage_seq(passage), "plain"))
     elif passage.block is not None and passage.block.kind == "image":
         for picture in pictures_html(passage.block, look, _passage_seq(passage)):
             yield room.take(picture, _passage_seq(passage))

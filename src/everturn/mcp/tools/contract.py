@@ -33,8 +33,6 @@ SessionName = Annotated[str, Meta(description="A session: its id or a unique beg
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """The answer of a tool."""
-
     text: str
     data: Mapping[str, Any] | None = None
     is_error: bool = False
@@ -54,7 +52,6 @@ class McpTool:
 
 @cache
 def all_tools() -> dict[str, McpTool]:
-    """Return every tool by name."""
     found = {}
     for entry in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
         stem, ending = os.path.splitext(entry)
@@ -66,7 +63,6 @@ def all_tools() -> dict[str, McpTool]:
 
 
 def describe_tool(tool: McpTool) -> dict[str, Any]:
-    """Return the description of a tool for clients."""
     facts = {
         "name": tool.name,
         "title": tool.title,
@@ -98,7 +94,6 @@ def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict
 
 
 def schema(arguments: type[Struct]) -> dict[str, Any]:
-    """Return the JSON schema of a struct of arguments."""
     _, parts = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
     found = parts[arguments.__name__]
     return {key: value for key, value in found.items() if key not in ("title", "description")}

@@ -47,15 +47,8 @@ def _answer_recall(archive: McpArchive, store: Store, given: dict[str, Any], ses
         words = given.get("query", "")
         named = session_pointer(resolve_session(store, session_name(session)).native_id)
         given = {**given, "query": f"{named} {words}".strip() if isinstance(words, str) else words}
-    recall = ConversationRecall(
-        store,
-        sources(),
-        archive.current(store),
-        archive_cleaner(store),
-        archive.clock,
-        tokens,
-        meaning=archive.meaning(store),
-    )
+    current, clean, meaning = archive.current(store), archive_cleaner(store), archive.meaning(store)
+    recall = ConversationRecall(store, sources(), current, clean, archive.clock, tokens, meaning=meaning)
     answer = recall.answer(given)
     return ToolAnswer(answer.text, is_error=answer.status == "mistake")
 

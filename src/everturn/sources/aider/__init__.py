@@ -5,19 +5,17 @@ Reading order: `message` (who wrote a line, and one passage as a message), `read
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
 
 SOURCE = Source(
     name="aider",
     title="aider",
     parser=1,
-    roots=lazy_import("everturn.sources.aider.reader:roots"),
-    find=lazy_import("everturn.sources.aider.reader:find"),
-    sniff=lazy_import("everturn.sources.aider.reader:sniff"),
     reader=lazy_import("everturn.sources.aider.reader:AiderReader"),
     view=lazy_import("everturn.sources.aider.message:view"),
     workspace=no_workspace,
     option="aider-dir",
     # aider reads back the whole history file of the repository, not one session.
     resume_command=lambda native_id: ["aider", "--restore-chat-history"],
+    **lazy_imports("everturn.sources.aider.reader", "roots", "find", "sniff"),
 )

@@ -57,7 +57,6 @@ def find_edits(text: str) -> list[AiderEdit]:
 
 
 def call_id(path: str) -> str:
-    """Return the id of the call that edits a file."""
     return f"edit {path}"
 
 
@@ -207,7 +206,6 @@ _BLANK = "<blank>"
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a passage."""
     return build(speaker_of(record), text_of(record)[0])
 
 
@@ -222,7 +220,6 @@ def speaker_of(record: bytes) -> str:
 
 
 def build(speaker: str, text: str) -> Message:
-    """Return the message of a passage by one writer."""
     if speaker in ("model", "gap"):
         return _build_answer(text.strip("\r\n"))
     if speaker == "human":

@@ -47,7 +47,6 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is not a history file."""
     usual = path.name == HISTORY and (_ANY_HEAD.search(head) or _PROMPT.search(head))
     return SourceCandidate(path) if usual or _HEAD.match(head) else None
 
@@ -62,8 +61,6 @@ _MOST_OPEN = 200
 
 
 class AiderReaderState(Struct):
-    """The state a later reader continues from."""
-
     known: AiderLineState = msgspec.field(default_factory=AiderLineState)
     native_id: str = ""
     started: str = ""

@@ -5,19 +5,15 @@ Reading order: `message` (the layout, and one passage as a message), `reader` (a
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import
+from everturn.sources.contract import Source, lazy_import, lazy_imports
 
 SOURCE = Source(
     name="chat_markdown",
     title="Chat Markdown",
     parser=1,
-    roots=lazy_import("everturn.sources.chat_markdown.reader:roots"),
-    find=lazy_import("everturn.sources.chat_markdown.reader:find"),
-    sniff=lazy_import("everturn.sources.chat_markdown.reader:sniff"),
     reader=lazy_import("everturn.sources.chat_markdown.reader:ChatReader"),
     view=lazy_import("everturn.sources.chat_markdown.message:view"),
-    workspace=lazy_import("everturn.sources.chat_markdown.reader:workspace"),
     option="chat-dir",
-    write=lazy_import("everturn.sources.chat_markdown.reader:write"),
     saves_chats=True,
+    **lazy_imports("everturn.sources.chat_markdown.reader", "roots", "find", "sniff", "workspace", "write"),
 )

@@ -159,7 +159,6 @@ class ChatHeader(NamedTuple):
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a passage."""
     text, _ = text_of(record)
     return build(part_of(text), text)
 
@@ -200,14 +199,10 @@ def parse_header(text: str) -> ChatHeader:
     title = _TITLE.match(start.lstrip("\ufeff"))
     fields = _parse_fields(start)
     return ChatHeader(
-        fields.get("Session ID", ""),
-        fields.get("Agent", "") or (word(title[1]) if title else ""),
-        fields.get("Date", ""),
-        fields.get("Agent Path", ""),
-        fields.get("Resumed From", ""),
-        fields.get("Previous Session", ""),
-        fields.get("Total Queries", ""),
-    )
+        fields.get("Session ID", ""), fields.get("Agent", "") or (word(title[1]) if title else ""),
+        fields.get("Date", ""), fields.get("Agent Path", ""), fields.get("Resumed From", ""),
+        fields.get("Previous Session", ""), fields.get("Total Queries", ""),
+    )  # fmt: skip
 
 
 def resumed_from(text: str) -> tuple[str, str]:
@@ -246,14 +241,9 @@ def _build_answer(text: str) -> Message:
     if metrics and metrics[3]:
         usage = TokenUsage(round(_parse_number(metrics[3])), round(_parse_number(metrics[4])))
     return Message(
-        "assistant",
-        "model",
-        "text",
-        blocks=text_blocks(answer, "answer"),
-        usage=usage,
-        reported_ms=round(_parse_number(metrics[1]) * 1000) if metrics else None,
-        fidelity="rendered",
-    )
+        "assistant", "model", "text", blocks=text_blocks(answer, "answer"), usage=usage,
+        reported_ms=round(_parse_number(metrics[1]) * 1000) if metrics else None, fidelity="rendered",
+    )  # fmt: skip
 
 
 def _parse_number(text: str) -> float:

@@ -49,8 +49,6 @@ _UNPAIRED = "a session summary whose marks do not pair: taken as missing"
 
 
 class ChatReaderState(Struct):
-    """The state a later reader continues from."""
-
     known: ChatLineState = msgspec.field(default_factory=ChatLineState)
     native_id: str = ""
     at: int | None = None  # of the header, then of the last heading
@@ -62,8 +60,6 @@ class ChatReaderState(Struct):
 
 
 class ChatReader:
-    """Reads one saved conversation."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._state = state_of(state, ChatReaderState)
         self._state.native_id = self._state.native_id or candidate.native_id or candidate.path.stem
@@ -164,20 +160,16 @@ _OTHER = re.compile(rb"^\*\*(?:Total Queries|Agent|Agent Path):\*\*", re.MULTILI
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user, and the default one; each once."""
     return existing_folders([*places.extra.get(NAME, ()), places.home / _USUAL])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the saved conversations below a root."""
     return sniff_files(root, sniff, ".md")
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no saved conversation."""
     start = head[:4096].partition(b"\n## ")[0]
-    session = _SESSION.search(start)
-    if session is None or not _HEAD.match(start) or not _OTHER.search(start):
+    if (session := _SESSION.search(start)) is None or not _HEAD.match(start) or not _OTHER.search(start):
         return None
     return SourceCandidate(path, "main", session[1].decode("utf-8", "replace").replace("\0", "\ufffd"))
 
@@ -223,26 +215,18 @@ def _build_header(part: SessionPart, before: list[Message], queries: int) -> Cha
     is_restored = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
     links = (link.native_id for link in part.links if link.relation == "continues" and not is_restored)
     return ChatHeader(
-        part.native_id,
-        _join_lines(own.agent or facts.agent_name).replace("*", "") or "Agent",
+        part.native_id, _join_lines(own.agent or facts.agent_name).replace("*", "") or "Agent",
         own.date or iso(started).removesuffix("Z"),
         own.agent_path or (facts.workspace.rstrip("/\\") + "/" if facts.workspace else ""),
-        own.resumed_from or next(links, ""),
-        own.previous,
-        str(queries),
-    )
+        own.resumed_from or next(links, ""), own.previous, str(queries),
+    )  # fmt: skip
 
 
 def _render_header(head: ChatHeader) -> str:
     fields = (
-        ("Session ID", head.session),
-        ("Date", head.date),
-        ("Agent", head.agent),
-        ("Agent Path", head.agent_path),
-        ("Total Queries", head.queries),
-        ("Resumed From", head.resumed_from),
-        ("Previous Session", head.previous),
-    )
+        ("Session ID", head.session), ("Date", head.date), ("Agent", head.agent), ("Agent Path", head.agent_path),
+        ("Total Queries", head.queries), ("Resumed From", head.resumed_from), ("Previous Session", head.previous),
+    )  # fmt: skip
     lines = [f"**{name}:** {_join_lines(value)}" for name, value in fields if value]
     return "\n".join([f"# {head.agent} Conversation", "", *lines])
 

@@ -43,12 +43,10 @@ _CHANGING = ("mapping", "current_node", "update_time")
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the exports below a root."""
     return find_exports(root, sniff)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no export."""
     try:
         start = read_export_head(path, head)
     except OSError:
@@ -58,14 +56,11 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def reader(candidate: SourceCandidate, state: bytes) -> ExportReader:
-    """Return a reader of one conversation."""
     return ExportReader(Dialect(_build, _record_type, _learn_conversation, _join_response), candidate, state)
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a line; None when it holds none."""
-    value = single_record(record)
-    return _build(value) if value is not None else None
+    return _build(value) if (value := single_record(record)) is not None else None
 
 
 # --- messages ---
@@ -222,7 +217,6 @@ def _countable(text: str) -> str:
 
 # --- unpacking ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Yield every conversation of an export, and each of its branches."""
     return members(path, "mapping", dict, _split_conversation)
 
 

@@ -45,12 +45,10 @@ _NOT_TEXT = ("start_timestamp", "stop_timestamp", "type", "uuid", "flags", "cita
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the exports below a root."""
     return find_exports(root, sniff)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no export."""
     try:
         start = read_export_head(path, head)
     except OSError:
@@ -61,14 +59,11 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def reader(candidate: SourceCandidate, state: bytes) -> ExportReader:
-    """Return a reader of one conversation."""
     return ExportReader(Dialect(_build, _record_type, _learn_conversation, _fill_model), candidate, state)
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a line; None when it holds none."""
-    value = single_record(record)
-    return _build(value) if value is not None else None
+    return _build(value) if (value := single_record(record)) is not None else None
 
 
 # --- messages ---
@@ -158,7 +153,6 @@ def _record_type(record: Rec) -> str:
 
 # --- unpacking ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Yield every conversation of an export, and each of its branches."""
     return members(path, "chat_messages", list, _split_conversation)
 
 

@@ -10,17 +10,14 @@ elements), `reader` (a whole document).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import
+from everturn.sources.contract import Source, lazy_import, lazy_imports
 
 SOURCE = Source(
     name="cline",
     title="Cline and Roo Code",
     parser=1,
-    roots=lazy_import("everturn.sources.cline.files:roots"),
-    find=lazy_import("everturn.sources.cline.files:find"),
-    sniff=lazy_import("everturn.sources.cline.files:sniff"),
     reader=lazy_import("everturn.sources.cline.reader:ClineReader"),
     view=lazy_import("everturn.sources.cline.reader:view"),
-    workspace=lazy_import("everturn.sources.cline.files:workspace"),
     option="cline-dir",
+    **lazy_imports("everturn.sources.cline.files", "roots", "find", "sniff", "workspace"),
 )

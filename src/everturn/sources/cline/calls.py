@@ -64,7 +64,6 @@ def call_id(name: str, subject: str) -> str:
 
 
 def is_remark(text: str) -> bool:
-    """Return whether a text is a remark of the extension."""
     return text.lstrip().startswith(_REMARKS)
 
 
@@ -89,8 +88,7 @@ def find_time(text: str) -> tuple[int | None, str]:
 
 def find_folder(text: str) -> str:
     """Return the working folder in the environment details; "" when they name none."""
-    match = _FOLDER.search(text)
-    return match[1] if match else ""
+    return match[1] if (match := _FOLDER.search(text)) else ""
 
 
 # --- tool calls ---
@@ -110,45 +108,25 @@ _FREE = frozenset("content diff result response arguments replace search line_re
 
 #: The parameter that the head of the result quotes.
 _SUBJECT = {
-    "execute_command": "command",
-    "search_files": "regex",
-    "ask_followup_question": "question",
-    "use_mcp_tool": "server_name",
-    "access_mcp_resource": "server_name",
-    "browser_action": "action",
-    "web_fetch": "url",
-    "web_search": "query",
-    "codebase_search": "query",
-    "fetch_instructions": "task",
-}
+    "execute_command": "command", "search_files": "regex", "ask_followup_question": "question",
+    "use_mcp_tool": "server_name", "access_mcp_resource": "server_name", "browser_action": "action", "web_fetch": "url",
+    "web_search": "query", "codebase_search": "query", "fetch_instructions": "task",
+}  # fmt: skip
 
 #: Parameters that are the model's answer to the human.
 _ANSWER = {"plan_mode_respond": "response", "act_mode_respond": "response", "attempt_completion": "result"}
 
 #: The panel's names of tools.
 _PANEL_TOOLS = {
-    "readFile": "read_file",
-    "newFileCreated": "write_to_file",
-    "editedExistingFile": "replace_in_file",
-    "appliedDiff": "apply_diff",
-    "listFilesTopLevel": "list_files",
-    "listFilesRecursive": "list_files",
-    "listCodeDefinitionNames": "list_code_definition_names",
-    "searchFiles": "search_files",
-    "webFetch": "web_fetch",
-    "webSearch": "web_search",
-    "codebaseSearch": "codebase_search",
-    "newTask": "new_task",
+    "readFile": "read_file", "newFileCreated": "write_to_file", "editedExistingFile": "replace_in_file",
+    "appliedDiff": "apply_diff", "listFilesTopLevel": "list_files", "listFilesRecursive": "list_files",
+    "listCodeDefinitionNames": "list_code_definition_names", "searchFiles": "search_files", "webFetch": "web_fetch",
+    "webSearch": "web_search", "codebaseSearch": "codebase_search", "newTask": "new_task",
     "updateTodoList": "update_todo_list",
-}
+}  # fmt: skip
 _FAILED = (
-    "The tool execution failed",
-    "<error>",
-    "Error executing",
-    "Error:",
-    "Tool execution failed",
-    "The model failed",
-)
+    "The tool execution failed", "<error>", "Error executing", "Error:", "Tool execution failed", "The model failed",
+)  # fmt: skip
 _DENIED = ("The user denied this operation", "The user rejected")
 _HEAD = 400
 
@@ -166,8 +144,7 @@ def parse_answer(text: str) -> list[Block]:
 
 def native_call(block: dict[str, Any]) -> list[Block]:
     """Return the blocks of a call that is a content block."""
-    start = call_start(word(block.get("id")), word(block.get("name")), block.get("input"))
-    return _call_blocks(start, block)
+    return _call_blocks(call_start(word(block.get("id")), word(block.get("name")), block.get("input")), block)
 
 
 def named_call(name: str, arguments: dict[str, Any]) -> list[Block]:

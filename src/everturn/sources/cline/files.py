@@ -47,12 +47,10 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the files of every task below a root."""
     return find_files(root, _pick_file, deepest=_DEEPEST)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no file of a task."""
     start = head.removeprefix(b"\xef\xbb\xbf")
     task = path.parent.name if path.name in (HISTORY, PANEL, METADATA) else path.stem
     if _METADATA.match(start):
@@ -67,7 +65,6 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """Return the working folder that the beginning of a file names; "" when it names none."""
     match = _FOLDER.search(head)
     return match[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if match else ""
 
@@ -97,7 +94,6 @@ def file_message(element: dict[str, Any]) -> Message:
 
 
 def is_file_note(element: dict[str, Any]) -> bool:
-    """Return whether an element is a note about a file."""
     return "path" in element and "record_state" in element
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.cline.calls import (
     ENVIRONMENT,
@@ -50,7 +52,6 @@ def split_segments(blocks: list[Any]) -> list[ClineSegment]:
 
 
 def segment_message(blocks: list[Any], kind: str) -> Message:
-    """Return the message of one segment."""
     if kind == "result":
         return _result_message(blocks)
     texts = [text for block in blocks if (text := _text(block))]
@@ -67,7 +68,6 @@ def segment_message(blocks: list[Any], kind: str) -> Message:
 
 
 def answer_message(element: dict[str, Any]) -> Message:
-    """Return the message of an assistant element."""
     content = element.get("content")
     blocks: list[Block] = []
     for block in [content] if isinstance(content, str) else listing(content):
@@ -227,10 +227,7 @@ def panel_message(element: dict[str, Any], is_first: bool = False) -> Message | 
     if message is None:
         return None
     at, precision = milliseconds(element.get("ts"))
-    return Message(
-        message.role, message.origin, message.kind, at, precision, model=word(mapping(element.get("modelInfo")).get("modelId")),
-        blocks=message.blocks, starts_turn=message.starts_turn,
-    )  # fmt: skip
+    return replace(message, at=at, precision=precision, model=word(mapping(element.get("modelInfo")).get("modelId")))
 
 
 def request_tokens(element: dict[str, Any]) -> list[int]:

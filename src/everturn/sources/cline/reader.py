@@ -36,7 +36,7 @@ from everturn.sources.cline.message import (
     unknown_element,
 )
 from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, settle, value_of
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, read_document
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
 from everturn.sources.toolkit.values import milliseconds, plain, state_of, word
 
@@ -47,8 +47,6 @@ _NOT_IN_HISTORY = NOTICES | COMPACTED | {THOUGHT}
 
 
 class ClineReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     stage: str = ""
     index: int = 0  # elements read
     waiting: list[str] = []  # calls of the last answer
@@ -60,8 +58,6 @@ class ClineReaderState(Struct, array_like=True):
 
 
 class ClineReader:
-    """Reads one document of a task."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._candidate, self._state = candidate, state_of(state, ClineReaderState)
         self._name = candidate.native_id or candidate.path.stem
@@ -69,16 +65,8 @@ class ClineReader:
         self._tally = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        tally, walk = ReadTally(), self._walk
-        self._tally = tally
-        for item in walk.split(data, base, last):
-            value, trouble = value_of(item)
-            if trouble:
-                tally.trouble(trouble, item.start, len(item.raw), is_record=value is None)
-            if not trouble or value is not None:
-                self._read_item(item, value)
-        settle(walk, tally)
-        return tally.reading(walk.consumed)
+        self._tally = ReadTally()
+        return read_document(self._tally, self._walk, data, base, last, self._read_item)
 
     def state(self) -> bytes:
         self._state.stage = self._walk.stage

@@ -7,7 +7,7 @@ Read first: `files` (where they are), `records` (records of both eras, reader st
 from __future__ import annotations
 
 from everturn.sources.codex.files import NAME, find, resume_command, roots, sniff, workspace
-from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
 
 SOURCE = Source(
     name=NAME,
@@ -22,18 +22,11 @@ SOURCE = Source(
     unpack=lazy_import("everturn.sources.codex.files:unpack"),
     option="codex-dir",
     resume_command=resume_command,
-    native=NativeWriter(
-        name=lazy_import("everturn.sources.codex.program:name"),
-        place=lazy_import("everturn.sources.codex.program:place"),
-        write=lazy_import("everturn.sources.codex.program:write"),
-        begin=lazy_import("everturn.sources.codex.program:begin"),
-    ),
+    native=NativeWriter(**lazy_imports("everturn.sources.codex.program", "name", "place", "write", "begin")),
     check=lazy_import("everturn.sources.codex.check:check"),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.codex.program:command"),
-        read=lazy_import("everturn.sources.codex.program:read"),
-        around=lazy_import("everturn.sources.codex.program:around"),
         leaves="nothing: it is told not to keep the session",
+        **lazy_imports("everturn.sources.codex.program", "command", "read", "around"),
     ),
     install=Install(
         lazy_import("everturn.sources.codex.program:edits"),

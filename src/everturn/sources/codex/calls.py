@@ -64,7 +64,6 @@ _TIMEOUT_STATUS = 124
 
 
 def call_start(kind: str, item: Rec) -> CallStart:
-    """Return the call in an item."""
     name, given = word(item.get("name")), item.get("arguments")
     if kind == "custom_tool_call":
         given = item.get("input")
@@ -117,8 +116,7 @@ def _start(call_id: str, name: str, given: Any) -> CallStart:
 
 
 def _full_name(name: str, item: Rec) -> str:
-    namespace = word(item.get("namespace"))
-    return f"{namespace}.{name}" if namespace else name
+    return f"{namespace}.{name}" if (namespace := word(item.get("namespace"))) else name
 
 
 def _prompt(name: str, arguments: Rec) -> str:
@@ -187,38 +185,14 @@ NOTIFICATION = MessageSpeaker("agent", "notification", False, "meta")
 
 #: Beginnings of the client's texts. A human may begin with `<` or `#` too, so the list is exact.
 _INJECTED = (
-    "# AGENTS.md instructions",
-    "<INSTRUCTIONS>",
-    "<app-context>",
-    "<apps_instructions>",
-    "<child_agents_instructions>",
-    "<codex_internal_context",
-    "<collaboration_mode>",
-    "<environment_context>",
-    "<environments>",
-    "<goal_context>",
-    "<hook_prompt",
-    "<image>",
-    "<image name=",
-    "</image>",
-    "<js_repl_instructions>",
-    "<model_switch>",
-    "<permissions instructions>",
-    "<personality_spec>",
-    "<plugins>",
-    "<plugins_instructions>",
-    "<realtime_conversation>",
-    "<recommended_plugins>",
-    "<skill>",
-    "<skills_instructions>",
-    "<skills_section>",
-    "<subagents>",
-    "<turn_aborted>",
-    "<user_action>",
-    "<user_instructions>",
-    "Warning: apply_patch was requested via ",
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<app-context>", "<apps_instructions>", "<child_agents_instructions>",
+    "<codex_internal_context", "<collaboration_mode>", "<environment_context>", "<environments>", "<goal_context>",
+    "<hook_prompt", "<image>", "<image name=", "</image>", "<js_repl_instructions>", "<model_switch>",
+    "<permissions instructions>", "<personality_spec>", "<plugins>", "<plugins_instructions>",
+    "<realtime_conversation>", "<recommended_plugins>", "<skill>", "<skills_instructions>", "<skills_section>",
+    "<subagents>", "<turn_aborted>", "<user_action>", "<user_instructions>", "Warning: apply_patch was requested via ",
     "Warning: The maximum number of unified exec processes",
-)
+)  # fmt: skip
 _MARKS = frozenset("#<W")
 _SPEAKER_HEAD = 200
 
@@ -231,7 +205,6 @@ _FOLDER = lazy_pattern(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: 
 
 
 def guess_speaker(text: str) -> MessageSpeaker:
-    """Guess the speaker by how a text begins."""
     head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
         return PROMPT
@@ -255,8 +228,7 @@ def folder_in(text: str) -> str:
     """Return the working folder in a description of the environment; "" for any other text."""
     if not text[:_SPEAKER_HEAD].lstrip().startswith("<environment_context>"):
         return ""
-    found = _FOLDER.search(text[:8192])
-    return (found[1] or found[2]).strip() if found else ""
+    return (found[1] or found[2]).strip() if (found := _FOLDER.search(text[:8192])) else ""
 
 
 def _nonempty_blocks(*texts: tuple[str, str]) -> tuple[Block, ...]:

@@ -129,8 +129,7 @@ def _keep_own_session(found: SourceCandidate, records: list[CheckedRecord], flaw
         return records
     names = [word(item.get("id")) for _, item in metas]
     own = found.native_id if found.native_id in names else names[0]
-    named = _NAMED.search(found.path.name)
-    if named and named[1].lower() != own.lower() == names[0].lower():
+    if (named := _NAMED.search(found.path.name)) and named[1].lower() != own.lower() == names[0].lower():
         flaws.append(make_flaw("wrong_session", records[metas[0][0]], f"it says session {own}, its name {named[1]}"))
     if metas[0][0] > 0 and names[0] == own:
         flaws.append(make_flaw("out_of_order", records[metas[0][0]], "its header is not its first record"))
@@ -174,9 +173,6 @@ def _is_empty(value: Rec) -> bool:
         return False
     content = event.item.get("content")
     return isinstance(content, list) and not any(
-        _item_text({"content": [part]}) or _is_not_text(part) for part in content
+        _item_text({"content": [part]}) or mapping(part).get("type") not in ("input_text", "output_text", "text")
+        for part in content
     )
-
-
-def _is_not_text(part: Any) -> bool:
-    return mapping(part).get("type") not in ("input_text", "output_text", "text")

@@ -28,7 +28,7 @@ from everturn.sources.contract import (
     SearchPlaces,
     SourceCandidate,
     existing_folders,
-    find_files,
+    find_in_folders,
     read_beginning,
 )
 from everturn.sources.toolkit.line_reader import Rec, mapping, records
@@ -48,7 +48,6 @@ _DEEPEST = 12
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user or the environment, and the default one; each once."""
     return existing_folders([*places.extra.get(NAME, ()), home_folder(places), places.home / ".codex"])
 
 
@@ -61,19 +60,10 @@ def home_folder(places: SearchPlaces) -> Path:
 
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all rollouts below a root: the client's folder, one of those in it, or any folder with rollouts."""
-    starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
-    failures: list[OSError] = []
-    for start in starts:
-        try:
-            yield from find_files(start, _pick_file, deepest=_DEEPEST, in_order=False)
-        except OSError as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
+    return find_in_folders(root, _FOLDERS, _pick_file, deepest=_DEEPEST, in_order=False)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Classify a file by its first bytes; None when it is not Codex's."""
     if head.startswith(_ZSTD):
         return _sniff_compressed(path, head)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
@@ -91,7 +81,6 @@ def is_screen_log(found: SourceCandidate) -> bool:
 
 
 def resume_command(native_id: str) -> list[str]:
-    """Return the command that continues a session."""
     return ["codex", "resume", native_id.removesuffix(_SCREEN_LOG)]
 
 
@@ -100,7 +89,7 @@ def _sniff_compressed(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "container", found.native_id) if found is not None else None
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
+def _pick_file(start: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
     if not entry.name.endswith((".jsonl", ".jsonl" + COMPRESSED)) or (entry.is_symlink() and not entry.is_file()):
         return None
     # While the client packs or unpacks a rollout both are there; it continues the plain one.
@@ -139,13 +128,11 @@ def file_kind(head: bytes) -> CodexFileKind | None:
 
 
 def workspace(head: bytes) -> str:
-    """Return the first working folder that the beginning of a file names; "" without one."""
     for record in map(open_record, records(head)):
         folder = word(record.item.get("cwd")) or _message_folder(record)
         if folder:
             return folder
-    found = _FOLDER.search(head)
-    return word(decode_value(found[1])) if found is not None else ""
+    return word(decode_value(found[1])) if (found := _FOLDER.search(head)) is not None else ""
 
 
 def _message_folder(record: CodexRecord) -> str:
@@ -176,7 +163,6 @@ _PIECE = 1 << 16
 
 
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Yield the rollout in a compressed file."""
     lines = _split_lines(path)
     if (first := next(lines, None)) is None and path.stat().st_size:
         raise OSError("the compressed file is damaged from its beginning on")

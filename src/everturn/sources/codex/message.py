@@ -135,11 +135,8 @@ def _developer(record: CodexRecord, place: RecordPlace) -> Message:
 
 
 _ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
-    "user": _user,
-    "assistant": _assistant,
-    "developer": _developer,
-    "system": _developer,
-}
+    "user": _user, "assistant": _assistant, "developer": _developer, "system": _developer,
+}  # fmt: skip
 
 
 def _letter(record: CodexRecord, place: RecordPlace) -> Message:
@@ -238,15 +235,6 @@ def _message(
 ) -> Message:
     at, precision = milliseconds(record.at)
     return Message(
-        role,
-        speaker.origin,
-        speaker.kind,
-        at,
-        precision,
-        word(record.item.get("id")) if record.outer == ITEM else "",
-        blocks=blocks,
-        starts_turn=speaker.starts_turn,
-        start=place.start,
-        size=place.size,
-        reported_ms=lasted,
-    )
+        role, speaker.origin, speaker.kind, at, precision, word(record.item.get("id")) if record.outer == ITEM else "",
+        blocks=blocks, starts_turn=speaker.starts_turn, start=place.start, size=place.size, reported_ms=lasted,
+    )  # fmt: skip

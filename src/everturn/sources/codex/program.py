@@ -77,30 +77,20 @@ def read(printed: bytes) -> ProgramReply:
             failure = word(mapping(event.get("error")).get("message")) or word(event.get("message")) or "it failed"
     cached = count(used.get("cached_input_tokens")) or 0
     return ProgramReply(
-        text="\n\n".join(texts),
-        input=max(0, (count(used.get("input_tokens")) or 0) - cached),
-        output=count(used.get("output_tokens")) or 0,
-        cache_read=cached,
-        cache_write=count(used.get("cache_write_input_tokens")) or 0,
-        failure=failure,
-    )
+        text="\n\n".join(texts), input=max(0, (count(used.get("input_tokens")) or 0) - cached),
+        output=count(used.get("output_tokens")) or 0, cache_read=cached,
+        cache_write=count(used.get("cache_write_input_tokens")) or 0, failure=failure,
+    )  # fmt: skip
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN),
-    "UserPromptSubmit": (HINTS,),
-    "PostToolUse": (),
-    "PreCompact": (DRAIN,),
-    "PostCompact": (DRAIN,),
-    "SubagentStop": (DRAIN,),
-    "Stop": (DRAIN,),
-    "SessionEnd": (DRAIN,),
-}
+    "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PostToolUse": (), "PreCompact": (DRAIN,),
+    "PostCompact": (DRAIN,), "SubagentStop": (DRAIN,), "Stop": (DRAIN,), "SessionEnd": (DRAIN,),
+}  # fmt: skip
 _SECONDS = 10
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Return everything that an installation writes."""
     folder = project / ".codex" if project else home_folder(places)
     hooks = hook_groups(programs, places, EVENTS, _SECONDS)
     return [
@@ -176,15 +166,9 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[tuple[int
 
 def _meta(new: NewSession) -> Rec:
     meta: Rec = {
-        "session_id": new.id,
-        "id": new.id,
-        "timestamp": iso(new.at),
-        "cwd": new.workspace,
-        "originator": "codex_cli_rs",
-        "cli_version": _VERSION,
-        "source": "cli",
-        "thread_source": "user",
-    }
+        "session_id": new.id, "id": new.id, "timestamp": iso(new.at), "cwd": new.workspace,
+        "originator": "codex_cli_rs", "cli_version": _VERSION, "source": "cli", "thread_source": "user",
+    }  # fmt: skip
     return {**meta, "forked_from_id": new.forked_from} if new.forked_from else meta
 
 

@@ -254,14 +254,10 @@ class CodexReader(LineReader[CodexReaderState]):
 
 
 _HANDLERS: dict[str, Callable[[CodexReader, CodexRecord, RecordPlace], bool]] = {
-    "session_meta": CodexReader._read_meta,
-    HEADER: CodexReader._read_meta,
-    "turn_context": CodexReader._read_context,
-    "compacted": CodexReader._read_compacted,
-    "inter_agent_communication": CodexReader._read_communication,
-    EVENT: CodexReader._read_event,
-    ITEM: CodexReader._read_item,
-}
+    "session_meta": CodexReader._read_meta, HEADER: CodexReader._read_meta, "turn_context": CodexReader._read_context,
+    "compacted": CodexReader._read_compacted, "inter_agent_communication": CodexReader._read_communication,
+    EVENT: CodexReader._read_event, ITEM: CodexReader._read_item,
+}  # fmt: skip
 
 
 def _child_id(text: str) -> str:

@@ -160,8 +160,6 @@ class CodexUnheard(Struct, array_like=True):
 
 
 class CodexReaderState(Struct, array_like=True):
-    """Everything a later reader of the file needs."""
-
     open_line: bool = False
     met: bool = False  # the session's header was read
     kind: str = ""
@@ -208,7 +206,8 @@ class CodexReaderState(Struct, array_like=True):
         spent = [new - old for new, old in zip(total, before, strict=False)]
         if len(before) != len(total) or min(spent) < 0:  # the first of a fork, or a restarted counter
             spent = last if any(last) else total
-        return _usage(spent) if any(spent) else None
+        given, cached, output = spent
+        return TokenUsage(max(given - cached, 0), output, cached) if any(spent) else None
 
     def close_response(self) -> None:
         """End a turn: later token counts belong to the next one."""
@@ -266,7 +265,6 @@ class CodexReaderState(Struct, array_like=True):
         return found
 
     def note_spawn(self, call_id: str) -> None:
-        """Note a call that starts an agent."""
         self.spawned[call_id] = True
         if len(self.spawned) > _MOST_SPAWNED:
             del self.spawned[next(iter(self.spawned))]
@@ -275,8 +273,3 @@ class CodexReaderState(Struct, array_like=True):
 def _tokens(counted: object) -> list[int]:
     found = mapping(counted)
     return [count(found.get(key)) or 0 for key in ("input_tokens", "cached_input_tokens", "output_tokens")]
-
-
-def _usage(spent: list[int]) -> TokenUsage:
-    given, cached, output = spent
-    return TokenUsage(max(given - cached, 0), output, cached)

@@ -67,8 +67,6 @@ class _ScreenLogReaderState(Struct, array_like=True):
 
 
 class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
-    """Reads one screen log."""
-
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, _ScreenLogReaderState))
         self._name = found.native_id
@@ -210,16 +208,9 @@ def _message(
 ) -> Message:
     at, precision = milliseconds(record.get("ts"))
     return Message(
-        role,
-        origin,
-        kind,
-        at,
-        precision,
-        blocks=blocks,
-        starts_turn=origin == "human",
-        start=place.start,
+        role, origin, kind, at, precision, blocks=blocks, starts_turn=origin == "human", start=place.start,
         size=place.size,
-    )
+    )  # fmt: skip
 
 
 # --- keys ---

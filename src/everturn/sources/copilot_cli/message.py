@@ -61,13 +61,11 @@ def build(record: Rec, place: RecordPlace) -> Message | None:
 
 
 def view(raw: bytes) -> Message | None:
-    """Return the message of an event's bytes; None when they hold none."""
     record = single_record(raw)
     return build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
 def is_known(kind: str) -> bool:
-    """Return whether a type of event is known."""
     return kind in SILENT or kind in _NOTICES or kind in _BUILDERS
 
 
@@ -228,21 +226,12 @@ def _skill(record: Rec, place: RecordPlace) -> Message:
 
 
 _BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
-    "user.message": _user,
-    "assistant.message": _assistant,
-    "assistant.reasoning": _reasoning,
-    "assistant.usage": _usage,
-    "system.message": _system,
-    "system.notification": _notification,
-    "tool.user_requested": _shell_prompt,
-    "tool.execution_start": _call_message,
-    "tool.execution_complete": _result_message,
-    "session.error": _error,
-    "session.compaction_complete": _compaction,
-    "abort": _interrupt,
-    "hook.end": _hook,
-    "skill.invoked": _skill,
-}
+    "user.message": _user, "assistant.message": _assistant, "assistant.reasoning": _reasoning,
+    "assistant.usage": _usage, "system.message": _system, "system.notification": _notification,
+    "tool.user_requested": _shell_prompt, "tool.execution_start": _call_message,
+    "tool.execution_complete": _result_message, "session.error": _error, "session.compaction_complete": _compaction,
+    "abort": _interrupt, "hook.end": _hook, "skill.invoked": _skill,
+}  # fmt: skip
 
 
 def _message(

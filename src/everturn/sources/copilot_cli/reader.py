@@ -38,8 +38,6 @@ _MODEL_TITLE = 2
 
 
 class CopilotReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     open_line: bool = False
     client: str = ""
     model: str = ""
@@ -52,8 +50,6 @@ class CopilotReaderState(Struct, array_like=True):
 
 
 class CopilotReader(LineReader[CopilotReaderState]):
-    """Reads one session with its subagents."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, CopilotReaderState))
         self._name = candidate.native_id or candidate.path.stem
@@ -66,8 +62,7 @@ class CopilotReader(LineReader[CopilotReaderState]):
             agent = self._state.calls.get(word(data.get("toolCallId")), agent)
         if kind == "subagent.started":
             self._link(agent or word(data.get("toolCallId")), word(data.get("toolCallId")), data)
-        message = build(record, place)
-        if message is not None and self._is_repeated(kind, data, message, agent):
+        if (message := build(record, place)) is not None and self._is_repeated(kind, data, message, agent):
             message = None
         if message is not None:
             if kind == "tool.execution_complete" and word(data.get("toolCallId")) in self._state.own:
@@ -167,7 +162,6 @@ _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "system.")
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user and by the environment, and the default ones; each once."""
     named, older = places.env.get("COPILOT_HOME", "").strip(), places.env.get("XDG_STATE_HOME", "").strip()
     folders = [places.expand(named)] if named else []
     folders += [places.home / ".copilot", *([Path(older) / ".copilot"] if older else [])]
@@ -181,7 +175,6 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no session."""
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
     if (session := _find_session(head)) is None:
@@ -191,9 +184,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """Return the first working folder that the beginning of a file names; "" when it names none."""
-    match = _FOLDER.search(head)
-    return word(decode_value(match[1])) if match is not None else ""
+    return word(decode_value(match[1])) if (match := _FOLDER.search(head)) is not None else ""
 
 
 def _find_session(head: bytes) -> str | None:

@@ -10,20 +10,16 @@ message), `reader` (a whole conversation).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import
+from everturn.sources.contract import Source, lazy_import, lazy_imports
 
 SOURCE = Source(
     name="cursor",
     title="Cursor",
     parser=1,
-    roots=lazy_import("everturn.sources.cursor.files:roots"),
-    find=lazy_import("everturn.sources.cursor.files:find"),
-    sniff=lazy_import("everturn.sources.cursor.files:sniff"),
     reader=lazy_import("everturn.sources.cursor.reader:CursorReader"),
     view=lazy_import("everturn.sources.cursor.reader:view"),
-    workspace=lazy_import("everturn.sources.cursor.files:workspace"),
-    unpack=lazy_import("everturn.sources.cursor.files:unpack"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     option="cursor-dir",
+    **lazy_imports("everturn.sources.cursor.files", "roots", "find", "sniff", "workspace", "unpack"),
 )

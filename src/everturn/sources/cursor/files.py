@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -30,7 +29,7 @@ from everturn.sources.contract import (
     SearchPlaces,
     SourceCandidate,
     existing_folders,
-    find_files,
+    find_in_folders,
     read_beginning,
 )
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item
@@ -48,26 +47,15 @@ _FOLDER = rb'"workspace":("(?:[^"\\]|\\.)*")'
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user, and the default ones; each once."""
     default = [places.home / ".cursor", places.config_folder() / "Cursor" / "User"]
     return existing_folders([*places.extra.get(NAME, ()), *default])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the transcripts and databases below a root."""
-    starts = [root / name for name in ("projects", "globalStorage", "workspaceStorage") if (root / name).is_dir()]
-    failures: list[OSError] = []
-    for start in starts or [root]:
-        try:
-            yield from find_files(start, partial(_pick_file, start))
-        except OSError as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
+    return find_in_folders(root, ("projects", "globalStorage", "workspaceStorage"), _pick_file)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is not of Cursor."""
     if is_sqlite(head):
         schema = beginnings(path, head)
         is_cursor = b"cursorDiskKV" in schema or (path.name == DATABASE and b"ItemTable" in schema)
@@ -104,7 +92,6 @@ _COMPOSERS, _CHATS = "composer.composerData", "workbench.panel.aichat.view.aicha
 
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Yield every conversation in a database."""
     folder = _workspace_folder(candidate.path)
     with open_snapshot(path) as database:
         tables = database.tables()

@@ -33,7 +33,6 @@ _ATTACHED = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsR
 
 # --- bubbles ---
 def bubble_message(bubble: dict[str, Any]) -> Message:
-    """Return the message of a bubble."""
     if is_known_bubble(bubble):
         is_human = bubble.get("type") in _HUMAN
         return _message(bubble, "user", "human", "text", _prompt_blocks(bubble)) if is_human else _answer(bubble)
@@ -42,7 +41,6 @@ def bubble_message(bubble: dict[str, Any]) -> Message:
 
 
 def is_known_bubble(bubble: dict[str, Any]) -> bool:
-    """Return whether a bubble is of a known kind."""
     kind = bubble.get("type")
     return kind in (*_HUMAN, *_MODEL) and kind is not True
 
@@ -117,12 +115,9 @@ def _call_end(identity: str, data: dict[str, Any], result: dict[str, Any], text:
     failed = status in ("error", "cancelled") or is_denied
     reason = "rejected" if is_denied else "interrupted" if status == "cancelled" else error_class(text)
     return CallEnd(
-        identity,
-        failed or bool(code),
-        reason if failed else "exit_status" if code else "",
-        code if code is not None else exit_status(text) if failed else None,
-        child=word(result.get("agentId")),
-    )
+        identity, failed or bool(code), reason if failed else "exit_status" if code else "",
+        code if code is not None else exit_status(text) if failed else None, child=word(result.get("agentId")),
+    )  # fmt: skip
 
 
 def _parse_json(value: Any) -> Any:
@@ -150,8 +145,6 @@ def _message(bubble: dict[str, Any], role: str, origin: str, kind: str, blocks: 
 
 
 # --- transcript lines ---
-
-
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 _TAGGED = re.compile(r"\s*<[a-z_]+[ >]")
 _STAMP = re.compile(
@@ -161,7 +154,6 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def line_message(line: dict[str, Any]) -> Message | None:
-    """Return the message of a line; None when it holds none."""
     if word(line.get("type")) == "turn_ended":
         return _turn_end(line)
     content = mapping(line.get("message")).get("content")
@@ -176,12 +168,10 @@ def line_message(line: dict[str, Any]) -> Message | None:
 
 
 def is_known_line(line: dict[str, Any]) -> bool:
-    """Return whether a line is of a known kind."""
     return line.get("role") in ("user", "assistant") or line.get("type") == "turn_ended"
 
 
 def unknown_line(line: dict[str, Any]) -> Message:
-    """Return the message of a line of unknown kind."""
     return unknown_message(line, "type", "role")
 
 

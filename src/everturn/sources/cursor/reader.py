@@ -37,8 +37,6 @@ from everturn.sources.toolkit.values import plain, state_of, word
 
 
 class CursorReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     form: str = ""  # "lines" or "export", once that is known
     open_line: bool = False
     index: int = 0  # messages read

@@ -5,7 +5,7 @@ Read first: `files` (where they are), `message` (a record by itself, with its ca
 
 from __future__ import annotations
 
-from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
 from everturn.sources.gemini.files import NAME, find, resume_command, retention, roots, sniff, workspace
 
 SOURCE = Source(
@@ -23,16 +23,11 @@ SOURCE = Source(
     resume_command=resume_command,
     native=NativeWriter(
         name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
-        place=lazy_import("everturn.sources.gemini.program:place"),
-        write=lazy_import("everturn.sources.gemini.program:write"),
-        marks=lazy_import("everturn.sources.gemini.program:marks"),
-        begin=lazy_import("everturn.sources.gemini.program:begin"),
+        **lazy_imports("everturn.sources.gemini.program", "place", "write", "marks", "begin"),
     ),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.gemini.program:command"),
-        read=lazy_import("everturn.sources.gemini.program:read"),
-        around=lazy_import("everturn.sources.gemini.program:around"),
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
+        **lazy_imports("everturn.sources.gemini.program", "command", "read", "around"),
     ),
     install=Install(lazy_import("everturn.sources.gemini.program:edits"), "Start it anew; `/extensions` shows it."),
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from everturn.sources.contract import (
@@ -20,13 +19,12 @@ from everturn.sources.contract import (
     SearchPlaces,
     SourceCandidate,
     existing_folders,
-    find_files,
+    find_in_folders,
     read_beginning,
 )
 
 NAME = "gemini"
 
-_DEEPEST = 8
 _FOLDERS = ("tmp", "data")
 _KEY = re.compile(rb'"(sessionId|projectHash|kind|type)"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
 _ARRAY = re.compile(rb'"messages"\s*:\s*\[')
@@ -37,7 +35,6 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user or the environment, and the default one; each once."""
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
     named = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else [])]
     return existing_folders([*named, places.home / ".gemini"])
@@ -45,19 +42,10 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all sessions below a root: a configuration folder, or any folder with `chats` in it."""
-    failures: list[OSError] = []
-    starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
-    for start in starts:
-        try:
-            yield from find_files(start, partial(_pick_file, start), deepest=_DEEPEST)
-        except OSError as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
+    return find_in_folders(root, _FOLDERS, _pick_file)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Classify a file by its first bytes; None when it is not Gemini CLI's."""
     if not (keys := _header(head)) or "type" in keys:
         return None
     session, kind = keys.get("sessionId", ""), keys.get("kind", "")
@@ -77,8 +65,7 @@ def workspace(head: bytes) -> str:
     if found := _DIRECTORY.search(head):
         value, _ = decode_item(found[1])
         return value if isinstance(value, str) else ""
-    named = _CWD.search(head)
-    return named[1].decode("utf-8", "replace") if named else ""
+    return named[1].decode("utf-8", "replace") if (named := _CWD.search(head)) else ""
 
 
 def retention(root: Path) -> Retention | None:
@@ -99,7 +86,6 @@ def retention(root: Path) -> Retention | None:
 
 
 def resume_command(native_id: str) -> list[str]:
-    """Return the command that continues a session."""
     return ["gemini", "--resume", native_id]
 
 

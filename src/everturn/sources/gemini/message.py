@@ -66,7 +66,6 @@ def call_blocks(calls: Any, asked_at: int | None) -> list[Block]:
 
 
 def is_done(call: dict[str, Any]) -> bool:
-    """Return whether a call has its result."""
     return bool(call.get("result")) or word(call.get("status")) in _DONE
 
 
@@ -105,15 +104,10 @@ def _end(call: dict[str, Any], start: CallStart, text: str, asked_at: int | None
     done_at, _ = milliseconds(call.get("timestamp"))
     took = done_at - asked_at if done_at is not None and asked_at is not None else 0
     return CallEnd(
-        start.call_id,
-        failed or bool(exit_status),
-        _error_class(call, text) if failed else "exit_status" if exit_status else "",
-        exit_status,
-        took if took > 0 else None,
-        action,
-        path,
-        word(call.get("agentId")),
-    )
+        start.call_id, failed or bool(exit_status),
+        _error_class(call, text) if failed else "exit_status" if exit_status else "", exit_status,
+        took if took > 0 else None, action, path, word(call.get("agentId")),
+    )  # fmt: skip
 
 
 def _error_class(call: dict[str, Any], text: str) -> str:
@@ -122,8 +116,7 @@ def _error_class(call: dict[str, Any], text: str) -> str:
 
 
 def _exit_status(text: str) -> int | None:
-    codes = _EXIT.findall(text, max(len(text) - _END, 0))
-    return int(codes[-1]) if codes else None
+    return int(codes[-1]) if (codes := _EXIT.findall(text, max(len(text) - _END, 0))) else None
 
 
 def _find_artifact(text: str) -> tuple[str, str]:
@@ -287,8 +280,7 @@ def _prompt_blocks(content: Any, shown: str) -> list[Block]:
 
 
 def _split_wrapping(text: str) -> tuple[str, str]:
-    match = _WRAPPED.match(text)
-    return (text[: match.end()], text[match.end() :]) if match else ("", text)
+    return (text[: match.end()], text[match.end() :]) if (match := _WRAPPED.match(text)) else ("", text)
 
 
 def _content(content: Any, field: str) -> list[Block]:

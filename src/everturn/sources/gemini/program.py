@@ -80,12 +80,10 @@ def read(printed: bytes) -> ProgramReply:
     counts = [mapping(mapping(one).get("tokens")) for one in models.values()]
     cached = _sum_tokens(counts, "cached")
     return ProgramReply(
-        text=word(reply.get("response")),
-        model=next(iter(models), ""),
+        text=word(reply.get("response")), model=next(iter(models), ""),
         input=max(0, _sum_tokens(counts, "prompt") - cached),
-        output=_sum_tokens(counts, "candidates") + _sum_tokens(counts, "thoughts"),
-        cache_read=cached,
-    )
+        output=_sum_tokens(counts, "candidates") + _sum_tokens(counts, "thoughts"), cache_read=cached,
+    )  # fmt: skip
 
 
 def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
@@ -93,18 +91,13 @@ def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN),
-    "BeforeAgent": (HINTS,),
-    "AfterTool": (),
-    "PreCompress": (DRAIN,),
-    "AfterAgent": (DRAIN,),
-    "SessionEnd": (DRAIN,),
-}
+    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "AfterTool": (), "PreCompress": (DRAIN,),
+    "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
+}  # fmt: skip
 _MILLISECONDS = 10_000
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Return everything that an installation writes."""
     if project is None:
         folder = _home(places) / "extensions" / NAME
         found = [*_extension(places, folder, programs)]
@@ -161,13 +154,10 @@ def marks(places: SearchPlaces, new: NewSession) -> Mapping[Path, bytes]:
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     header = {
-        "sessionId": new.id,
-        "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
-        "startTime": iso(new.at),
-        "lastUpdated": iso(new.at),
-        "kind": "main",
+        "sessionId": new.id, "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
+        "startTime": iso(new.at), "lastUpdated": iso(new.at), "kind": "main",
         **({"summary": new.title} if new.title else {}),
-    }
+    }  # fmt: skip
     return b"".join(map(line, [header, *_records(new, messages)]))
 
 
@@ -240,17 +230,10 @@ def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
     shown = pictures(found) if found is not None else ()
     images = [_inline_data(one.media, one.data) for one in shown if one is not None]
     return {
-        "id": call_id,
-        "name": name,
-        "args": given,
-        "result": [{"functionResponse": response}, *images],
-        "status": "error" if is_error else "success",
-        "timestamp": iso(at),
-        "resultDisplay": output,
-        "displayName": name,
-        "description": block.call.command or block.call.path,
-        "renderOutputAsMarkdown": False,
-    }
+        "id": call_id, "name": name, "args": given, "result": [{"functionResponse": response}, *images],
+        "status": "error" if is_error else "success", "timestamp": iso(at), "resultDisplay": output,
+        "displayName": name, "description": block.call.command or block.call.path, "renderOutputAsMarkdown": False,
+    }  # fmt: skip
 
 
 def _content_parts(block: Block) -> Iterator[Rec]:

@@ -33,7 +33,7 @@ from everturn.sources.gemini.message import (
     unknown,
     usage,
 )
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, settle, value_of
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, read_document
 from everturn.sources.toolkit.line_reader import (
     Counted,
     ReadTally,
@@ -60,8 +60,6 @@ class GeminiSeenMessage(Struct, array_like=True):
 
 
 class GeminiReaderState(Struct, array_like=True):
-    """Everything a later reader of the file needs."""
-
     form: str = ""  # "lines" or "document", once that is known
     open_line: bool = False
     stage: str = ""  # of a document
@@ -101,8 +99,7 @@ def hash_text(record: dict[str, Any]) -> int:
 
 
 def _key(record: dict[str, Any]) -> int:
-    name = word(record.get("id"))
-    return fingerprint("id", name) if name else 0
+    return fingerprint("id", name) if (name := word(record.get("id"))) else 0
 
 
 def _put(entries: dict[Any, Any], key: Any, value: Any, most: int) -> None:
@@ -135,22 +132,11 @@ class GeminiReader:
             return self._tally.reading(0)
         if state.form == "lines":
             return read_walk(self._tally, self._lines, data, base, last, self._take)
-        return self._feed_document(data, base, last)
+        return read_document(self._tally, self._walk, data, base, last, self._take_item)
 
     def state(self) -> bytes:
         self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
         return msgspec.msgpack.encode(self._state)
-
-    def _feed_document(self, data: bytes, base: int, last: bool) -> ReadResult:
-        tally, walk = self._tally, self._walk
-        for item in walk.split(data, base, last):
-            value, trouble = value_of(item)
-            if trouble:
-                tally.trouble(trouble, item.start, len(item.raw), is_record=value is None)
-            if not trouble or value is not None:
-                self._take_item(item, value)
-        settle(walk, tally)
-        return tally.reading(walk.consumed)
 
     def _take_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:

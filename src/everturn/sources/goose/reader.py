@@ -33,13 +33,8 @@ from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnin
 from everturn.sources.toolkit.values import milliseconds, plain, state_of, strings, word
 
 _EDITOR = {
-    "view": "read",
-    "write": "create",
-    "str_replace": "edit",
-    "insert": "edit",
-    "diff": "edit",
-    "edit_file": "edit",
-}
+    "view": "read", "write": "create", "str_replace": "edit", "insert": "edit", "diff": "edit", "edit_file": "edit",
+}  # fmt: skip
 _TASKS = ("subagent__", "dynamic_task__", "delegate")
 _TODO = ("todo__", "todo_write")
 _NOTICES = ("systemNotification", "contextLengthExceeded", "actionRequired", "toolConfirmationRequest")
@@ -48,7 +43,6 @@ _COMPACTED = ("conversationCompacted", "summarizationRequested")
 
 # --- messages ---
 def view(record_bytes: bytes) -> Message | None:
-    """Return the message of a line; None when it is no JSON object."""
     value, _ = decode_item(record_bytes)
     return _build(value) if isinstance(value, dict) else None
 
@@ -153,25 +147,18 @@ _PARTS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "text": _text,
     "thinking": lambda part, field: [Block("thinking", word(part.get("thinking")), "thinking", data=part)],
     "redactedThinking": lambda part, field: [Block("thinking", data=part)],
-    "image": lambda part, field: [Block("image", data=part)],
-    "toolRequest": _call,
-    "frontendToolRequest": _call,
-    "toolResponse": _result,
-    **dict.fromkeys((*_NOTICES, *_COMPACTED), _notice),
-}
+    "image": lambda part, field: [Block("image", data=part)], "toolRequest": _call, "frontendToolRequest": _call,
+    "toolResponse": _result, **dict.fromkeys((*_NOTICES, *_COMPACTED), _notice),
+}  # fmt: skip
 
 
 class GooseReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     open_line: bool = False
     index: int = 0  # messages read
     model: str = ""
 
 
 class GooseReader(LineReader[GooseReaderState]):
-    """Reads one session."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, GooseReaderState))
         self._candidate = candidate
@@ -215,7 +202,6 @@ _FOLDER = rb'"working_dir"\s*:\s*("(?:[^"\\]|\\.)*")'
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user and by the environment, and the default one; each once."""
     folders = list(places.extra.get(NAME, ()))
     moved = places.env.get("GOOSE_PATH_ROOT", "").strip()
     folders += [Path(moved) / "data" / "sessions"] if moved else []
@@ -241,7 +227,6 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is neither database nor session."""
     if is_sqlite(head):
         schema = beginnings(path, head)
         is_goose = all(text in schema for text in _SCHEMA)
@@ -250,7 +235,6 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """Return the working folder that the first line names; "" when it names none."""
     match = re.search(_FOLDER, head.split(b"\n", 1)[0])
     value = decode_item(match[1])[0] if match else ""
     return value if isinstance(value, str) else ""
@@ -266,7 +250,6 @@ _NUMBERS = ("id", "created_timestamp", "tokens")
 
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Yield every session in the database."""
     with open_snapshot(path) as database:
         head = [name for name in _HEAD_COLUMNS if name in database.columns("sessions")]
         message = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]

@@ -6,16 +6,13 @@ journal is recognised by its first line and reads the same. `everturn.loop.journ
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, named_folders
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="journal",
     title="everturn journal",
     parser=1,
     roots=named_folders("journal"),
-    find=lazy_import("everturn.sources.journal.reader:find"),
-    sniff=lazy_import("everturn.sources.journal.reader:sniff"),
     reader=lazy_import("everturn.sources.journal.reader:JournalReader"),
-    view=lazy_import("everturn.sources.journal.reader:view"),
-    workspace=lazy_import("everturn.sources.journal.reader:workspace"),
+    **lazy_imports("everturn.sources.journal.reader", "find", "sniff", "view", "workspace"),
 )

@@ -17,9 +17,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Link, Message, TokenUsage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, sniff_files
-from everturn.sources.toolkit.blocks import call_block, error_class, exit_status
+from everturn.sources.toolkit.blocks import call_block, counted_usage, error_class, exit_status
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -41,24 +41,17 @@ _ENVELOPE = ("type", "n", "at", "of")
 #: Members of a provider's block that are no text, or that only the provider can read.
 _SEALED = ("type", "id", "data", "signature", "encrypted_content")
 _OUTCOMES = {
-    "denied": "rejected",
-    "interrupted": "interrupted",
-    "in_doubt": "interrupted",
-    "not_started": "cancelled",
-    "timeout": "timeout",
-    "unknown_tool": "unknown_tool",
-    "invalid": "invalid_input",
-}
+    "denied": "rejected", "interrupted": "interrupted", "in_doubt": "interrupted", "not_started": "cancelled",
+    "timeout": "timeout", "unknown_tool": "unknown_tool", "invalid": "invalid_input",
+}  # fmt: skip
 
 
 def view(raw: bytes) -> Message | None:
-    """Return the message of a record's bytes; None when they hold none."""
     record = single_record(raw)
     return _build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
 def is_known(kind: str) -> bool:
-    """Return whether a type of record is known."""
     return kind in SILENT or kind in _RECORDS
 
 
@@ -87,7 +80,8 @@ def _response(record: Rec, place: RecordPlace) -> Message:
     blocks = tuple(_block(part, "answer") for part in listing(answer.get("parts")))
     message = _message(record, place, "assistant", "model", blocks)
     name = word(answer.get("id")) or f"@{count(record.get('n')) or 0}"
-    return replace(message, provider_id=name, model=word(reply.get("model")), usage=_usage(reply.get("usage")))
+    usage = counted_usage(reply.get("usage"), "input", "output", "cache_read", "cache_write")
+    return replace(message, provider_id=name, model=word(reply.get("model")), usage=usage)
 
 
 def _partial(record: Rec, place: RecordPlace) -> Message:
@@ -125,16 +119,9 @@ def _state(record: Rec, place: RecordPlace) -> Message:
 
 
 _RECORDS: dict[str, Callable[[Rec, RecordPlace], Message]] = {
-    "setup": _setup,
-    "user": _user,
-    "response": _response,
-    "partial": _partial,
-    "result": _result,
-    "decision": _decision,
-    "interrupt": _interrupt,
-    "note": _note,
-    "state": _state,
-}
+    "setup": _setup, "user": _user, "response": _response, "partial": _partial, "result": _result,
+    "decision": _decision, "interrupt": _interrupt, "note": _note, "state": _state,
+}  # fmt: skip
 
 
 def _block(part: Any, field: str) -> Block:
@@ -151,11 +138,6 @@ def _block(part: Any, field: str) -> Block:
     return Block("unknown", text or "\n".join(strings(raw, *_SEALED)), "meta", data=part)
 
 
-def _usage(tokens: Any) -> TokenUsage | None:
-    counts = [count(mapping(tokens).get(key)) or 0 for key in ("input", "output", "cache_read", "cache_write")]
-    return TokenUsage(*counts) if any(counts) else None
-
-
 def _message(
     record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
@@ -169,15 +151,11 @@ _HUMAN_TITLE = 3
 
 
 class JournalReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     open_line: bool = False
     client: str = ""
 
 
 class JournalReader(LineReader[JournalReaderState]):
-    """Reads one session."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, JournalReaderState))
         self._name = candidate.native_id or candidate.path.stem
@@ -215,7 +193,6 @@ _MARK = b'"journal":'
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the exported journals below a root."""
     failures: list[OSError] = []
     yield from sniff_files(root, sniff, ".jsonl", onerror=failures.append)
     if failures:
@@ -223,13 +200,11 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no journal."""
     header = _parse_header(head)
     return SourceCandidate(path, "main", header["id"], header["parent"]) if header is not None else None
 
 
 def workspace(head: bytes) -> str:
-    """Return the working folder that the first line names; "" when it names none."""
     return (_parse_header(head) or {}).get("workspace", "")
 
 

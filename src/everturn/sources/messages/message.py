@@ -34,7 +34,6 @@ _TRAJECTORY = re.compile(rb'"trajectory"\s*:\s*\[\s*\{\s*"(?:action|response|tho
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a value is a message of a chat interface."""
     role = value.get("role") if isinstance(value, dict) else None
     return isinstance(role, str) and role in ROLES and any(key in value for key in _SAYS)
 
@@ -47,9 +46,7 @@ def is_item(value: Any) -> bool:
 
 def holder_in(value: Any) -> str:
     """Return the key under which an object holds messages; "" when it holds none."""
-    if not isinstance(value, dict):
-        return ""
-    return next((key for key in HOLDERS if _is_list(value.get(key))), "")
+    return "" if not isinstance(value, dict) else next((key for key in HOLDERS if _is_list(value.get(key))), "")
 
 
 def is_conversation(value: Any) -> bool:
@@ -142,7 +139,6 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking_blocks", "thinking")
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of an element."""
     if displayed := _DISPLAYED.match(record):
         return _displayed_message(displayed[1].decode(), decode_value(b'"' + record[displayed.end() :] + b'"'))
     value = decode_value(record)
@@ -150,7 +146,6 @@ def view(record: bytes) -> Message | None:
 
 
 def build(value: dict[str, Any]) -> Message:
-    """Return the message of an object."""
     if is_item(value):
         return _item_message(value)
     if not is_message(value):

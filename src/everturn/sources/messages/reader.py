@@ -38,8 +38,6 @@ _TURN = re.compile(rb"\\(?:(n)(?=(?:user|assistant|tool|system): )|.)", re.DOTAL
 
 
 class MessagesReaderState(Struct):
-    """The state a later reader continues from."""
-
     mode: str = ""  # lines or document, once that is known
     holder: str = ""
     stage: str = ""  # of the walk over a document
@@ -53,7 +51,6 @@ class MessagesReaderState(Struct):
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is not clearly a message list."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{") or not holds_messages(head):
         return None
     return SourceCandidate(path, "main", f"{path.stem}@{path.parent.name}")

@@ -63,8 +63,7 @@ def folder_in(head: bytes) -> str:
     """Return the first working folder that a file names; "" without one."""
     from everturn.sources.toolkit.values import decode_value, word
 
-    found = _FOLDER.search(head)
-    return word(decode_value(found[1])) if found else ""
+    return word(decode_value(found[1])) if (found := _FOLDER.search(head)) else ""
 
 
 def _unopened_shape(data: bytes, first: bytes) -> str:
@@ -99,7 +98,6 @@ _NEWEST = 4
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user or the environment, and the default ones; each once."""
     env, home = places.env, places.home
     folders = list(places.extra.get(NAME, ()))
     if database := env.get("OPENCODE_DB", ""):
@@ -112,7 +110,6 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 
 def resume_command(native_id: str) -> list[str]:
-    """Return the command that continues a session."""
     return ["opencode", "--session", native_id]
 
 
@@ -132,15 +129,13 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Classify a file by its first bytes; None when it is not OpenCode's."""
     if head.startswith(_SQLITE):
         return database(path) if _DATABASE.fullmatch(path.name) or _has_our_tables(path) else None
     named = _FILE.fullmatch(path.name)
     if named is not None and path.parent.parent.name == "session" and path.parent.parent.parent.name == "storage":
         found = _SESSION_FILE_ID.search(head)
         return bundle(path, named[1]) if found is not None and found[1].decode() == named[1] else None
-    session = session_in(head)
-    return SourceCandidate(path, "main", session) if session else None
+    return SourceCandidate(path, "main", session) if (session := session_in(head)) else None
 
 
 def database(path: Path) -> SourceCandidate:

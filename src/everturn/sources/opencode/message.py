@@ -58,15 +58,10 @@ def failure(error: Rec, info: Rec) -> Message:
     aborted = error.get("name") == _ABORTED
     text = word(mapping(error.get("data")).get("message")) or "\n".join(strings(error, "name", "type"))
     return Message(
-        "system" if aborted else "assistant",
-        "system",
-        "interrupt" if aborted else "notice",
-        at,
-        precision,
-        f"{word(info.get('id'))}/error",
-        blocks=(Block("text", text, "meta", data=error),) if text else (),
+        "system" if aborted else "assistant", "system", "interrupt" if aborted else "notice", at, precision,
+        f"{word(info.get('id'))}/error", blocks=(Block("text", text, "meta", data=error),) if text else (),
         fingerprint=fingerprint("error", f"{time.get('created')}/{time.get('completed')}"),
-    )
+    )  # fmt: skip
 
 
 def unknown(value: Any, native_id: str = "") -> Message:
@@ -88,8 +83,7 @@ def message_mark(name: str, info: Rec, blocks: tuple[Block, ...]) -> int | None:
     size = f"{len(blocks)}/{sum(len(block.text) for block in blocks)}"
     if isinstance(time.get("created"), (int, float)):
         return fingerprint(name, f"{time['created']}/{time.get('completed')}/{size}")
-    native_id = word(info.get("id"))
-    return fingerprint(native_id, size) if native_id else None
+    return fingerprint(native_id, size) if (native_id := word(info.get("id"))) else None
 
 
 def _user(info: Rec, parts: list[Any]) -> tuple[Message, str]:
@@ -101,16 +95,9 @@ def _user(info: Rec, parts: list[Any]) -> tuple[Message, str]:
     at, precision = milliseconds(_time(info).get("created"))
     blocks = tuple(found)
     message = Message(
-        "user",
-        "human" if own else "system" if is_compaction else "injected",
-        kind,
-        at,
-        precision,
-        word(info.get("id")),
-        blocks=blocks,
-        starts_turn=own,
-        fingerprint=message_mark("user", info, blocks),
-    )
+        "user", "human" if own else "system" if is_compaction else "injected", kind, at, precision,
+        word(info.get("id")), blocks=blocks, starts_turn=own, fingerprint=message_mark("user", info, blocks),
+    )  # fmt: skip
     return message, unknown_type
 
 
@@ -121,40 +108,31 @@ def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
     at, precision = milliseconds(time.get("created"))
     blocks = tuple(found)
     message = Message(
-        "assistant",
-        "human" if by_hand else "model",
-        "shell" if by_hand else "summary" if summary else "text",
-        at,
-        precision,
-        word(info.get("id")),
-        "" if by_hand else word(info.get("id")),
-        word(info.get("modelID")),
-        blocks,
-        None if by_hand else _usage(info, parts),
-        starts_turn=by_hand,
-        fingerprint=message_mark("assistant", info, blocks),
-        reported_ms=_duration(time),
-    )
+        "assistant", "human" if by_hand else "model", "shell" if by_hand else "summary" if summary else "text", at,
+        precision, word(info.get("id")), "" if by_hand else word(info.get("id")), word(info.get("modelID")), blocks,
+        None if by_hand else _usage(info, parts), starts_turn=by_hand,
+        fingerprint=message_mark("assistant", info, blocks), reported_ms=_duration(time),
+    )  # fmt: skip
     return message, unknown_type
 
 
 def _is_by_hand(info: Rec, parts: list[Any]) -> bool:
     """Return whether the human ran a command: only shell calls, without the marks of a model's step."""
-    if info.get("finish") or not parts or _tokens(info)[1]:
+    if info.get("finish") or not parts or token_counts(info)[1]:
         return False
     return all(isinstance(part, dict) and part.get("type") == "tool" and part.get("tool") == "bash" for part in parts)
 
 
 def _usage(info: Rec, parts: list[Any]) -> TokenUsage | None:
     """Return the tokens of the whole response as the message states them, else the sum of its steps."""
-    numbers = _tokens(info)
+    numbers = token_counts(info)
     if not any(numbers):
-        steps = [_tokens(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
+        steps = [token_counts(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
         numbers = [sum(column) for column in zip(*steps, strict=True)] if steps else numbers
     return TokenUsage(*numbers) if isinstance(info.get("tokens"), dict) or any(numbers) else None
 
 
-def _tokens(holder: Rec) -> list[int]:
+def token_counts(holder: Rec) -> list[int]:
     """Return input, output (with reasoning, which is counted apart), cache read and cache written tokens."""
     tokens = mapping(holder.get("tokens"))
     cache = mapping(tokens.get("cache"))

@@ -15,16 +15,10 @@ from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import count, exit_code, strings, word
 
 _KINDS = {
-    "read": "read list",
-    "edit": "edit multiedit patch apply_patch",
-    "create": "write",
-    "shell": "bash shell",
-    "search": "glob grep codesearch websearch lsp lsp_hover lsp_diagnostics",
-    "fetch": "webfetch",
-    "task": "task",
-    "plan": "todowrite todoread plan_enter plan_exit",
-    "ask": "question",
-}
+    "read": "read list", "edit": "edit multiedit patch apply_patch", "create": "write", "shell": "bash shell",
+    "search": "glob grep codesearch websearch lsp lsp_hover lsp_diagnostics", "fetch": "webfetch", "task": "task",
+    "plan": "todowrite todoread plan_enter plan_exit", "ask": "question",
+}  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 _PATHS = ("filePath", "path", "file_path", "filepath")
 _ACTIONS = {"add": "created", "update": "edited", "move": "edited", "delete": "deleted"}
@@ -80,14 +74,9 @@ def error_class(text: str) -> str:
     return next((name for name, pattern in _ERRORS if pattern.search(text)), "other")
 
 
-def kind_of(name: str) -> str:
-    """Return the neutral kind of a tool."""
-    return _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
-
-
 def call_start(call_id: str, name: str, given: Any) -> CallStart:
-    """Return a call as the model wrote it."""
-    return build_call(call_id, name, kind_of(name), given, _PATHS)
+    kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
+    return build_call(call_id, name, kind, given, _PATHS)
 
 
 def _result_text(state: Rec) -> str:
@@ -199,13 +188,8 @@ def _note_blocks(part: Rec, field: str) -> list[Block]:
 
 
 _CONVERTERS: dict[str, Callable[[Rec, str], list[Block]]] = {
-    "text": _text,
-    "reasoning": _reasoning,
-    "tool": lambda part, field: tool_blocks(part),
-    "file": lambda part, field: [file_block(part)],
-    "subtask": _subtask,
-    "patch": _patch,
-    "agent": _note_blocks,
+    "text": _text, "reasoning": _reasoning, "tool": lambda part, field: tool_blocks(part),
+    "file": lambda part, field: [file_block(part)], "subtask": _subtask, "patch": _patch, "agent": _note_blocks,
     "retry": _note_blocks,
     **dict.fromkeys(("step-start", "step-finish", "snapshot", "compaction"), lambda part, field: []),
-}
+}  # fmt: skip

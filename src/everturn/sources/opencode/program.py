@@ -26,6 +26,7 @@ from everturn.sources.contract import (
     ProgramReply,
     SearchPlaces,
 )
+from everturn.sources.opencode.message import token_counts
 from everturn.sources.toolkit.agent_program import (
     DRAIN,
     HINTS,
@@ -40,7 +41,7 @@ from everturn.sources.toolkit.agent_program import (
     tell_call,
 )
 from everturn.sources.toolkit.line_reader import Rec, mapping
-from everturn.sources.toolkit.values import count, decode_value, word
+from everturn.sources.toolkit.values import decode_value, word
 
 _CONFIG = '{"tools": {"*": false}, "permission": {"*": "deny"}, "share": "disabled", "autoupdate": false}'
 
@@ -66,19 +67,12 @@ def read(printed: bytes) -> ProgramReply:
         if event.get("type") == "text":
             texts.append(word(part.get("text")))
         elif event.get("type") == "step_finish":
-            spent = [before + more for before, more in zip(spent, _tokens(part), strict=True)]
+            spent = [before + more for before, more in zip(spent, token_counts(part), strict=True)]
         elif event.get("type") == "error":
             error = mapping(event.get("error"))
             failure = word(mapping(error.get("data")).get("message")) or word(error.get("name")) or "it failed"
     given, output, cache_read, cache_write = spent
     return ProgramReply("\n\n".join(texts), "", given, output, cache_read, cache_write, failure)
-
-
-def _tokens(part: dict[str, Any]) -> tuple[int, int, int, int]:
-    tokens = mapping(part.get("tokens"))
-    cache = mapping(tokens.get("cache"))
-    output = (count(tokens.get("output")) or 0) + (count(tokens.get("reasoning")) or 0)
-    return count(tokens.get("input")) or 0, output, count(cache.get("read")) or 0, count(cache.get("write")) or 0
 
 
 _PLUGIN = Path(__file__).with_name("plugin.js")
@@ -87,14 +81,11 @@ _SCHEMA = "https://opencode.ai/config.json"
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Return everything that an installation writes."""
     folder = project / ".opencode" if project else _home(places)
     words = {
-        "NOTE": hook_words(programs),
-        "DRAIN": hook_words(programs, DRAIN),
-        "START": hook_words(programs, DRAIN, WHERE),
+        "NOTE": hook_words(programs), "DRAIN": hook_words(programs, DRAIN), "START": hook_words(programs, DRAIN, WHERE),
         "PROMPT": hook_words(programs, HINTS),
-    }
+    }  # fmt: skip
     lines = ",\n".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
     text = _PLUGIN.read_text("utf-8").replace("{/* words */}", f"{{\n{lines},\n}}")
     command, settings = [*programs.everturn, "mcp"], _settings(project or folder)
@@ -157,14 +148,9 @@ def begin(prompt: str) -> list[str]:
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     provider, model = _choose_model(places, new)
     info = {
-        "id": new.id,
-        "slug": "handed-over",
-        "version": _VERSION,
-        "projectID": "global",
-        "directory": new.workspace,
-        "title": new.title or "Handed over",
-        "time": {"created": new.at, "updated": new.at},
-    }
+        "id": new.id, "slug": "handed-over", "version": _VERSION, "projectID": "global", "directory": new.workspace,
+        "title": new.title or "Handed over", "time": {"created": new.at, "updated": new.at},
+    }  # fmt: skip
     writer = _MessageWriter(new, provider, model, messages)
     return line({"info": info, "messages": list(writer.messages(messages))})
 
@@ -192,13 +178,10 @@ class _MessageWriter:
     def _user(self, message: Message) -> Rec:
         self._prompt = self._next_id("msg")
         info = {
-            "id": self._prompt,
-            "sessionID": self._new.id,
-            "role": "user",
-            "time": {"created": self._message_time(message)},
-            "agent": "build",
+            "id": self._prompt, "sessionID": self._new.id, "role": "user",
+            "time": {"created": self._message_time(message)}, "agent": "build",
             "model": {"providerID": self._provider, "modelID": self._model_id},
-        }
+        }  # fmt: skip
         parts = [one for block in message.blocks for one in self._prompt_parts(block)]
         return {"info": info, "parts": self._parts(self._prompt, parts)}
 
@@ -207,20 +190,11 @@ class _MessageWriter:
         calls = any(block.call is not None for block in message.blocks)
         finish = "tool-calls" if calls else "stop"
         info = {
-            "id": own,
-            "sessionID": self._new.id,
-            "role": "assistant",
-            "parentID": self._prompt,
-            "mode": "build",
-            "agent": "build",
-            "path": {"cwd": self._new.workspace, "root": self._new.workspace},
-            "cost": 0,
-            "tokens": _NO_TOKENS,
-            "modelID": self._model_id,
-            "providerID": self._provider,
-            "time": {"created": at, "completed": at},
-            "finish": finish,
-        }
+            "id": own, "sessionID": self._new.id, "role": "assistant", "parentID": self._prompt, "mode": "build",
+            "agent": "build", "path": {"cwd": self._new.workspace, "root": self._new.workspace}, "cost": 0,
+            "tokens": _NO_TOKENS, "modelID": self._model_id, "providerID": self._provider,
+            "time": {"created": at, "completed": at}, "finish": finish,
+        }  # fmt: skip
         done = {"type": "step-finish", "reason": finish, "cost": 0, "tokens": _NO_TOKENS}
         parts = [{"type": "step-start"}, *(self._block_part(block, at) for block in message.blocks), done]
         return {"info": info, "parts": self._parts(own, parts)}

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 
 class OpencodeReaderState(Struct, array_like=True):
-    """Everything a later reader of the file needs."""
-
     shape: str = ""
     open_line: bool = False
     stage: str = ""  # of the walk through a document

@@ -105,8 +105,7 @@ def skip_fence(lines: Lines, at: int) -> int:
 def _tool_name(lines: Lines, at: int) -> tuple[str, bool]:
     line = lines[at]
     if line.startswith("**Tool: "):
-        found = _TOOL.fullmatch(line)
-        return (found[1], False) if found else ("", False)
+        return (found[1], False) if (found := _TOOL.fullmatch(line)) else ("", False)
     if line == FENCE and at + 1 < len(lines) and lines[at + 1].startswith(_OLD_TOOL):
         return lines[at + 1][len(_OLD_TOOL) :].strip(), True
     return "", False

@@ -17,9 +17,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Link, Message, TokenUsage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
-from everturn.sources.toolkit.blocks import call_block, error_class, unknown_block
+from everturn.sources.toolkit.blocks import call_block, counted_usage, error_class, unknown_block
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -44,7 +44,6 @@ _ENVELOPE = ("type", "id", "parentId", "timestamp", "role")
 
 
 def view(raw: bytes) -> Message | None:
-    """Return the message of an entry's bytes; None when they hold none."""
     record = single_record(raw)
     return _build(record, RecordPlace(0, len(raw))) if record is not None else None
 
@@ -86,12 +85,8 @@ def _assistant(record: Rec, place: RecordPlace) -> Message:
     else:
         message = _message(record, place, "assistant", "model", blocks + text_blocks(failure, "meta"))
     name = word(answer.get("responseId")) or word(record.get("id")) or f"@{place.start}"
-    return replace(message, provider_id=name, model=word(answer.get("model")), usage=_usage(answer.get("usage")))
-
-
-def _usage(tokens: Any) -> TokenUsage | None:
-    counts = [count(mapping(tokens).get(key)) or 0 for key in ("input", "output", "cacheRead", "cacheWrite")]
-    return TokenUsage(*counts) if any(counts) else None
+    usage = counted_usage(answer.get("usage"), "input", "output", "cacheRead", "cacheWrite")
+    return replace(message, provider_id=name, model=word(answer.get("model")), usage=usage)
 
 
 def _result(record: Rec, place: RecordPlace) -> Message:
@@ -134,20 +129,12 @@ def _compaction(record: Rec, place: RecordPlace) -> Message:
 
 _Builder = Callable[[Rec, RecordPlace], Message]
 _ROLES: dict[str, _Builder] = {
-    "user": _user,
-    "assistant": _assistant,
-    "toolResult": _result,
-    "bashExecution": _shell,
-    "custom": _injected_message,
-    "hookMessage": _injected_message,
-    "branchSummary": _summary,
-    "compactionSummary": _summary,
-}
+    "user": _user, "assistant": _assistant, "toolResult": _result, "bashExecution": _shell, "custom": _injected_message,
+    "hookMessage": _injected_message, "branchSummary": _summary, "compactionSummary": _summary,
+}  # fmt: skip
 _ENTRIES: dict[str, _Builder] = {
-    "custom_message": _injected_message,
-    "branch_summary": _summary,
-    "compaction": _compaction,
-}
+    "custom_message": _injected_message, "branch_summary": _summary, "compaction": _compaction,
+}  # fmt: skip
 
 
 def _blocks(content: Any, field: str) -> tuple[Block, ...]:
@@ -191,7 +178,6 @@ _NAMED = re.compile(
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user and by the environment, and the default one; each once."""
     named = places.env.get("PI_CODING_AGENT_DIR", "").strip()
     folders = [*places.extra.get(NAME, ()), *([places.expand(named)] if named else [])]
     return existing_folders([*folders, places.home / ".pi" / "agent"])
@@ -200,25 +186,20 @@ def roots(places: SearchPlaces) -> list[Path]:
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield the sessions below a root: the client's folder, its `sessions`, or any folder with sessions."""
     sessions = root / _SESSIONS
-    if sessions.is_dir():
-        return find_files(sessions, _pick_by_name)
-    return find_files(root, _pick_by_content)
+    return find_files(sessions, _pick_by_name) if sessions.is_dir() else find_files(root, _pick_by_content)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no session."""
     header = _parse_header(head)
     return SourceCandidate(path, "main", header["id"]) if header is not None else None
 
 
 def workspace(head: bytes) -> str:
-    """Return the working folder that the beginning of a file names; "" when it names none."""
     return (_parse_header(head) or {}).get("cwd", "")
 
 
 def _session_in_name(path: str) -> str:
-    named = _NAMED.fullmatch(path)
-    return named[1].lower() if named else ""
+    return named[1].lower() if (named := _NAMED.fullmatch(path)) else ""
 
 
 def _parse_header(head: bytes) -> dict[str, str] | None:
@@ -249,15 +230,11 @@ _HUMAN_TITLE = 3
 
 
 class PiReaderState(Struct, array_like=True):
-    """The state a later reader continues from."""
-
     open_line: bool = False
     version: str = ""  # of the format: the client does not record its own
 
 
 class PiReader(LineReader[PiReaderState]):
-    """Reads one session."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, PiReaderState))
         self._name = candidate.native_id or candidate.path.stem

@@ -5,17 +5,15 @@ Reading order: `message` (the layout, tool calls, and one section as a message),
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
 
 SOURCE = Source(
     name="specstory",
     title="SpecStory",
     parser=1,
-    roots=lazy_import("everturn.sources.specstory.reader:roots"),
-    find=lazy_import("everturn.sources.specstory.reader:find"),
-    sniff=lazy_import("everturn.sources.specstory.reader:sniff"),
     reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
     option="specstory-dir",
+    **lazy_imports("everturn.sources.specstory.reader", "roots", "find", "sniff"),
 )

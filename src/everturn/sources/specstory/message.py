@@ -146,8 +146,7 @@ def _find_command(arguments: str) -> str:
             return "\n".join(lines[number + 1 : end])
     if argument := _ARGUMENT.search(arguments):
         return argument[1] or argument[2]
-    codes = _CODE.findall(arguments)
-    return codes[-1] if codes else ""
+    return codes[-1] if (codes := _CODE.findall(arguments)) else ""
 
 
 # --- sections ---
@@ -262,13 +261,11 @@ class SpecstoryHeader(NamedTuple):
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a section's bytes."""
     text, _ = text_of(record)
     return build(parse_mark(text.partition("\n")[0]), text)
 
 
 def build(mark: SpecstoryMark, text: str) -> Message:
-    """Return the message of a section."""
     at, precision = milliseconds(mark.time)
     if mark.role == "User" or (mark.role and mark.sidechain and not mark.model):
         return _user_message(mark, _strip_mark(text, mark), at, precision)

@@ -47,12 +47,10 @@ def roots(places: SearchPlaces) -> list[Path]:
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the saved sessions in the projects below a root."""
     return find_files(root, _pick_session, skipped=_SKIPPED)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no saved session."""
     if not _HEAD.match(head):
         return None
     named = SESSION.search(head[:2000].decode("utf-8", "replace"))
@@ -66,8 +64,6 @@ def _pick_session(entry: os.DirEntry[str]) -> SourceCandidate | None:
 
 
 class SpecstoryReaderState(Struct):
-    """The state a later reader continues from."""
-
     known: SpecstoryLineState = msgspec.field(default_factory=SpecstoryLineState)
     native_id: str = ""
     client: str = ""
@@ -83,8 +79,6 @@ class SpecstoryReaderState(Struct):
 
 
 class SpecstoryReader:
-    """Reads one saved session."""
-
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._state = state_of(state, SpecstoryReaderState)
         self._state.native_id = self._state.native_id or candidate.native_id or candidate.path.stem

@@ -5,18 +5,15 @@ There is no folder to search: such captures are wherever people put them.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, named_folders
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="stream_json",
     title="Claude Code stream-json",
     parser=1,
     roots=named_folders("stream_json"),
-    find=lazy_import("everturn.sources.stream_json.reader:find"),
-    sniff=lazy_import("everturn.sources.stream_json.reader:sniff"),
     reader=lazy_import("everturn.sources.stream_json.reader:StreamReader"),
-    view=lazy_import("everturn.sources.stream_json.reader:view"),
-    workspace=lazy_import("everturn.sources.stream_json.reader:workspace"),
     option="stream-json-dir",
     resume_command=lambda native_id: ["claude", "--resume", native_id],
+    **lazy_imports("everturn.sources.stream_json.reader", "find", "sniff", "view", "workspace"),
 )

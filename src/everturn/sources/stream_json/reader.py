@@ -63,12 +63,10 @@ _BEGINNINGS = (
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the captures below a root."""
     return sniff_files(root, sniff, ".jsonl", ".ndjson", ".json", ".log")
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """Return the candidate for a file that begins like this; None when it is no capture."""
     if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return None
     if not (_TYPES.search(head) and _SESSION.search(head)) and b'"clientVersion"' not in head:
@@ -78,14 +76,11 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """Return the first working folder that a capture names."""
     return next((word(record["cwd"]) for record in records(head) if isinstance(record.get("cwd"), str)), "")
 
 
 def view(record: bytes) -> Message | None:
-    """Return the message of a record; None when it holds none."""
-    value = single_record(record)
-    return _build(value) if value is not None else None
+    return _build(value) if (value := single_record(record)) is not None else None
 
 
 def _find_session(head: bytes) -> str | None:
@@ -188,8 +183,6 @@ _MOST_LINKED = 1000
 
 
 class StreamReaderState(Struct):
-    """The state a later reader continues from."""
-
     session: str = ""
     client: str = ""
     said: str = ""  # digest of the last answer

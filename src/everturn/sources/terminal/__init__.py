@@ -24,4 +24,5 @@ SOURCE = Source(
     workspace=lazy_import("everturn.sources.terminal.reader:workspace"),
     unpack=lazy_import("everturn.sources.terminal.reader:unpack"),
     option="terminal-dir",
+    takes="container",
 )

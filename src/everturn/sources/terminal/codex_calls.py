@@ -4,13 +4,20 @@
       └ 58                           └ Read a.txt, b.txt                2 -old
         + 57 lines (^t to expand)      List missing (exit 2)            2 +new
 
-One item may stand for several calls: every file that was read and every file that was edited is one.
+One item may stand for several calls: every file that was read and every file that was edited is one. With details shown,
+a command is drawn in full, what it printed in the first column:
+
+    $ seq 1 2
+    1
+    2
+    ✓ • 12ms
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -24,12 +31,13 @@ _STEP = re.compile(r"(?P<verb>Read|Search|List|Run) (?P<words>\S.*?)(?: \(exit (
 _CHANGED = re.compile(r"(?P<verb>Added|Edited|Deleted) (?P<path>\S.*?) \(\+\d{1,9} -\d{1,9}\)$")
 _FILE = re.compile(r"(?P<path>\S.*?) \(\+\d{1,9} -\d{1,9}\)$")
 _MANY = re.compile(r"\d{1,5} files$")
-_PLAN = re.compile(r"(?:Updated|Proposed) Plan$")
+_PLAN = re.compile(r"Updated Plan$")
 _OTHER = re.compile(
     r"(?P<verb>Called|Calling|Searched|Searching|Browsed|Browsing|Viewed|Viewing|Waited|Waiting|Interacted|Spawned|Resumed|"
     r"Closed|Generated|Finished waiting)\b"
 )
-_MORE = re.compile(r"\s*\+ (?:Show details|\d{1,9} lines?\b.*)$|\s*… \+\d{1,9} lines")
+_MORE = re.compile(r"\s*(?:… )?\+ ?(?:Show details|\d{1,9} lines? \(.*|\d{1,9} lines?)$")
+_DONE = re.compile(r"(?P<mark>[✓✗]) (?:\(-?\d{1,5}\) )?• [\d.]{1,12}(?:ms|s|m|h)\b")
 _BRANCH, _PIPE = "  └ ", "  │ "
 _KINDS = {"Added": ("create", "created"), "Edited": ("edit", "edited"), "Deleted": ("delete", "deleted")}
 _KINDS_OF_OTHERS = {"Searched": "search", "Searching": "search", "Spawned": "task", "Viewed": "read", "Viewing": "read"}
@@ -46,7 +54,7 @@ def read_calls(rows: Sequence[TranscriptRow]) -> tuple[DrawnCall, ...]:
     elif _CHANGED.match(title):
         found = _read_changes(rows)
     elif _PLAN.match(title):
-        found = (DrawnCall("update_plan", "plan", title, output="\n".join(_output(rows[1:]))),)
+        found = (DrawnCall("update_plan", "plan", title, output="\n".join(read_output(rows[1:]))),)
     elif _OTHER.match(title) and _has_result(rows):
         found = _read_other(rows)
     else:
@@ -71,7 +79,7 @@ def _read_command(rows: Sequence[TranscriptRow]) -> tuple[DrawnCall, ...]:
     if found is None:
         return ()
     command = "\n".join([found["command"], *filter(None, lines[1:])])
-    output = "\n".join(_output(rows[below:]))
+    output = "\n".join(read_output(rows[below:]))
     call = DrawnCall("shell", "shell", lines[0], command=command, output="" if output == "(no output)" else output)
     if found["verb"] == "Running":
         return (replace(call, status="open"),)
@@ -85,16 +93,47 @@ def _is_coloured_command(row: TranscriptRow) -> bool:
     return found is not None and colour_at(row, 2 + found.start("command")) is not None
 
 
+# commands in full -----------------------------------------------------------------------------------------------------
+def find_printed_rows(rows: Sequence[TranscriptRow]) -> set[int]:
+    """Return the numbers of the rows that commands in full printed, with the row that ends each."""
+    found: set[int] = set()
+    first: int | None = None  # the row with the command
+    for number, row in enumerate(rows):
+        if row.text.startswith("$ ") and (number == 0 or not rows[number - 1].text):
+            first = number
+        elif first is not None and _DONE.match(row.text):
+            found.update(range(first + 1, number + 1))
+            first = None
+    return found
+
+
+def read_full_command(rows: Sequence[TranscriptRow]) -> DrawnCall | None:
+    """Return a command in full: its other lines are indented, a mark and the time it took end what it printed."""
+    lines = [row.text for row in rows]
+    done = _DONE.match(lines[-1])
+    if done is None:
+        return None
+    body = lines[1:-1]
+    below = next((n for n, line in enumerate(body) if not line.startswith("    ")), len(body))
+    command = "\n".join([lines[0][2:], *(line[4:] for line in body[:below])])
+    failed = done["mark"] != "✓"
+    return DrawnCall(
+        "shell", "shell", lines[0], command=command, output="\n".join(trim_rows(body[below:])),
+        status="error" if failed else "ok", error_class="exit_status" if failed else "",
+        lines=(rows[0].index, rows[-1].index),
+    )  # fmt: skip
+
+
 # files that were looked at --------------------------------------------------------------------------------------------
 def _read_steps(rows: Sequence[TranscriptRow], title: str) -> tuple[DrawnCall, ...]:
     calls: list[DrawnCall] = []
     running = title.startswith("Exploring")
-    for line in _join_deeper(_output(rows[1:])):
+    for line in _join_deeper(read_output(rows[1:])):
         if found := _STEP.match(line):
             calls += _read_step(found, line, running)
         elif calls:
             calls[-1] = replace(calls[-1], output=f"{calls[-1].output}\n{line}".strip())
-    return tuple(calls) or (DrawnCall("explore", "other", title, output="\n".join(_output(rows[1:]))),)
+    return tuple(calls) or (DrawnCall("explore", "other", title, output="\n".join(read_output(rows[1:]))),)
 
 
 def _read_step(found: re.Match[str], line: str, running: bool) -> list[DrawnCall]:
@@ -136,18 +175,18 @@ def _read_changes(rows: Sequence[TranscriptRow]) -> tuple[DrawnCall, ...]:
         return (_build_change(found["verb"], found["path"], title, rows[1:]),)
     calls: list[DrawnCall] = []
     heads = [n for n, row in enumerate(rows) if row.text.startswith(_BRANCH) and _FILE.match(row.text[4:].strip())]
-    for start, end in zip(heads, [*heads[1:], len(rows)], strict=True):
+    for start, end in pairwise([*heads, len(rows)]):
         name = _FILE.match(rows[start].text[4:].strip())
         if name is not None:
             calls.append(_build_change("Edited", name["path"], rows[start].text[4:].strip(), rows[start + 1 : end]))
-    return tuple(calls) or (_build_change(found["verb"], found["path"], title, rows[1:]),)
+    return tuple(calls) or (_build_change(found["verb"], "", title, rows[1:]),)
 
 
 def _build_change(verb: str, path: str, title: str, rows: Sequence[TranscriptRow]) -> DrawnCall:
-    kind, action = _KINDS[verb]
+    kind, action = _KINDS[verb] if path else (_KINDS[verb][0], "")
     before, arrow, after = path.partition(" → ")
     arguments = {"from": before} if arrow else {}
-    lines = "\n".join(_output(rows))
+    lines = "\n".join(read_output(rows))
     return DrawnCall(
         "apply_patch", kind, title, path=after or before, arguments=arguments, action=action, output=lines
     )  # fmt: skip
@@ -157,7 +196,7 @@ def _build_change(verb: str, path: str, title: str, rows: Sequence[TranscriptRow
 def _read_other(rows: Sequence[TranscriptRow]) -> tuple[DrawnCall, ...]:
     title = rows[0].text[2:].strip()
     verb = title.split(" ", 1)[0]
-    output = "\n".join(_output(rows[1:]))
+    output = "\n".join(read_output(rows[1:]))
     failed = is_red(colour_at(rows[0], 0))
     call = DrawnCall(
         _name_of(title), _KINDS_OF_OTHERS.get(verb, "other"), title, output=output,
@@ -173,7 +212,7 @@ def _name_of(title: str) -> str:
     return rest.split("(", 1)[0].strip() if verb in ("Called", "Calling") and rest else verb.lower()
 
 
-def _output(rows: Sequence[TranscriptRow]) -> list[str]:
+def read_output(rows: Sequence[TranscriptRow]) -> list[str]:
     """Return what hangs below a title, without the branch and without the line that says how much is folded away."""
     lines = [row.text.removeprefix(_BRANCH) if row.text.startswith(_BRANCH) else row.text for row in rows]
     head = [lines[0]] if rows and rows[0].text.startswith(_BRANCH) else []

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal.codex_calls import read_calls
+from everturn.sources.terminal.codex_calls import find_printed_rows, read_calls, read_full_command, read_output
 from everturn.sources.terminal.frames import PaintedRow
+from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.rows import TranscriptRow, colour_at, milliseconds, place_saying, rejoin_rows, trim_rows
-from everturn.sources.terminal.transcript import DrawnSaying
+from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 PROGRAM = "codex"
-_MARK = "›"
+_MARK, _SHELL_MARK = "›", "!"
 _PLACEHOLDER = "Ask Codex to do anything"
 _BANNER = re.compile(r" {0,4}>_ OpenAI Codex \(v(?P<version>[^)]{1,40})\)")
 _BELOW_BANNER = re.compile(r" {5}(?:[~/]\S*|loading)$|  permissions: ")
@@ -27,13 +29,16 @@ _STATUS = re.compile(r"[^\w\s] \S.{0,120}\([\dhms ]{1,20} • esc to interrupt\)
 _FOOTER = re.compile(
     r"  (?:\S.{0,200} · (?P<folder>[~/]\S*)|\? for shortcuts|.{0,200}\b(?:to view|again to|context left)\b)"
 )
-_DIALOG = re.compile(
-    r" {0,4}(?:Press|press) enter to (?:confirm|continue|select)|.{0,80}\besc to (?:cancel|go back|close)\b"
-)
+_KEYS = re.compile(r".{0,120}\b(?:enter|esc) (?:to )?[a-z]")  # which keys a dialog takes, in its last row
 _CHOICE = re.compile(r"› \d{1,2}\. ")
-_PAGER = "/ T R A N S C R I P T /"
+_PAGER = re.compile(r"/ (?:\S ){3,20}/ / / ")
+_SCROLLED = re.compile(r" {2,}↓ Back to bottom\b")
+_QUEUE = re.compile(r"• \S.{0,160}$")
+_WAITING = "  ↳ "
 _TIP = "  └ Tip: "
+_CARD = re.compile(r"  [A-Z][\w. ]{1,30}: {2,}\S")  # a line of what `/status` shows
 _LETTER = re.compile(r"\w")
+_ITEM = re.compile(r" {2,40}(?:[•◦▪-]|\d{1,3}[.)]) ")
 _FOOTER_ROWS = 2
 _BANNER_ROWS = 8
 _ROOM_ABOVE = 2  # blank rows between the conversation and the input field
@@ -46,22 +51,25 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     texts = [row.text for row in rows]
     if _is_covered(texts):
         return ScreenLayout(PROGRAM, state="covered")
-    field = _find_input(texts)
-    if field is None:
+    found = _find_input(texts)
+    if found is None:
         return None
-    end = len(rows) - _FOOTER_ROWS
+    field, end = found
     title, footer = _read_banner(texts[:field]), _read_footer(texts[end:])
-    typed = _read_typed(texts[field : end - 1], len(rows[field].cells))
-    if any(texts[field - _ROOM_ABOVE : field]):
+    typed = _read_typed(texts[field:end], len(rows[field].cells))
+    if texts[field - _ROOM_ABOVE] and not _SCROLLED.match(texts[field - _ROOM_ABOVE]):
         return ScreenLayout(PROGRAM, (), "covered", title, footer, typed)
-    conversation = _cut_edges(rows, _find_end(texts, field))
-    state = _find_state([row.text for row in conversation], title)
+    bottom = _find_end(texts, field)
+    status = next((text for text in texts[bottom:field] if _STATUS.match(text)), "")
+    footer = f"{footer}\n{status}".rstrip()
+    conversation = _cut_edges(rows, bottom)
+    state = "covered" if _is_half_drawn(conversation) else _find_state([row.text for row in conversation], title)
     return ScreenLayout(PROGRAM, conversation if state == "talk" else (), state, title, footer, typed)
 
 
 def _find_state(texts: Sequence[str], title: str) -> str:
     """Return whether a conversation is open: below the banner, or with its letters. The home screen may show a logo."""
-    if any(text[:1] not in ("", " ") for text in texts):
+    if any(text[:1] not in ("", " ") or _CARD.match(text) for text in texts):
         return "talk"
     if title or (any(texts) and not any(_LETTER.search(text) for text in texts)):
         return "home"
@@ -70,30 +78,34 @@ def _find_state(texts: Sequence[str], title: str) -> str:
 
 def _is_covered(texts: Sequence[str]) -> bool:
     """Whether the pager or a dialog stands where the conversation or the input field was."""
-    if any(_PAGER in text for text in texts[:2]):
+    if _PAGER.match(texts[0]):
         return True
     last = next((text for text in reversed(texts) if text), "")
-    return _DIALOG.match(last) is not None and any(_CHOICE.match(text) for text in texts)
+    mark = next((text for text in reversed(texts) if text[:1] == _MARK), "")
+    return _CHOICE.match(mark) is not None and _KEYS.match(last) is not None
 
 
-def _find_input(texts: Sequence[str]) -> int | None:
-    """Return the first row of the input field: the last row with its mark, when a blank row and the footer follow its text."""
-    end = len(texts) - _FOOTER_ROWS
-    field = next((n for n in range(end - 2, _ROOM_ABOVE - 1, -1) if texts[n][:1] == _MARK), None)
-    if field is None or texts[end - 1] or texts[field - 1]:
+def _find_input(texts: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first row of the input field and the row of the footer: its mark is the last one, a blank row ends it."""
+    marks = (_MARK, _SHELL_MARK)
+    field = next((n for n in range(len(texts) - 1, _ROOM_ABOVE - 1, -1) if texts[n][:1] in marks), None)
+    if field is None or texts[field - 1] or any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
         return None
-    if any(text[:1] not in ("", " ") for text in texts[field + 1 :]):
-        return None
-    known = any(_FOOTER.match(text) for text in texts[end:]) or _read_banner(texts)
-    return field if known else None
+    last = next(n for n in range(len(texts) - 1, -1, -1) if texts[n])
+    for end in range(max(field + 2, last + 1 - _FOOTER_ROWS), last + 1):  # the program may use a part of the screen
+        if not texts[end - 1] and _FOOTER.match(texts[end]):
+            return field, end
+    return None
 
 
 def _find_end(texts: Sequence[str], field: int) -> int:
-    """Return the row below the conversation: where the status, or else the room above the input field begins."""
-    for number in range(max(0, field - _NEAR), field):
-        if _STATUS.match(texts[number]):
+    """Return the row below the conversation: where the status, the queue, or else the room above the input field begins."""
+    end = field - _ROOM_ABOVE
+    for number in range(max(0, field - _NEAR), end):
+        waits = _QUEUE.match(texts[number]) and texts[number + 1].startswith(_WAITING)
+        if waits or _STATUS.match(texts[number]):
             return number
-    return field - _ROOM_ABOVE + 1
+    return end
 
 
 def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
@@ -101,11 +113,34 @@ def _cut_edges(rows: Sequence[PaintedRow], end: int) -> list[PaintedRow]:
     start = _find_start(rows, end)
     tip = next((n for n in range(max(start, end - 8), end) if _is_tip(rows, n)), None)
     if tip is None:
-        return list(rows[start:end])
+        return _close_lists(rows[start:end])
     below = tip + 1
     while below < end and rows[below].text.startswith("    "):
         below += 1
-    return [*rows[start:tip], *rows[below:end]]
+    return _close_lists([*rows[start:tip], *rows[below:end]])
+
+
+def _close_lists(rows: Sequence[PaintedRow]) -> list[PaintedRow]:
+    """Return the rows without the blank ones above items of lists: Codex adds and drops them while it draws the same list."""
+    return [
+        row for number, row in enumerate(rows) if row.text or number + 1 == len(rows) or not _is_item(rows[number + 1])
+    ]
+
+
+def _is_half_drawn(rows: Sequence[PaintedRow]) -> bool:
+    """Whether a list stands right below a prompt: for a moment the first lines of the answer are missing."""
+    above = ""
+    for row in rows:
+        if above == _MARK and _is_item(row):
+            return True
+        above = row.text[:1].strip() or above
+    return False
+
+
+def _is_item(row: PaintedRow) -> bool:
+    """Whether a row begins with the mark of a list item, which has a colour in answers."""
+    found = _ITEM.match(row.text)
+    return found is not None and row.inks[found.end() - 2 : found.end() - 1] not in ("", NO_INK)
 
 
 def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
@@ -123,7 +158,10 @@ def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
 
 
 def _is_tip(rows: Sequence[PaintedRow], number: int) -> bool:
-    return rows[number].text.startswith(_TIP) and not rows[number - 1].text.startswith(("• Ran ", "• Exited "))
+    """Whether a row is a tip: it hangs below an answer as output hangs below a command, whose mark has a colour."""
+    above = rows[number - 1]
+    is_command = above.text.startswith("• Exited (") or (above.text.startswith("• Ran ") and above.inks[:1] != NO_INK)
+    return rows[number].text.startswith(_TIP) and not is_command
 
 
 def _read_banner(texts: Sequence[str]) -> str:
@@ -134,9 +172,14 @@ def _read_footer(texts: Sequence[str]) -> str:
     """Return the rows below the input field; model and folder each in a line of its own."""
     lines: list[str] = []
     for text in texts:
-        found = _FOOTER.match(text)
-        lines += re.split(r" · (?=[~/])", text.strip()) if found and found["folder"] else [text.strip()]
+        lines += re.split(r" · (?=[~/])", text.strip()) if _is_model_row(text) else [text.strip()]
     return "\n".join(filter(None, lines))
+
+
+def _is_model_row(text: str) -> bool:
+    """Whether a row names model and folder."""
+    found = _FOOTER.match(text)
+    return found is not None and found["folder"] is not None
 
 
 def _read_typed(texts: Sequence[str], columns: int) -> str:
@@ -148,7 +191,12 @@ def _read_typed(texts: Sequence[str], columns: int) -> str:
 # the conversation -----------------------------------------------------------------------------------------------------
 _WORKED = re.compile(r"(?:  |─{1,200} )Worked for (?P<span><?[\d hms.]{1,20}?)(?: • \d{1,2}:\d\d)?(?: ─{1,400})?$")
 _INTERRUPTED = re.compile(r"Conversation interrupted\b")
-_CHANGED = re.compile(r"(?:Model changed to|Permissions updated to|Switched to|Model set to) \S")
+_CHANGED = re.compile(
+    r"(?:Model changed to|Permissions updated to|Conversation reverted to|Thread forked from|Already viewing) \S"
+    r"|Fork created\. "
+)
+_OWN_COMMAND = re.compile(r"You ran (?P<command>\S.*)$")
+_REFUSED = re.compile(r"✗ You (?:canceled|denied|did not approve)\b")
 _COMPACTED = re.compile(r"Context compacted\b")
 _ROOM_BELOW_PROMPT = 2
 
@@ -164,13 +212,15 @@ def read_codex(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSa
     """Return what was said in the rows of one segment, conversation by conversation."""
     found: list[list[DrawnSaying]] = []
     reader = _CodexReader(columns)
-    for row in rows:
-        if _BANNER.match(row.text):
+    printed = find_printed_rows(rows)
+    for number, row in enumerate(rows):
+        if _BANNER.match(row.text) and not reader.reads_own_command:  # `/status` shows it too
             reader.flush()
-            found.append(reader.said)
-            reader = _CodexReader(columns)
+            if any(item.role != "system" for item in reader.said):
+                found.append(reader.said)
+                reader = _CodexReader(columns)
             reader.what = "banner"
-        reader.take(row)
+        reader.take(row, goes_on=number in printed)
     reader.flush()
     return [said for said in [*found, reader.said] if said]
 
@@ -185,9 +235,14 @@ class _CodexReader:
         self.room = 0  # blank rows below the item at hand
         self._rows: list[TranscriptRow] = []
 
-    def take(self, row: TranscriptRow) -> None:
-        """Take in the next row. One without a mark belongs to the item above it."""
-        what = _find_mark(row.text)
+    @property
+    def reads_own_command(self) -> bool:
+        """Whether the item at hand is a command of Codex itself and what it shows."""
+        return self.what == "notice" and bool(self._rows) and self._rows[0].text.startswith("/")
+
+    def take(self, row: TranscriptRow, goes_on: bool = False) -> None:
+        """Take in the next row. One without a mark belongs to the item above it, as does one that surely `goes_on`."""
+        what = "" if goes_on else _find_mark(row.text)
         if not what and self.what == "prompt" and row.text.startswith("  • ") and colour_at(row, 2) is not None:
             what = "rest"  # the list of an answer whose first line is not drawn yet; what humans type has no colour
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
@@ -224,21 +279,49 @@ class _CodexReader:
             self._add(rows, role="assistant", text=text, fidelity="partial")
 
     def _read_prompt(self, rows: list[TranscriptRow]) -> None:
+        """Read a prompt; the input field looks like one, but has its placeholder in it or the footer below it."""
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
-        self._add(rows, role="user", text=text, starts_turn=True)
+        is_field = any(_is_model_row(row.text) and not above.text for above, row in pairwise(rows[-_FOOTER_ROWS - 1 :]))
+        if text and text != _PLACEHOLDER and not is_field:
+            self._add(rows, role="user", text=text, starts_turn=True)
+
+    def _read_command(self, rows: list[TranscriptRow]) -> None:
+        """Read a command in full; without its end it may as well stand in a shell."""
+        call = read_full_command(rows)
+        if call is None:
+            self._read_notice(rows)
+        else:
+            self._add(rows, role="assistant", calls=(call,))
+
+    def _read_own_command(self, rows: list[TranscriptRow], command: str) -> None:
+        """Read a command that the human ran."""
+        self._add(rows[:1], role="user", kind="shell", text=command, starts_turn=True)
+        if len(rows) > 1:
+            self._add(rows[1:], role="system", kind="output", text="\n".join(read_output(rows[1:])))
 
     def _read_bullet(self, rows: list[TranscriptRow]) -> None:
+        if _STATUS.match(rows[0].text):
+            return
         calls = read_calls(rows)
         if calls:
-            self._add(rows, role="assistant", calls=calls)
+            self._add(rows, role="assistant", calls=tuple(map(self._note_refusal, calls)))
             return
         text = "\n".join(_body(rows))
-        if _COMPACTED.match(text):
+        own = _OWN_COMMAND.match(text.split("\n", 1)[0])
+        if own is not None and len(rows) > 1 and rows[1].text.startswith("  └ "):
+            self._read_own_command(rows, own["command"])
+        elif _COMPACTED.match(text):
             self._add(rows, role="system", kind="compaction", text=text)
-        elif _CHANGED.match(text) and len(rows) == 1:
+        elif _CHANGED.match(text):
             self._add(rows, role="system", kind="notice", text=text)
         else:
             self._add(rows, role="assistant", text=text)
+
+    def _note_refusal(self, call: DrawnCall) -> DrawnCall:
+        """Return the call as refused where the notice above says so."""
+        last = self.said[-1] if self.said else None
+        refused = last is not None and last.kind == "notice" and _REFUSED.match(last.text) is not None
+        return replace(call, status="error", error_class="rejected", action="") if refused else call
 
     def _read_failure(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(_body(rows))
@@ -278,7 +361,7 @@ def _find_mark(text: str) -> str:
     if first in ("", " "):
         return ""
     if text[1:2] in ("", " "):
-        return {_MARK: "prompt", "•": "bullet", "■": "failure"}.get(first, "notice")
+        return {_MARK: "prompt", "•": "bullet", "■": "failure", "$": "command"}.get(first, "notice")
     return "notice"
 
 

@@ -13,14 +13,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal import boxes, codex_screen, gemini_screen, panels, prompts
+from everturn.sources.terminal import boxes, codex_screen, early_boxes, gemini_screen, panels, prompts
 from everturn.sources.terminal.rows import TranscriptRow, place_saying, rows_of, trim_rows
 from everturn.sources.terminal.talks import TalkBuilder, finish_talk
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
 
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
-_FULL_SCREEN = ("boxes", "panels", "codex")
+_FULL_SCREEN = ("boxes", "early_boxes", "panels", "codex")
+_MAIN_SCREEN = ("prompts", "gemini")
 
 SegmentSayings = tuple[list[DrawnSaying], TranscriptSegment]  # what was said, and the frame around it
 
@@ -146,10 +147,11 @@ class _Builder:
                 talk.said += self.outside
                 self.outside = []
             talk.take(said, segment, self.fresh)
-            self.fresh = piece.dialect == "prompts" or (self.fresh and not said)
+            self.fresh = piece.dialect in _MAIN_SCREEN or (self.fresh and not said)
 
     def _talk_for(self, dialect: str, said: list[DrawnSaying], segment: TranscriptSegment) -> TalkBuilder:
-        known = [talk for talk in self.talks if talk.dialect == dialect]
+        separate = self.fresh and dialect in _MAIN_SCREEN  # what is there comes once
+        known = [] if separate else [talk for talk in self.talks if talk.dialect == dialect]
         talk = next((talk for talk in reversed(known) if talk.continues(said, segment, self.fresh)), None)
         if talk is None:
             talk = TalkBuilder(dialect, segment.cut_top)
@@ -163,6 +165,10 @@ class _Builder:
         rows, title, footer = boxes.without_frame(piece.rows)
         segment = _add_frame(piece.segment, title, footer)
         return [(boxes.read_boxes(rows, segment, self.boxes), segment)]
+
+    def read_early_boxes(self, piece: _DrawnSegment) -> list[SegmentSayings]:
+        """A segment of OpenCode 0.1."""
+        return [(early_boxes.read_early_boxes(piece.rows, piece.segment), piece.segment)]
 
     def read_panels(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of panels, and with it what stands below and beside it."""
@@ -197,6 +203,7 @@ def _add_frame(segment: TranscriptSegment, title: str, footer: str) -> Transcrip
 
 _READERS = {
     "boxes": _Builder.read_boxes,
+    "early_boxes": _Builder.read_early_boxes,
     "panels": _Builder.read_panels,
     "prompts": _Builder.read_prompts,
     "codex": _Builder.read_codex,

@@ -7,12 +7,13 @@ the line that turns while the model works, menus and hints are no part of the co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
+from everturn.sources.terminal.folded_calls import CallFold
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
@@ -28,9 +29,11 @@ from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 _SPINNER = "·✢✳✶✻✽∗*✺"
 _PROMPT = re.compile(r"[>❯] (?!\d{1,2}\. )(?P<words>\S.*)$")
+_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
+_FRESH = re.compile(r"/(?:clear|new|reset)\s*$")
 _SHELL = re.compile(r"! (?P<words>\S.*)$")
 _ANSWER = re.compile(r"[●⏺] ?(?P<words>.*)$")
-_OUTPUT = re.compile(r" {1,4}⎿ {1,3}(?P<words>.*)$")
+_OUTPUT = re.compile(r" {1,4}⎿[ \xa0]{1,3}(?P<words>.*)$")
 _THINKING = re.compile(rf"[∴{_SPINNER}] (?:Thinking…|Thought for (?P<span>[\d hms.]+?))(?: \(.*\))?$")
 _WORKED = re.compile(rf"[{_SPINNER}] [A-Z]\w+ for (?P<span>[\d hms.]+?)(?: [·•(].*)?$")
 _WORKING = re.compile(rf"[{_SPINNER}] .*…(?: ?\(.*\)?)?$")
@@ -52,37 +55,111 @@ _DONE = (
 )
 
 
+_CHOICE = re.compile(r" {0,3}❯ \d{1,2}\. ")
+_DIALOG = re.compile(r" {0,3}❯ \d{1,2}\. |.{0,80}\bEsc to (?:cancel|exit|go back)\b")
+_INPUT = re.compile(r"[❯>!#&](?:[\s\xa0]|$)")
+_MOST_BELOW = 60  # rows between the line that turns and the input field
+
+
+def find_live_part(texts: Sequence[str]) -> int | None:
+    """Return the first row at the bottom that is no part of the conversation; None where no input field is shown.
+
+    That is the input field between two rules, or a dialog below one, and above it the line that turns while the model works
+    with all that hangs below it: tips, tasks, prompts that wait.
+    """
+    top = next((n for n in range(len(texts) - 1, -1, -1) if _begins_live_part(texts, n)), None)
+    if top is None:  # a dialog may be taller than the screen
+        return 0 if any(map(_CHOICE.match, texts)) and any(map(_DIALOG.match, texts[-3:])) else None
+    for number in range(top - 1, max(-1, top - _MOST_BELOW), -1):
+        text = texts[number]
+        if _WORKING.match(text):
+            return number
+        if text and not text.startswith("  ") and not _PROMPT.match(text):
+            break
+    return top
+
+
+def _begins_live_part(texts: Sequence[str], number: int) -> bool:
+    """Return whether a row is the rule above an input field or a dialog."""
+    if not _RULE.match(texts[number]) or number + 1 == len(texts):
+        return False
+    if _INPUT.match(texts[number + 1]):
+        return True
+    below = texts[number + 1 :]
+    return bool(below[0][:1] == " " and below[0][1:2].strip()) and any(map(_DIALOG.match, below))
+
+
 def looks_prompted(rows: Sequence[TranscriptRow]) -> int:
-    """How many rows begin like parts of such a conversation; 0 without both sides of one."""
-    sides = [0, 0]
+    """Return how many rows begin like parts of such a conversation; 0 without both sides of one.
+
+    On a screen that shows only a part of an answer the input field stands for the other side.
+    """
+    asked = said = greeted = 0
     for row in rows:
-        sides[0] += _PROMPT.match(row.text) is not None
-        sides[1] += (
-            row.text.startswith(("● ", "⏺ ")) or _OUTPUT.match(row.text) is not None or "Claude Code" in row.text
-        )
-    return sum(sides) if all(sides) else 0
+        asked += _PROMPT.match(row.text) is not None
+        said += row.text.startswith(("● ", "⏺ ")) or _OUTPUT.match(row.text) is not None
+        greeted += "Claude Code" in row.text
+    if said and not asked and any(_RULE.match(row.text) for row in rows[-_MOST_BELOW:]):
+        asked = int(find_live_part([row.text for row in rows]) is not None)
+    return asked + said + greeted if asked and said + greeted else 0
 
 
 def read_prompts(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:
-    """What was said in the rows of one segment, conversation by conversation; what a shell printed between is given as such.
+    """Return what was said in the rows of one segment, conversation by conversation, with what a shell printed between.
 
-    The client greets when it starts, and again when it draws all that was said once more: that is no other conversation.
+    The client greets when it starts, after `/clear`, and again when it draws all that was said once more: that is no other
+    conversation.
     """
     reader = _PromptReader(columns)
+    reader.what = "cut" if _is_cut(rows) else "outside"
     for row in _drop_input(rows):
         reader.row(row)
     reader.flush()
-    starts = [*reader.greetings, len(reader.said)]
-    found = [reader.said[: starts[0]]]
-    for start, end in pairwise(starts):
-        said = reader.said[start:end]
-        if _is_redrawn(found[-1], said):
+    return split_talks(reader.said, reader.starts)
+
+
+def _is_cut(rows: Sequence[TranscriptRow]) -> bool:
+    """Return whether a capture begins in the middle of something: all rows above the first mark are indented."""
+    for row in rows:
+        if _GREETING.search(row.text) or _mark(row.text) or _RULE.match(row.text):
+            break
+        if row.text and indent(row.text) < 2:
+            return False
+    return bool(rows) and any(row.text for row in rows[:1]) and indent(rows[0].text) >= 2
+
+
+def split_talks(said: Sequence[DrawnSaying], starts: Iterable[int]) -> list[list[DrawnSaying]]:
+    """Return the items conversation by conversation; `starts` says how many items came before each start of the client.
+
+    Items that a start draws all over again come once.
+    """
+    items = _assign_commands(said)
+    places = [*sorted(set(starts)), len(items)]
+    found = [items[: places[0]]]
+    for start, end in pairwise(places):
+        more = items[start:end]
+        if _is_redrawn(found[-1], more):
             found[-1] = [item for item in found[-1] if item.kind == "output" and item.role == "system"]
         if any(item.role == "assistant" for item in found[-1]):
-            found.append(said)
+            found.append(more)
         else:
-            found[-1] = found[-1] + said
-    return [said for said in found if said]
+            found[-1] = found[-1] + more
+    return [one for one in found if one]
+
+
+def _assign_commands(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Return the items with commands that the client itself answered given to it; those the model answered are prompts."""
+    found: list[DrawnSaying] = []
+    answered = False
+    for item in reversed(said):
+        if item.kind == "command" and (not answered or _FRESH.match(item.text)):
+            item = replace(item, role="system", starts_turn=False)
+        if item.role != "system":
+            answered = item.role == "assistant"
+        elif item.kind == "command":
+            answered = False
+        found.append(item)
+    return found[::-1]
 
 
 def _is_redrawn(before: Sequence[DrawnSaying], after: Sequence[DrawnSaying]) -> bool:
@@ -143,7 +220,8 @@ class _PromptReader:
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self.said: list[DrawnSaying] = []
-        self.greetings: list[int] = []  # how many items came before each
+        self.starts: list[int] = []  # how many items came before each conversation
+        self.fold: CallFold | None = None  # folded calls being read
         self.rows: list[TranscriptRow] = []  # of the item being read
         self.what = "outside"
 
@@ -153,10 +231,10 @@ class _PromptReader:
         if _GREETING.search(text):
             self.flush()
             self.what = "outside"
-            self.greetings.append(len(self.said))
-        if _is_noise(text):
+            self.starts.append(len(self.said))
+        if _is_noise(text) or self._take_fold(row):
             return
-        what = _mark(text)
+        what = _mark(text) or ("answer" if self._is_unmarked_call(text) else "")
         if not what and text and indent(text) < 2 and self.what != "outside":
             what = "outside"
         if what:
@@ -164,8 +242,32 @@ class _PromptReader:
             self.what = what
         self.rows.append(row)
 
+    def _is_unmarked_call(self, text: str) -> bool:
+        """Return whether a row is the title of a call whose mark is just not shown: it blinks while the call runs."""
+        blank = bool(self.rows) and not self.rows[-1].text.strip()
+        return blank and text[:2] == "  " and text[2:3].isupper() and tools.read_prompt_title(text[2:]) is not None
+
+    def _take_fold(self, row: TranscriptRow) -> bool:
+        """Take in a row of folded calls; anything else but a blank ends them."""
+        fold = self.fold or CallFold()
+        if fold.add_title(row):
+            if self.fold is None:
+                self.flush()
+                self.fold, self.what = fold, "answer"
+            return True
+        if self.fold is None:
+            return False
+        named = _OUTPUT.match(row.text)
+        if (named and fold.add_hint(row, named["words"].strip())) or not row.text.strip():
+            return True
+        self.flush()
+        return False
+
     def flush(self) -> None:
-        """The item being read is complete."""
+        """Finish the item being read."""
+        if self.fold is not None:
+            self.said.append(place_saying(self.fold.rows, role="assistant", calls=self.fold.calls()))
+            self.fold = None
         rows, self.rows = self.rows, []
         if any(row.text.strip() for row in rows):
             while not rows[-1].text.strip():
@@ -177,10 +279,17 @@ class _PromptReader:
         text = "\n".join(trim_rows([row.text for row in rows]))
         self.said.append(place_saying(rows, role="system", kind="output", text=text))
 
+    def _cut(self, rows: list[TranscriptRow]) -> None:
+        """Read the end of something that began above the first row: most likely of an answer."""
+        text = "\n".join(trim_rows([row.text[2:] for row in rows]))
+        self.said.append(place_saying(rows, role="assistant", text=text, fidelity="partial"))
+
     def _prompt(self, rows: list[TranscriptRow]) -> None:
         lines = _body(rows, 2)
         text = rejoin_rows(lines, max(self.columns - 2, 20))
-        kind = "command" if re.match(r"/[a-z][\w:-]*(?:\s|$)", text) else "text"
+        kind = "command" if _COMMAND.match(text) else "text"
+        if _FRESH.match(text):
+            self.starts.append(len(self.said))
         self.said.append(place_saying(rows, role="user", kind=kind, text=text, starts_turn=True))
 
     def _shell(self, rows: list[TranscriptRow]) -> None:

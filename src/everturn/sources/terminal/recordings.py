@@ -16,17 +16,46 @@ from pathlib import Path
 
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.terminal import recording_formats
+from everturn.sources.terminal.implied_sizes import follow_sizes
 from everturn.sources.terminal.sizes import find_changes, guess_size, with_changes
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
 
 _MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
 _DRIVES_A_SCREEN = re.compile(rb"\x1b\[(?:\?(?:25|47|1047|1049|2004|2026)[hl]|\d+;\d+[Hf]|H|\d*A|\d*G|2?J)")
-_BARS = re.compile(rb"^[ \t]{0,24}\xe2\x94\x83.*$", re.M)
-_BULLETS = re.compile(rb"^[ \t]{0,4}\xe2(?:\x8f\xba|\x97\x8f) \S", re.M)
-_OUTPUTS = re.compile(rb"^[ \t]{0,6}\xe2\x8e\xbf ", re.M)
+_BARS = re.compile(rb"^[ \t]{0,60}\xe2\x94\x83.*$", re.M)
 _ESCAPE_CODES = re.compile(rb"\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)|\x0f|\x1b\(B")
 _LINE = re.compile(rb"^.*\S.*$", re.M)
 _ENDINGS = ("txt", "log", "out", "text", "ansi", "ans", "cap", "capture", "screen", "scrollback")
+#: What agents call themselves on their screens, and what stands in their empty input fields.
+_OWN_WORDS = ("Type your message or @path/to/file", "✻ Welcome to Claude Code", ">_ OpenAI Codex (v", "▝▜█████▛▘  ")
+#: A prompt, a blank row, an answer: a shell leaves no row blank between a command and what it prints.
+_TURN = r"^{prompt} (?!\d{{1,2}}\. )\S[^\n]{{0,500}}\n(?:  [^\n]{{0,500}}\n|[ \t]*\n){{0,60}}[ \t]*\n{answer} \S"
+_SIGNS = tuple(
+    (weight, re.compile(pattern, re.M))
+    for weight, pattern in (
+        (3, _TURN.format(prompt="[❯>]", answer="[⏺●]")),
+        (3, _TURN.format(prompt=" >", answer="✦")),
+        (3, _TURN.format(prompt="›", answer="•")),
+        (2, r"^[⏺●] (?:[A-Z]\w{2,30}\(|[^\n]{1,200}\n {1,4}⎿)"),
+        (2, r"^ {1,4}⎿[ \xa0]"),
+        (2, r"^[·✢✳✶✻✽] [A-Z][^\s\d]{2,30}(?: for (?:\d+m )?\d+s|…)"),
+        (1, r"^[❯>] \S"),
+        (2, r"^(?:✦| {2}[✓⊶⊷] {1,2}[A-Z]\w{2,30}) "),
+        (2, r"^ {0,40}▣ {1,2}\S"),
+        (1, r"^[ \t]{0,24}┃"),
+        (3, r"^[─━]{20,400}\n[❯>](?:[ \xa0][^\n]{0,500})?\n(?:  [^\n]{0,500}\n){0,30}[─━]{20,400}$"),
+        (2, r"^[ \t]{0,40}┃ {1,4}(?:# \S|>(?: |$))"),
+        (2, r"^[ \t]{0,40}enter send "),
+        (2, r"^[ \t]{0,40}/(?:new|help|models) {2,20}\S[^\n]{0,80}\bctrl\+x\b"),
+        (3, r"^› Ask Codex to do anything$"),
+        (1, r"^› "),
+        (1, r"^• \S"),
+        (2, r"\d% context left|\bctrl\+p commands\b"),
+        (1, r"\? for shortcuts"),
+        (2, r"esc to interrupt|\(esc to cancel, \d"),
+    )
+)
+_ENOUGH_SIGNS = 3
 _FEW = 3
 _FEWEST_BARS = 0.25  # of the lines that are not blank
 _MOST_BROKEN = 0.02  # of the characters
@@ -38,10 +67,10 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def recognise_recording(head: bytes, name: str = "") -> str | None:
-    """What kind of recording the first bytes of a file are of; None for all that is not surely one.
+    """Return what kind of recording the first bytes of a file are of; None for all that is not surely one.
 
-    Ordinary text, also with some colours in it, is not claimed. Text that a terminal has drawn is, when it shows the
-    frames or bullets of an agent's screen.
+    Ordinary text, also with some colours in it, is not claimed. Text that a terminal has drawn is, when it shows a turn of
+    an agent or several of the signs that its screen has.
     """
     if recording_formats.recognise_typescript(head):
         return "typescript"
@@ -56,40 +85,49 @@ def recognise_recording(head: bytes, name: str = "") -> str | None:
 
 
 def read_recording(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalRecording:
-    """A whole recording. `timing` is the file beside a typescript, see `timing_names`."""
+    """Return a whole recording. `timing` is the file beside a typescript, see `timing_names`."""
     if recording_formats.recognise_typescript(data[:1024]) or timing:
-        return recording_formats.read_typescript(data, timing)
+        return follow_sizes(recording_formats.read_typescript(data, timing))
     if recording_formats.recognise_asciicast(data[: 64 << 10]):
         return recording_formats.read_asciicast(data)
     if _is_captured(data):
         return _read_capture(data)
     columns, rows = guess_size(data)
     changes = find_changes(data, (columns, rows))
-    return TerminalRecording("raw", columns, rows, lambda: with_changes(cut_chunks(data, 0, len(data)), changes))
+    return follow_sizes(
+        TerminalRecording("raw", columns, rows, lambda: with_changes(cut_chunks(data, 0, len(data)), changes))
+    )
 
 
 def timing_names(name: str) -> list[str]:
-    """Names under which the timing of a typescript may lie beside it."""
+    """Return the names under which the timing of a typescript may lie beside it."""
     stem = name.rpartition(".")[0] or name
     return [f"{start}{end}" for start in dict.fromkeys((name, stem)) for end in (".timing", ".tm", ".time", "-timing")]
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether nearly all of it is UTF-8; a character may be cut off at the end."""
+    """Return whether nearly all of it is UTF-8; a character may be cut off at the end."""
     characters = head.decode("utf-8", "replace")
     return "\0" not in characters and characters.count("\ufffd") <= 1 + _MOST_BROKEN * len(characters)
 
 
 def _is_captured(data: bytes) -> bool:
-    """Whether there is nothing in it but lines and colours."""
+    """Return whether there is nothing in it but lines and colours."""
     return _MOST_CONTROLS_OF_CAPTURES.search(data) is None
 
 
 def _shows_an_agent(text: bytes) -> bool:
+    """Return whether text shows a turn of an agent, or several things that only agents draw."""
     bars = len(_BARS.findall(text))
     if bars >= _FEW and bars >= _FEWEST_BARS * len(_LINE.findall(text)):
         return True
-    return len(_BULLETS.findall(text)) >= 1 and len(_OUTPUTS.findall(text)) >= 1
+    shown = text.replace(b"\r", b"").decode("utf-8", "replace")
+    return any(map(shown.__contains__, _OWN_WORDS)) or _count_signs(shown) >= _ENOUGH_SIGNS
+
+
+def _count_signs(text: str) -> int:
+    """Return how much speaks for a conversation on a screen: a sign counts once, a whole turn is enough."""
+    return sum(weight for weight, sign in _SIGNS if sign.search(text))
 
 
 def _read_capture(data: bytes) -> TerminalRecording:
@@ -99,6 +137,6 @@ def _read_capture(data: bytes) -> TerminalRecording:
 
 
 def _draw_lines(data: bytes) -> Iterator[OutputChunk]:
-    """Line by line, each sent with the carriage return that drawing it takes."""
+    """Yield the lines, each sent with the carriage return that drawing it takes."""
     for piece in cut_chunks(data, 0, len(data)):
         yield piece._replace(data=piece.data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))

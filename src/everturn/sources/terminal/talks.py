@@ -67,7 +67,8 @@ class TalkBuilder:
         title = title_of(segment.title)
         if segment.program and segment.follows and (not self.titles or title == self.titles[-1]):
             return True
-        if align(self.said, said, joins=not fresh):
+        known, shown = ([item for item in side if item.kind != "notice"] for side in (self.said, said))
+        if align(known, shown, joins=not fresh):  # the same notice comes in many talks
             return True
         if fresh or (not segment.cut_top and _is_beginning(said)):
             return False
@@ -324,7 +325,7 @@ def _key(item: DrawnSaying) -> Key:
 
 
 def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
-    return next((item.role == "user" for item in said), False)
+    return next((item.role == "user" for item in said if item.kind != "notice"), False)
 
 
 def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:

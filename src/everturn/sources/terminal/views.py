@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everturn.sources.terminal import boxes, codex_screen, panels
+from everturn.sources.terminal import boxes, codex_screen, early_boxes, panels
 from everturn.sources.terminal.chrome import Chrome, Sidebar
 from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
@@ -33,6 +33,7 @@ _LAYOUTS: tuple[FindLayout, ...] = (
     boxes.find_layout,
     panels.find_layout,
     codex_screen.find_layout,
+    early_boxes.find_layout,
 )
 _FIXED: dict[str, Callable[[str], bool]] = {
     "boxes": boxes.is_end_of_prompt,

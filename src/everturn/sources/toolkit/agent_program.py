@@ -95,7 +95,6 @@ def fit_name(name: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return a value as JSON text."""
     try:
         return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, RecursionError, TypeError):
@@ -139,8 +138,7 @@ def _picture(data: Any) -> NativePicture | None:
             return NativePicture(word(held.get("media_type")) or word(held.get("mimeType")), word(held.get("data")))
     address = found.get("image_url") or found.get("url")
     address = address.get("url") if isinstance(address, dict) else address
-    whole = _DATA.fullmatch(word(address))
-    return NativePicture(whole[1], whole[2]) if whole else None
+    return NativePicture(whole[1], whole[2]) if (whole := _DATA.fullmatch(word(address))) else None
 
 
 NAME = "everturn"
@@ -224,7 +222,6 @@ turn a fact comes from. If nothing is found after two or three searches, say so.
 
 
 def command_line(programs: InstallPrograms, places: SearchPlaces, *flags: str) -> str:
-    """Return the hook as one shell command."""
     words = hook_words(programs, *flags)
     return list2cmdline(words) if places.platform == "win32" else shlex.join(words)
 
@@ -256,7 +253,6 @@ def markdown_commands(folder: Path, mark: str = "$ARGUMENTS") -> list[OwnFile]:
 
 
 def skill(folder: Path) -> OwnFile:
-    """Return the skill file in a folder of skills."""
     return OwnFile(folder / "recall" / "SKILL.md", SKILL)
 
 

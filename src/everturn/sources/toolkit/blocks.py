@@ -137,8 +137,7 @@ def match_error(text: str, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> s
 
 def exit_status(text: str) -> int | None:
     """Return the exit status that the beginning of an output states."""
-    found = _EXIT.search(text[:_HEAD])
-    return int(found[1]) if found else None
+    return int(found[1]) if (found := _EXIT.search(text[:_HEAD])) else None
 
 
 def _command(arguments: dict[str, Any]) -> str:
@@ -176,7 +175,6 @@ def texts_in(content: Any) -> list[str]:
 
 
 def call_block(call_id: str, name: str, given: Any, data: Any = None) -> Block:
-    """Return the block of a tool call."""
     start = call_start(call_id, name, given)
     return Block("call", call_text(start), "tool_input", call=start, data=data)
 
@@ -219,11 +217,15 @@ def usage_of(tokens: Any) -> TokenUsage | None:
     cached = count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
     given = first_count("input_tokens", "prompt_tokens")
     return TokenUsage(
-        max(given - cached, 0),
-        first_count("output_tokens", "completion_tokens"),
-        first_count("cache_read_input_tokens") or cached,
-        first_count("cache_creation_input_tokens"),
-    )
+        max(given - cached, 0), first_count("output_tokens", "completion_tokens"),
+        first_count("cache_read_input_tokens") or cached, first_count("cache_creation_input_tokens"),
+    )  # fmt: skip
+
+
+def counted_usage(tokens: Any, *keys: str) -> TokenUsage | None:
+    """Return the tokens under four keys: input, output, cache read and cache write; None if there are none."""
+    counts = [count(tokens.get(key)) or 0 for key in keys] if isinstance(tokens, dict) else []
+    return TokenUsage(*counts) if any(counts) else None
 
 
 def _block(block: Any, field: str) -> Block:
@@ -239,8 +241,7 @@ def _block(block: Any, field: str) -> Block:
         return result_block(
             word(block.get("tool_use_id")), block.get("content"), failed if isinstance(failed, bool) else None, block
         )
-    convert = _CONVERTERS.get(kind)
-    return convert(block, field) if convert else unknown_block(block)
+    return convert(block, field) if (convert := _CONVERTERS.get(kind)) else unknown_block(block)
 
 
 def is_result(block: Any) -> bool:
@@ -264,10 +265,6 @@ def _text(block: dict[str, Any], field: str) -> Block:
     return Block("text", text, field, data=block) if isinstance(text, str) else unknown_block(block)
 
 
-def _refusal(block: dict[str, Any], field: str) -> Block:
-    return Block("text", word(block.get("refusal")), field, data=block)
-
-
 def _thinking(block: dict[str, Any], field: str) -> Block:
     thought = block.get("thinking", block.get("text", block.get("summary", block.get("content"))))
     text = thought if isinstance(thought, str) else "\n".join(strings(thought, "type"))
@@ -276,7 +273,7 @@ def _thinking(block: dict[str, Any], field: str) -> Block:
 
 _CONVERTERS: dict[str, Callable[[dict[str, Any], str], Block]] = {
     **dict.fromkeys(("text", "input_text", "output_text"), _text),
-    "refusal": _refusal,
+    "refusal": lambda block, field: Block("text", word(block.get("refusal")), field, data=block),
     **dict.fromkeys(("thinking", "reasoning", "redacted_thinking"), _thinking),
     **dict.fromkeys(_PICTURES, lambda block, field: Block("image", data=block)),
     **dict.fromkeys(_PAPERS, lambda block, field: Block("document", data=block)),

@@ -75,7 +75,6 @@ def conversations(path: Path) -> Iterator[tuple[Any, bytes]]:
 
 
 def line(value: Any) -> bytes:
-    """Return a value as one line of JSON."""
     try:
         return msgspec.json.encode(value) + b"\n"
     except (OverflowError, UnicodeEncodeError, ValueError):  # numbers of any length
@@ -126,16 +125,13 @@ def _documents(path: Path) -> Iterator[BinaryIO]:
             return
         try:
             with ZipFile(file) as archive:
-                for name in sorted(filter(_holds_conversations, archive.namelist())):
+                for name in sorted(
+                    name for name in archive.namelist() if PurePosixPath(name).match("conversations*.json")
+                ):
                     with archive.open(name) as inside:
                         yield cast(BinaryIO, inside)
         except (BadZipFile, NotImplementedError, RuntimeError) as failure:
             raise OSError(None, "the zip file is damaged, or locked with a password", str(path)) from failure
-
-
-def _holds_conversations(name: str) -> bool:
-    last = PurePosixPath(name).name
-    return last.startswith("conversations") and last.endswith(".json")
 
 
 def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
@@ -197,8 +193,6 @@ class Dialect(NamedTuple):
 
 
 class ExportReader(LineReader[ExportReaderState]):
-    """Reads one session of an export, or one of its branches."""
-
     def __init__(self, dialect: Dialect, found: SourceCandidate, state: bytes) -> None:
         self._dialect = dialect
         super().__init__(state_of(state, ExportReaderState))

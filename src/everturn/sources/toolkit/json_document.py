@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Problem
+from everturn.model.conversation import Problem, ReadResult
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
 from everturn.sources.toolkit.line_reader import ReadTally
 
@@ -178,6 +178,20 @@ def value_of(item: DocumentItem) -> tuple[Any, str]:
     return None, "not_an_object"
 
 
+def read_document(
+    tally: ReadTally, walk: DocumentWalk, data: bytes, base: int, last: bool, take: Callable[[DocumentItem, Any], None]
+) -> ReadResult:
+    """Walk a piece; `take` gets each item that can be decoded, with its value."""
+    for item in walk.split(data, base, last):
+        value, trouble = value_of(item)
+        if trouble:
+            tally.trouble(trouble, item.start, len(item.raw), is_record=value is None)
+        if not trouble or value is not None:
+            take(item, value)
+    settle(walk, tally)
+    return tally.reading(walk.consumed)
+
+
 def settle(walk: DocumentWalk, tally: ReadTally) -> None:
     """Add the problems of a walk to the tally once it has walked a piece."""
     if walk.broken is not None:
@@ -237,8 +251,7 @@ def _array_items(data: bytes, at: int, values: list[msgspec.Raw]) -> tuple[list[
 
 # --- any document, bracket by bracket ---
 def _skip(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    found = pattern.match(data, at)
-    return found.end() if found else at
+    return found.end() if (found := pattern.match(data, at)) else at
 
 
 def _end(data: bytes, at: int) -> int:
@@ -271,7 +284,6 @@ def _find_close(data: bytes, at: int) -> int:
 
 
 # --- elements of a whole document ---
-
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{},:]', re.DOTALL)
 _OPEN, _CLOSE = b"[{", b"]}"
 _STOPS = b"[{]},:"
@@ -285,7 +297,6 @@ class Element(Struct, frozen=True):
     size: int
 
     def cut(self, data: bytes) -> bytes:
-        """Return its bytes."""
         return data[self.start : self.start + self.size]
 
 

@@ -211,8 +211,7 @@ class _Text:
 
     def skip(self, pos: int) -> int:
         """Skip white space; a byte order mark counts as such."""
-        found = _SPACE.match(self.chars, pos)
-        return found.end() if found else pos
+        return found.end() if (found := _SPACE.match(self.chars, pos)) else pos
 
     def object_at(self, pos: int) -> tuple[dict[str, Any] | None, int]:
         """Return the object that starts here, or None, and where it ends."""
@@ -269,9 +268,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _parse_int(digits: str) -> int | str:
-    return int(digits) if len(digits) < _LONGEST_INT else digits
-
-
 #: Decodes JSON that msgspec refuses: lone surrogates, control characters, NaN and numbers of any length.
-FORGIVING = json.JSONDecoder(strict=False, parse_int=_parse_int)
+FORGIVING = json.JSONDecoder(
+    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else digits
+)

@@ -109,12 +109,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 def make_flaw(kind: str, piece: CheckedRecord, note: str = "", lost: bool = False) -> Flaw:
-    """Return a flaw of a record."""
     return Flaw(kind, note or KINDS[kind], piece.start, piece.size, piece.copy, lost)
 
 
 def with_value(piece: CheckedRecord, value: Rec) -> CheckedRecord:
-    """Return the record with another value."""
     return msgspec.structs.replace(piece, value=value, raw=_encode(value))
 
 

@@ -54,9 +54,7 @@ def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
 
 @contextmanager
 def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
-    """Open a copy for reading: `with open_snapshot(path) as database: database.rows("SELECT …")`. Errors become
-    empty answers.
-    """
+    """Open a copy for reading: `with open_snapshot(path) as database: database.rows("SELECT …")`."""
     connection = apsw.Connection(
         f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
@@ -74,11 +72,9 @@ class DatabaseSnapshot:
         self.problems: list[str] = []
 
     def tables(self) -> set[str]:
-        """Return the names of all tables."""
         return {row["name"] for row in self.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
 
     def columns(self, table: str) -> list[str]:
-        """Return the names of a table's columns."""
         return [row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", table)]
 
     def rows(self, sql: str, *params: Any) -> Iterator[Row]:

@@ -25,8 +25,6 @@ _NUMBER = "number:"
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of the query."""
-
     name: str
     about: str
     type: str = "string"
@@ -35,8 +33,6 @@ class Parameter(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """One operation."""
-
     path: str
     summary: str
     run: Answer
@@ -53,7 +49,6 @@ SESSION = Parameter(
 
 
 def list_frame(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
-    """Return the JSON frame of a list."""
     return {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
 
 
@@ -106,7 +101,6 @@ def openapi_operation(others: tuple[Operation, ...]) -> Operation:
 
 
 def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the OpenAPI document."""
     operations = list(operations)
     types = [
         schemas.ProblemJson,

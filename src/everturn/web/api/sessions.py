@@ -58,14 +58,10 @@ def _show(request: WebRequest) -> dict[str, Any]:
 
 def _turn(request: WebRequest, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
     tools = request.choice("tools", ("yes", "no")) == "yes"
-    children: dict[tuple[int, int], list[str]] = {}
-    for one in relatives.children:
-        if one.call is not None:
-            children.setdefault((one.call.seq, one.call.idx), []).append(one.native_id)
-    texts = passages(request.store, request.sources, session, view, tools)
-    items = [
-        passage_item(one, tools, children.get((one.call.seq, one.call.idx), ()) if one.call else ()) for one in texts
-    ]
+    children, items = relatives.children_by_call(), []
+    for one in passages(request.store, request.sources, session, view, tools):
+        started = children.get((one.call.seq, one.call.idx), ()) if one.call else ()
+        items.append(passage_item(one, tools, [child.native_id for child in started]))
     return {**turn_facts(view.turn), "passages": items}
 
 
@@ -105,7 +101,6 @@ def _job_answer(request: WebRequest) -> dict[str, Any]:
 
 
 def job_without_result(job: Any) -> dict[str, Any]:
-    """Return a job as JSON, without its result."""
     names = ("id", "name", "state", "done", "total", "error")
     return {"schema": "everturn/job@1", **{name: getattr(job, name) for name in names}}
 

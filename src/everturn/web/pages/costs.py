@@ -39,7 +39,6 @@ def draw(request: WebRequest) -> PageReply:
 
 
 def draw_total(request: WebRequest) -> PageReply:
-    """Draw the total cost, over time."""
     if job := start_counting(request):
         return PageReply("counting", {"job": job})
     found = _cached_stats(request, "")
@@ -64,7 +63,6 @@ def draw_total(request: WebRequest) -> PageReply:
 
 
 def draw_by(request: WebRequest) -> PageReply:
-    """Draw the cost by model, agent or folder."""
     if job := start_counting(request):
         return PageReply("counting", {"job": job})
     by = request.choice("by", KEYS) or "model"

@@ -11,7 +11,6 @@ from everturn.web.request import PageReply, WebRequest
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw the checks, and the results of the jobs of this run."""
     site = request.site
     doctor = health_now(request)
     checks = [{name: request.line(value, 600) for name, value in asdict(check).items()} for check in doctor.checks]

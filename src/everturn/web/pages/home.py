@@ -43,7 +43,6 @@ def draw_calendar(request: WebRequest) -> PageReply:
 
 
 def draw_safety(request: WebRequest) -> PageReply:
-    """Draw the agents' folders, and the checks that failed."""
     shown = [_root_facts(request, root) for root in safe_roots(request) if root.files]
     names = {f"{root.title} in {root.path}" for root in safe_roots(request)}
     problems = [

@@ -145,8 +145,6 @@ RELATIONS = {
 
 
 class LineageBox(Struct, frozen=True):
-    """A session in the graph."""
-
     x: int
     y: int
     href: str
@@ -168,7 +166,6 @@ class LineageWay(Struct, frozen=True):
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw the graph."""
     session, text = request.session()
     graph = related_sessions(request, session)
     spots = lay_out_graph(graph)
@@ -204,16 +201,8 @@ def _make_box(
         about = f"{node.kind} · {turns}"
     if node.compacted:
         about += f" · compacted {node.compacted}×"
-    return LineageBox(
-        x,
-        y,
-        f"/s/{row}" if row else "",
-        cut_cells(node.title, 25),
-        about,
-        node.kind or "missing",
-        node.id == here,
-        node.title,
-    )
+    href, title = f"/s/{row}" if row else "", cut_cells(node.title, 25)
+    return LineageBox(x, y, href, title, about, node.kind or "missing", node.id == here, node.title)
 
 
 def _make_way(

@@ -23,8 +23,6 @@ _TOOLS, _PATHS, _KINDS = 20, 25, 20
 
 
 class SeenLink(Struct, frozen=True):
-    """A link to a turn."""
-
     label: str
     href: str
 
@@ -40,7 +38,6 @@ def draw(request: WebRequest) -> PageReply:
 
 
 def draw_tools(request: WebRequest) -> PageReply:
-    """Draw the tools with their figures, and their transitions."""
     if job := start_counting(request):
         return PageReply("counting", {"job": job})
 
@@ -77,7 +74,6 @@ def draw_found(request: WebRequest) -> PageReply:
 
 
 def draw_struggles(request: WebRequest) -> PageReply:
-    """Draw runs of similar failures, and what ended them."""
     if job := start_counting(request):
         return PageReply("counting", {"job": job})
 
@@ -144,7 +140,6 @@ def _plot_html(plot: Any) -> Html:
 
 
 def query_of(request: WebRequest) -> dict[str, str]:
-    """Return the filters as a query string, for the template."""
     given = {name: value for name, value in filters_of(request).items() if value}
     return {"query": f"?{urlencode(given, errors='replace')}" if given else ""}
 

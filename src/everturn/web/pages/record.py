@@ -18,7 +18,6 @@ _LONGEST = 400_000  # characters shown of a record
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw the page of one message."""
     session, text = request.session()
     row, record = captured_record(request, session, request.path["message"] - 1)
     message = _read_message(request, session, row, record)

@@ -15,8 +15,6 @@ from everturn.web.session_lines import title_of
 
 
 class EvidenceLink(Struct, frozen=True):
-    """A link to the evidence of a statement."""
-
     label: str
     href: str
     quote: str = ""

@@ -34,8 +34,6 @@ class HitLine(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """The hits in one session."""
-
     line: SessionLine
     hits: list[HitLine]
 
@@ -87,7 +85,6 @@ def filters_of(request: WebRequest) -> SearchFilters:
 
 
 def find_hits(request: WebRequest, words: str, limit: int) -> Results:
-    """Run the search."""
     return search(
         request.store, request.sources, words, filters_of(request), limit, request.word("after"), request.clean, request.now,
     )  # fmt: skip

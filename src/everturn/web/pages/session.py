@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from everturn.errors import NothingFound
 from everturn.export.page.head import draw_minimap, head_html
-from everturn.export.page.markup import Html, PageLook, children_of
+from everturn.export.page.markup import Html, PageLook
 from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText, Turn
 from everturn.sessions.lineage import Lineage, Relative, lineage
@@ -152,7 +152,7 @@ def _make_look(request: WebRequest, session: Session, text: SessionText, relativ
         most=_MOST_OF_TURN,
         workspace=text.workspace.rstrip("/\\"),
         titles=request.site.titles,
-        children=children_of(relatives),
+        children=relatives.children_by_call(),
         to_session=to_session,
         to_inside=lambda one: f"{to_session(one)}?within=1",
         to_record=to_record,

@@ -17,14 +17,11 @@ _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
 
 
 def draw(request: WebRequest) -> PageReply:
-    """Draw a page of the list."""
     filters = {name: request.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
     if request.word("starred"):
-        pairs, following = (
-            [pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request))][:LINES],
-            "",
-        )
+        starred = (pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request)))
+        pairs, following = list(starred)[:LINES], ""
     else:
         pairs, following = request.store.sessions(filter_of(request), LINES, request.word("after"))
     values: dict[str, Any] = {
