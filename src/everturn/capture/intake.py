@@ -63,6 +63,7 @@ class SyncReport:
     problems: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    doubts: list[tuple[str, str]] = field(default_factory=list)  # readings that are not sure
 
 
 #: Called with (files done, files to do, bytes done, bytes to do, current path).

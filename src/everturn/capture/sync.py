@@ -236,6 +236,7 @@ def _take_in(
 def _finish(writer: ArchiveWriter, report: SyncReport) -> SyncReport:
     report.sessions, report.turns = writer.written["sessions"], writer.written["turns"]
     report.messages, report.problems = writer.written["messages"], writer.written["problems"]
+    report.doubts = writer.doubts
     return report
 
 

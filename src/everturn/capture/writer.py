@@ -42,6 +42,7 @@ from everturn.model.archive import (
     descents,
 )
 from everturn.model.conversation import CallStart, ReadResult, SessionFacts, SessionPart
+from everturn.model.vocabulary import DOUBTS
 from everturn.sources.contract import Source, SourceCandidate
 from everturn.store.contract import Store
 
@@ -120,6 +121,7 @@ class ArchiveWriter:
     buried_sessions: frozenset[tuple[str, str]] = frozenset()
     buried_messages: frozenset[int] = frozenset()
     written: dict[str, int] = field(default_factory=lambda: {"sessions": 0, "turns": 0, "messages": 0, "problems": 0})
+    doubts: list[tuple[str, str]] = field(default_factory=list)  # path and reason of readings that are not sure
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,9 @@ def write_reading(writer: ArchiveWriter, origin: SourceOrigin, reading: ReadResu
     if reading.problems:
         rows = [ProblemRow(version, p.start, p.size, p.kind, p.reason, int(p.provisional)) for p in reading.problems]
         writer.store.add_problems(rows)
-        writer.written["problems"] += sum(not p.provisional for p in reading.problems)
+        doubts = [p for p in reading.problems if p.kind in DOUBTS]
+        writer.doubts += [(origin.file.path, p.reason) for p in doubts]
+        writer.written["problems"] += sum(not p.provisional for p in reading.problems) - len(doubts)
     if reading.census:
         writer.store.add_census([CensusRow(version, c.type, c.client, c.disposition, c.n) for c in reading.census])
     if reading.lines or reading.glued:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
+from everturn.model.vocabulary import DOUBTS
 from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
 from everturn.store.contract import Store
@@ -16,6 +17,9 @@ _DAY = 86_400_000
 _SOON = 7 * _DAY
 _NETWORK = tuple("nfs nfs4 cifs smbfs smb3 sshfs fuse.sshfs 9p afs fuse.rclone davfs webdav".split())
 _CLOUD = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud", "syncthing")
+
+
+_MOST_DOUBTS = 5
 
 
 @dataclass
@@ -209,6 +213,13 @@ def _archive_state(found: SourceCandidate, known: dict[str, tuple[SourceFile, Ve
 
 
 def _note_drift(report: HealthReport, store: Store) -> None:
+    doubts = [problem for problem in store.problems() if problem.kind in DOUBTS]
+    if doubts:
+        shown = "; ".join(problem.reason for problem in doubts[:_MOST_DOUBTS])
+        more = f"; and {len(doubts) - _MOST_DOUBTS} more" if len(doubts) > _MOST_DOUBTS else ""
+        report.note(
+            "readings", "warn", f"{len(doubts)} are not sure: {shown}{more}", "`everturn show` marks the places"
+        )
     odd = [row for row in store.census() if row.disposition == "unknown"]
     if not odd:
         report.note("drift", "ok", "every record is of a known type")

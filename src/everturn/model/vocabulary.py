@@ -78,3 +78,6 @@ DISPOSITIONS = ("message", "known", "unknown", "problem")
 
 #: Precision of a time: exact to the millisecond, second, minute or day; `""` when there is none.
 PRECISIONS = ("", "ms", "s", "min", "day")
+
+#: Kinds of problems in which nothing is damaged: a reading is doubtful, and says so.
+DOUBTS = ("screen_unread", "prompt_unread")

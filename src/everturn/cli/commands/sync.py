@@ -187,6 +187,8 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
             cx.out.emit(line)
     for path, why in report.skipped:
         cx.out.warn(f"left out {path}" + (f": {why}" if why else ""))
+    for path, why in report.doubts:
+        cx.out.warn(f"{path}: {why}")
     for path, why in report.failed:
         cx.out.warn(
             f"could not take in {path}: {why}; it will be tried again later (`everturn sync --retry` does it now)"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, ReadResult, fingerprint
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, Problem, ReadResult, fingerprint
 from everturn.model.vocabulary import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
@@ -32,7 +32,12 @@ from everturn.sources.toolkit.line_reader import (
 )
 from everturn.sources.toolkit.values import count, strings, word
 
+if TYPE_CHECKING:
+    from everturn.sources.terminal.coverage import Coverage
+
 _LARGEST = 512 << 20
+_ENOUGH = 0.99  # of the text on the screen
+_MOST_NAMED = 20  # byte ranges in a report
 _END_OF_TIME = 253_402_300_800_000  # the year 10000, in milliseconds
 _ORIGINS = {"user": "human", "assistant": "model", "tool": "tool", "system": "system"}
 _FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "system": "meta"}
@@ -40,17 +45,21 @@ _FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "syst
 
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every conversation of a recording."""
+    from everturn.sources.terminal.coverage import ScreenWitness, compare
     from everturn.sources.terminal.dialects import read_screens
     from everturn.sources.terminal.views import transcribe
 
     if path.stat().st_size > _LARGEST:
         return
     data = path.read_bytes()
-    transcript = transcribe(data, found.path.name, _read_timing(found.path))
+    witness = ScreenWitness()
+    talks = read_screens(transcribe(data, found.path.name, _read_timing(found.path), witness))
+    coverage = compare(witness, talks)
     name = blake2b(data[:4096], digest_size=6).hexdigest()
-    for number, talk in enumerate(read_screens(transcript)):
+    for number, talk in enumerate(talks):
         native_id = talk.native_id or f"{name}-{number + 1}"
-        yield Member(str(number + 1), _lines(talk, native_id), native_id=native_id)
+        last = number == len(talks) - 1  # what belongs to no talk is told at the end
+        yield Member(str(number + 1), _lines(talk, native_id, coverage if last else None), native_id=native_id)
 
 
 def _read_timing(path: Path) -> bytes | None:
@@ -106,6 +115,9 @@ class TerminalReader:
             return "talk", "known", ""
         message = _message(record, place, self._native_id)
         add(self._gathering, talk, message)
+        if unread := mapping(record.get("unread")):
+            self._gathering.problems.extend(_report_unread(unread, place))
+            return "unread", "message", ""
         return ("?", "unknown", "") if message.kind == "unknown" else ("said", "message", "")
 
 
@@ -122,11 +134,51 @@ def workspace(head: bytes) -> str:
     return ""
 
 
-def _lines(talk: ScreenTalk, native_id: str) -> Iterator[bytes]:
+def _lines(talk: ScreenTalk, native_id: str, coverage: Coverage | None = None) -> Iterator[bytes]:
     head = {name: getattr(talk, name) for name in talk.__struct_fields__ if name != "said"}
     yield msgspec.json.encode({"talk": head | {"native_id": native_id}}) + b"\n"
     for number, said in enumerate(talk.said):
         yield msgspec.json.encode({"said": said, "n": number}) + b"\n"
+    if coverage is not None and (coverage.missing or coverage.unanswered):
+        said = _build_unread(coverage)
+        unread = {
+            "share": round(coverage.share, 4),
+            "missing": [(passage.first, passage.last) for passage in coverage.missing],
+            "unanswered": [(passage.first, passage.last) for passage in coverage.unanswered],
+        }
+        yield msgspec.json.encode({"said": said, "n": len(talk.said), "unread": unread}) + b"\n"
+
+
+def _build_unread(coverage: Coverage) -> DrawnSaying:
+    """Return the text that was shown and is part of no talk as an item of its own, so that it can be found."""
+    passages = (*coverage.missing, *coverage.unanswered)
+    places = min(passage.first for passage in passages), max(passage.last for passage in passages)
+    text = "\n".join(dict.fromkeys(passage.text for passage in passages))
+    return DrawnSaying("system", "unknown", text, bytes=places, fidelity="partial")
+
+
+def _report_unread(unread: Rec, place: RecordPlace) -> Iterator[Problem]:
+    """Yield the problems of a recording of which not everything was read."""
+    share = unread.get("share")
+    if isinstance(share, float) and share < _ENOUGH:
+        ranges = _name_ranges(unread.get("missing"))
+        reason = (
+            f"{share:.1%} of the text on the screen is part of a turn; the rest is kept as it was drawn, at {ranges}"
+        )
+        yield Problem("screen_unread", reason, place.start, place.size)
+    if listing(unread.get("unanswered")):
+        ranges = _name_ranges(unread.get("unanswered"))
+        reason = (
+            f"text left the input field and is no prompt that was found: sent and not read, or discarded; at {ranges}"
+        )
+        yield Problem("prompt_unread", reason, place.start, place.size)
+
+
+def _name_ranges(value: Any) -> str:
+    pairs = [pair for pair in listing(value) if isinstance(pair, list) and len(pair) == 2]
+    named = ", ".join(f"{first}–{last}" for first, last in pairs[:_MOST_NAMED])
+    more = f" and {len(pairs) - _MOST_NAMED} more places" if len(pairs) > _MOST_NAMED else ""
+    return f"bytes {named}{more}"
 
 
 def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:

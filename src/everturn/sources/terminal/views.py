@@ -19,6 +19,7 @@ from typing import Any
 
 from everturn.sources.terminal import boxes, codex_screen, early_boxes, panels
 from everturn.sources.terminal.chrome import Chrome, Sidebar
+from everturn.sources.terminal.coverage import ScreenWitness
 from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
 from everturn.sources.terminal.layouts import ScreenLayout
@@ -46,7 +47,7 @@ _FLEETING = 8  # documents of one frame each in a row: a screen that changes as 
 class ScreenView:
     """The documents of one stay. `text_of` gives the text of cells."""
 
-    def __init__(self, text_of: Callable[[str], str]) -> None:
+    def __init__(self, text_of: Callable[[str], str], witness: ScreenWitness) -> None:
         self.documents: list[ScreenText] = []
         self._text_of = text_of
         self._current: ScreenText | None = None
@@ -55,6 +56,7 @@ class ScreenView:
         self._rows: Sequence[PaintedRow] = ()  # and without the sidebar
         self._known = False  # a layout was found
         self._columns = 0
+        self._witness = witness
         self._find_layout: FindLayout | None = None  # of the program at work
         self._home = False  # the program showed its home screen since the last conversation
 
@@ -64,6 +66,7 @@ class ScreenView:
             return
         layout = self._layout(frame.rows)
         if layout is not None:
+            self._witness.see(layout, frame)
             self._see_known(layout, frame)
         elif self._find_layout is None:
             self._see_unknown(frame)
@@ -200,11 +203,13 @@ class ScreenView:
 _INKED = re.compile(f"([^{NO_INK}])\\1*")
 
 
-def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalTranscript:
-    """Everything a person could have read in a recording, in order."""
+def transcribe(
+    data: bytes, name: str = "", timing: bytes | None = None, witness: ScreenWitness | None = None
+) -> TerminalTranscript:
+    """Return everything a person could have read in a recording, in order. `witness` sees every frame as well."""
     recording = read_recording(data, name, timing)
     frames = Frames(recording)
-    reel = _SegmentCollector(frames)
+    reel = _SegmentCollector(frames, witness or ScreenWitness())
     for event in frames:
         if not isinstance(event, ScreenFrame):
             reel.main.scroll(event)
@@ -230,9 +235,10 @@ def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> Term
 class _SegmentCollector:
     """The segments so far."""
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, witness: ScreenWitness) -> None:
         self.segments: list[TranscriptSegment] = []
         self.main = Scrollback()
+        self.witness = witness
         self._text_of = frames.screen.alphabet.characters
         self._palette = frames.screen.palette
         self._view: ScreenView | None = None
@@ -240,7 +246,7 @@ class _SegmentCollector:
     def alternate(self, frame: ScreenFrame) -> None:
         """A frame of the alternate screen."""
         if self._view is None:
-            self._view = ScreenView(self._text_of)
+            self._view = ScreenView(self._text_of, self.witness)
         self._view.see(frame)
         if frame.why in ("leave", "end"):
             self._close_view()

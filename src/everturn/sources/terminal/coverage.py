@@ -1,0 +1,131 @@
+"""How much of what a screen showed is in the archive, and what of it is not.
+
+`ScreenWitness` looks at the frames on its own, beside the stitching: it remembers every row that the conversation's part of the
+screen showed, and what was in the input field when it became empty. `compare` holds that against the talks that were read.
+What is in none of them is reported with its place in the recording, never dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, is_telling
+from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.rows import without_secret
+from everturn.sources.terminal.talks import squash
+from everturn.sources.terminal.tools import PENDING
+from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
+
+_FRAME = " ┃│|║█╹▀"
+_MARK = re.compile(r"^[⠁-⣿▣$→←✱]+|·(?:[\d.]+(?:ms|[hms]))+$|·interrupted$")  # a spinner, an icon; how long it took
+_MOST_ROWS = 200_000
+_FEW = 3  # letters: less says nothing
+_NOISE = frozenset(map(squash, PENDING)) | {"QUEUED", "Clicktoexpand", "Clicktocollapse"}
+
+
+class Passage(Struct, frozen=True):
+    """Text that was shown and is in no talk, and the bytes of the recording that drew it."""
+
+    text: str
+    first: int
+    last: int
+
+
+class Coverage(Struct, frozen=True):
+    """What became of the text on the screen."""
+
+    shown: int = 0  # letters, each row counted once
+    missing: tuple[Passage, ...] = ()
+    unanswered: tuple[Passage, ...] = ()  # texts that left the input field and are no prompt of any talk
+
+    @property
+    def share(self) -> float:
+        """Return the share of the letters that is in a talk."""
+        lost = sum(len(squash(passage.text)) for passage in self.missing)
+        return 1 - lost / self.shown if self.shown else 1.0
+
+
+class ScreenWitness:
+    """Everything that frames of known programs showed."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[int, int]] = {}  # text → the bytes in which it was first drawn
+        self.sent: list[Passage] = []
+        self._typed = ""
+        self._place = 0
+
+    def see(self, layout: ScreenLayout, frame: ScreenFrame) -> None:
+        """Take in a frame."""
+        if layout.state == "talk":
+            self._note(layout.rows, frame)
+        typed = layout.typed
+        if typed is None:
+            return
+        if self._typed and not typed and len(squash(self._typed)) >= _FEW and not self._typed.startswith(("/", "!")):
+            self.sent.append(Passage(self._typed, self._place, frame.end))
+        if typed != self._typed:
+            self._typed, self._place = typed, frame.start
+
+    def _note(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        for row in rows:
+            if row.text and row.text not in self.rows and not row.covered and len(self.rows) < _MOST_ROWS:
+                self.rows[row.text] = frame.start, frame.end
+
+
+def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> Coverage:
+    """Hold what was shown against what was read."""
+    said = [item for talk in talks for item in talk.said]
+    known = _Known(words for item in said for words in _words(item))
+    shown = 0
+    missing: list[Passage] = []
+    for text, (first, last) in witness.rows.items():
+        words = without_secret(text).strip(_FRAME)
+        letters = _MARK.sub("", squash(words))
+        if len(letters) < _FEW or not is_telling(letters) or letters in _NOISE or letters.startswith("~"):
+            continue
+        shown += len(letters)
+        if letters not in known:
+            missing.append(Passage(words, first, last))
+    prompts = [squash(item.text) for item in said if item.role == "user"]
+    return Coverage(shown, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
+
+
+def _unanswered(sent: Iterable[Passage], prompts: list[str]) -> Iterable[Passage]:
+    """Yield the texts that were sent and are the beginning of no prompt; each prompt answers for one of them."""
+    left = list(prompts)
+    for passage in sent:
+        letters = squash(passage.text)
+        found = next((n for n, prompt in enumerate(left) if prompt.startswith(letters) or letters in prompt), None)
+        if found is None:
+            yield passage
+        else:
+            del left[: found + 1]
+
+
+def _words(item: DrawnSaying) -> Iterable[str]:
+    yield from (item.text, item.thinking, "".join(item.attached), f"{item.mode}·{item.model}", item.mode + item.model)
+    yield f"{item.author}({item.time_text})"
+    yield f"{item.mode}{item.model}({item.time_text})"
+    for call in item.calls:
+        yield from (call.title, call.command, call.output, "".join(call.steps), "".join(call.diagnostics))
+
+
+class _Known:
+    """The letters of all talks, to be asked for a row quickly: whole lines and their beginnings first."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        lines: set[str] = set()
+        whole: list[str] = []
+        for text in texts:
+            lines.update(squash(line.strip(_FRAME)) for line in text.split("\n"))
+            whole.append(squash(text))
+        self._lines = sorted(lines)
+        self._whole = "\n".join(whole)
+
+    def __contains__(self, letters: str) -> bool:
+        place = bisect_left(self._lines, letters)
+        return (place < len(self._lines) and self._lines[place].startswith(letters)) or letters in self._whole
