@@ -94,7 +94,8 @@ def test_a_client_on_the_main_screen() -> None:
     expected: list[tuple[str, list[str]]] = []
     for line in shown[begin:end]:
         if line.startswith("❯ /"):
-            break  # a command that the client itself answers
+            expected[-1][1].append(line[2:].rstrip())  # a command that the client itself answers
+            break
         if line.startswith("❯ "):
             expected.append((line[2:].rstrip(), []))
         elif expected and line.startswith("  Listed 1 directory"):
