@@ -231,11 +231,13 @@ def test_rows_wiped_upwards_tell_that_the_screen_became_higher() -> None:
     assert sizes(b"hi\r\n", b"\x1b[2K\x1b[1A" * 60) == [(119, 61), None]
 
 
-def test_a_screen_wiped_row_by_row_tells_its_height_and_the_next_rule_its_width() -> None:
+def test_a_screen_wiped_row_by_row_tells_its_height_and_a_longer_rule_its_width() -> None:
     wiped = b"\x1b[H" + b"\x1b[2K\x1b[1B" * 24 + b"\x1b[H"
-    rule = b"\r\n" + "─".encode() * 80 + b"\r\n"
-    assert sizes(b"hi\r\n", wiped + rule, rule) == [(119, 52), (80, 24), None]
-    assert sizes(b"hi\r\n", wiped, rule) == [(119, 52), (80, 24), None]
+    rule = b"\r\n" + "─".encode() * 140 + b"\r\n"
+    assert sizes(b"hi\r\n", wiped + rule, rule) == [(119, 52), (140, 24), None]
+    assert sizes(b"hi\r\n", wiped, rule) == [(119, 52), (140, 24), None]
+    assert sizes(b"hi\r\n", wiped + rule[: 3 * 80 + 2] + b"\r\n") == [(119, 52), (119, 24)]
+    assert sizes(b"hi\r\n" + wiped, b"more") == [(119, 52), (119, 24), None]
 
 
 def test_captured_colours_are_kept_and_lines_know_their_bytes() -> None:

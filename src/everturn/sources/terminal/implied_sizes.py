@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording
 
@@ -29,7 +30,7 @@ def follow_sizes(recording: TerminalRecording) -> TerminalRecording:
     sizes = dict(chunks)
 
     def follow() -> Iterator[OutputChunk]:
-        for number, chunk in enumerate(recording.chunks()):
+        for number, chunk in enumerate(_split_chunks(recording)):
             yield chunk._replace(size=sizes[number]) if number in sizes else chunk
 
     return recording._replace(chunks=follow)
@@ -38,26 +39,36 @@ def follow_sizes(recording: TerminalRecording) -> TerminalRecording:
 def _needed_sizes(recording: TerminalRecording) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the numbers of chunks from which on the screen has another size, and which; none where sizes are recorded."""
     columns, rows = recording.columns, recording.rows
-    first, tallest, wiped = 0, rows, False
-    spans: list[tuple[int, int, int]] = []  # first chunk, columns, rows
-    for number, chunk in enumerate(recording.chunks()):
+    spans = [[0, columns, rows]]  # first chunk, columns, rows
+    wiped: int | None = None  # chunk in which the screen was wiped, until the next rule
+    for number, chunk in enumerate(_split_chunks(recording)):
         if chunk.size is not None and number:
             return
         wide, tall = _measure(chunk.data)
-        exact = _measure_screen(chunk.data)
-        if exact and (exact != rows or (wide and wide != columns)):
-            spans.append((first, columns, tallest))
-            first, columns, rows, tallest, wiped = number, wide or columns, exact, exact, not wide
-        elif wiped and wide:  # the first rule after the screen was wiped
-            columns, wiped = wide, False
-        elif wide > columns:
-            spans.append((first, columns, tallest))
-            first, columns, tallest = number, wide, rows
-        tallest = max(tallest, tall)
-    spans.append((first, columns, tallest))
-    if spans != [(0, recording.columns, recording.rows)]:
-        for first, columns, tallest in spans:
-            yield first, (columns, tallest)
+        if exact := _measure_screen(chunk.data):
+            wiped = number
+            if exact != rows:
+                rows = exact
+                spans.append([number, columns, rows])
+        if wide > columns:
+            columns = wide
+            spans.append([number if wiped is None else wiped, columns, rows])
+        wiped = None if wide else wiped
+        spans[-1][2] = max(spans[-1][2], tall)
+    if spans != [[0, recording.columns, recording.rows]]:
+        for first, width, height in spans:
+            yield first, (width, height)
+
+
+def _split_chunks(recording: TerminalRecording) -> Iterator[OutputChunk]:
+    """Yield the chunks of a recording, cut where the screen is wiped: there its size may have changed."""
+    for chunk in recording.chunks():
+        places = [found.start() for found in _SCREEN.finditer(chunk.data)] if _SCREEN_BEGINS in chunk.data else []
+        if not places or chunk.end - chunk.start != len(chunk.data):
+            yield chunk
+            continue
+        for start, end in pairwise(dict.fromkeys((0, *places, len(chunk.data)))):
+            yield chunk._replace(data=chunk.data[start:end], start=chunk.start + start, end=chunk.start + end)
 
 
 def _measure_screen(data: bytes) -> int:
