@@ -27,7 +27,7 @@ _FEW = 3  # letters: less says nothing
 _NOISE = frozenset(map(squash, PENDING)) | {"QUEUED", "Clicktoexpand", "Clicktocollapse"}
 
 
-class Passage(Struct, frozen=True):
+class ScreenPassage(Struct, frozen=True):
     """Text that was shown and is in no talk, and the bytes of the recording that drew it."""
 
     text: str
@@ -35,12 +35,12 @@ class Passage(Struct, frozen=True):
     last: int
 
 
-class Coverage(Struct, frozen=True):
+class ScreenCoverage(Struct, frozen=True):
     """What became of the text on the screen."""
 
     shown: int = 0  # letters, each row counted once
-    missing: tuple[Passage, ...] = ()
-    unanswered: tuple[Passage, ...] = ()  # texts that left the input field and are no prompt of any talk
+    missing: tuple[ScreenPassage, ...] = ()
+    unanswered: tuple[ScreenPassage, ...] = ()  # texts that left the input field and are no prompt of any talk
 
     @property
     def share(self) -> float:
@@ -54,7 +54,7 @@ class ScreenWitness:
 
     def __init__(self) -> None:
         self.rows: dict[str, tuple[int, int]] = {}  # text → the bytes in which it was first drawn
-        self.sent: list[Passage] = []
+        self.sent: list[ScreenPassage] = []
         self._typed = ""
         self._place = 0
 
@@ -66,7 +66,7 @@ class ScreenWitness:
         if typed is None:
             return
         if self._typed and not typed and len(squash(self._typed)) >= _FEW and not self._typed.startswith(("/", "!")):
-            self.sent.append(Passage(self._typed, self._place, frame.end))
+            self.sent.append(ScreenPassage(self._typed, self._place, frame.end))
         if typed != self._typed:
             self._typed, self._place = typed, frame.start
 
@@ -76,12 +76,12 @@ class ScreenWitness:
                 self.rows[row.text] = frame.start, frame.end
 
 
-def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> Coverage:
+def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCoverage:
     """Hold what was shown against what was read."""
     said = [item for talk in talks for item in talk.said]
     known = _Known(words for item in said for words in _words(item))
     shown = 0
-    missing: list[Passage] = []
+    missing: list[ScreenPassage] = []
     for text, (first, last) in witness.rows.items():
         words = without_secret(text).strip(_FRAME)
         letters = _MARK.sub("", squash(words))
@@ -89,12 +89,12 @@ def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> Coverage:
             continue
         shown += len(letters)
         if letters not in known:
-            missing.append(Passage(words, first, last))
+            missing.append(ScreenPassage(words, first, last))
     prompts = [squash(item.text) for item in said if item.role == "user"]
-    return Coverage(shown, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
+    return ScreenCoverage(shown, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
 
 
-def _unanswered(sent: Iterable[Passage], prompts: list[str]) -> Iterable[Passage]:
+def _unanswered(sent: Iterable[ScreenPassage], prompts: list[str]) -> Iterable[ScreenPassage]:
     """Yield the texts that were sent and are the beginning of no prompt; each prompt answers for one of them."""
     left = list(prompts)
     for passage in sent:

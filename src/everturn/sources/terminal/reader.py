@@ -33,7 +33,7 @@ from everturn.sources.toolkit.line_reader import (
 from everturn.sources.toolkit.values import count, strings, word
 
 if TYPE_CHECKING:
-    from everturn.sources.terminal.coverage import Coverage
+    from everturn.sources.terminal.coverage import ScreenCoverage
 
 _LARGEST = 512 << 20
 _ENOUGH = 0.99  # of the text on the screen
@@ -134,7 +134,7 @@ def workspace(head: bytes) -> str:
     return ""
 
 
-def _lines(talk: ScreenTalk, native_id: str, coverage: Coverage | None = None) -> Iterator[bytes]:
+def _lines(talk: ScreenTalk, native_id: str, coverage: ScreenCoverage | None = None) -> Iterator[bytes]:
     head = {name: getattr(talk, name) for name in talk.__struct_fields__ if name != "said"}
     yield msgspec.json.encode({"talk": head | {"native_id": native_id}}) + b"\n"
     for number, said in enumerate(talk.said):
@@ -149,7 +149,7 @@ def _lines(talk: ScreenTalk, native_id: str, coverage: Coverage | None = None) -
         yield msgspec.json.encode({"said": said, "n": len(talk.said), "unread": unread}) + b"\n"
 
 
-def _build_unread(coverage: Coverage) -> DrawnSaying:
+def _build_unread(coverage: ScreenCoverage) -> DrawnSaying:
     """Return the text that was shown and is part of no talk as an item of its own, so that it can be found."""
     passages = (*coverage.missing, *coverage.unanswered)
     places = min(passage.first for passage in passages), max(passage.last for passage in passages)

@@ -73,6 +73,7 @@ class ScreenText:
         self.rows = self.begun = rows  # of the last frame, and of the first
         self.framed = framed  # chrome is known: all rows are content
         self.program = self.title = self.footer = ""
+        self.columns = 0
         self.follows = False  # see `TranscriptSegment`
         self.is_fixed: Callable[[str], bool] = lambda text: False  # a line that the program never takes back
         self._append(rows[: _height(rows)], frame)
@@ -169,15 +170,29 @@ class ScreenText:
         lines found may grow or be drawn over, but does not vanish as a whole, and what was sent does not vanish at all.
         """
         texts = [row.text for row in rows]
-        if 0 <= found[0].distance < self.top:
-            common = {number for block in found for number in range(block.first, block.last + 1)}
-            end = len(self.lines) - found[-1].distance  # rows below are new lines
-            other = [row for number, row in enumerate(rows[:end]) if number not in common and is_telling(row.text)]
-            return sum(not row.covered for row in other) > _MOST_OTHER
+        if found[0].distance < self.top:
+            return self._count_other(found, rows) > _MOST_OTHER
         after = texts[found[-1].last + 1 :]
         before = self.texts[found[-1].last + 1 + found[-1].distance : self.top + len(self.rows)]
         lost = [old for old in before if is_telling(old) and not any(_grows(old, new) for new in after)]
         return len(lost) >= _MOST_LOST or any(map(self.is_fixed, lost))
+
+    def _count_other(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> int:
+        """Return how many telling rows are something else than the lines in their place; rows above and below are new."""
+        common = {number for block in found for number in range(block.first, block.last + 1)}
+        inside = range(max(0, -found[0].distance), min(len(rows), len(self.lines) - found[-1].distance))
+        return sum(
+            number not in common and is_telling(rows[number].text) and not rows[number].covered for number in inside
+        )
+
+    def shows(self, rows: Sequence[PaintedRow]) -> bool:
+        """Return whether nearly all rows are lines of this text: somebody went back to it."""
+        texts = [row.text for row in rows[: _height(rows)]]
+        found = blocks(self.texts, range(len(self.texts)), texts)
+        telling = sum(map(is_telling, texts))
+        known = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
+        own = sum(len(text.strip(_FRAME)) >= _LONG for block in found for text in texts[block.first : block.last + 1])
+        return own >= _SURE and known >= telling - _MOST_OTHER
 
     def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
         """Whether only title and status agree, because it is not known yet that they are chrome."""

@@ -88,28 +88,32 @@ class ScreenView:
             self._known = True
             self.documents.clear()
             self._current = None
-        document = self._current
-        if document is not None and frame.shift is not None:
-            shift = frame.shift
-            document.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
-        columns = len(frame.rows[0].cells)
-        if columns != self._columns or (document is not None and is_other_session(document.title, layout.title)):
-            self._columns, self._current = columns, None  # everything was wrapped anew, or is something else
-        follows = document is not None and not self._home
-        if (
-            self._current is None
-            or document is None
-            or self._home
-            or not (document.stays(rows, frame) or document.place(rows, frame))
-        ):
+        before, columns = self._current, len(frame.rows[0].cells)
+        follows = before is not None and not self._home
+        # Everything may have been wrapped anew, or be another session.
+        same = columns == self._columns and before is not None and not is_other_session(before.title, layout.title)
+        document = self._continue(layout, frame) if follows and same else None
+        if document is None:
             document = ScreenText(rows, frame, framed=True)
-            document.program, document.follows = layout.program, follows
+            document.program, document.follows, document.columns = layout.program, follows, columns
             document.cut_top = follows or bool(rows[0].text)
             document.is_fixed = _FIXED.get(layout.program, document.is_fixed)
             self.documents.append(document)
-        self._home = False
-        self._current = document
-        document.title, document.footer = layout.title, layout.footer
+        self._home, self._columns, self._current = False, columns, document
+        document.title, document.footer = layout.title or document.title, layout.footer
+
+    def _continue(self, layout: ScreenLayout, frame: ScreenFrame) -> ScreenText | None:
+        """Return the document that goes on with a frame: the current one, or an earlier one that somebody went back to."""
+        rows, current = layout.rows, self._current
+        if current is not None:
+            if (shift := frame.shift) is not None:
+                current.shift(max(0, shift.top - layout.top), shift.bottom - layout.top, shift.distance, frame)
+            if current.stays(rows, frame) or current.place(rows, frame):
+                return current
+        for earlier in self.documents[-2 : -_EARLIER - 2 : -1]:
+            if earlier.columns == self._columns and earlier.shows(rows) and earlier.place(rows, frame):
+                return earlier
+        return None
 
     def _see_unknown(self, frame: ScreenFrame) -> None:
         rows = self._sidebar.without(frame.rows)
