@@ -163,7 +163,7 @@ def _assign_commands(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
 
 
 def _is_redrawn(before: Sequence[DrawnSaying], after: Sequence[DrawnSaying]) -> bool:
-    """Whether one begins with all of the other, whose last words may have been cut off."""
+    """Return whether one begins with all of the other, whose last words may have been cut off."""
     old, new = ([_key(item) for item in side if item.kind != "output"] for side in (before, after))
     if not old or len(new) < len(old):
         return False
@@ -175,8 +175,10 @@ def _key(item: DrawnSaying) -> tuple[str, str]:
 
 
 def _drop_input(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
-    """Without frames, and without the input field: a prompt right below a rule, with all up to the next rule and the hints
-    and menu under it."""
+    """Return the rows without frames and without the input field.
+
+    That is a prompt right below a rule, all up to the next rule, and the hints and the menu under it.
+    """
     kept: list[TranscriptRow] = []
     inside = False
     for n, row in enumerate(rows):
@@ -193,7 +195,7 @@ def _drop_input(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
 
 
 def _drop_menus(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
-    """Without what stands below a rule up to the next empty row: hints, menus, the status line."""
+    """Return the rows without what stands below a rule up to the next empty row: hints, menus, the status line."""
     kept: list[TranscriptRow] = []
     below = False
     for row in rows:
@@ -208,7 +210,7 @@ def _drop_menus(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
 
 
 def _is_answer(text: str) -> bool:
-    """What no human types: an input field whose lower rule is missing ends here at the latest."""
+    """Return whether a row is nothing that a human types: an input field without its lower rule ends there at the latest."""
     return _ANSWER.match(text) is not None or _OUTPUT.match(text) is not None
 
 
@@ -311,7 +313,7 @@ class _PromptReader:
         self.said.append(place_saying(rows, role="assistant", calls=(call,)))
 
     def _summary(self, rows: list[TranscriptRow]) -> None:
-        """Several calls folded into one line."""
+        """Add a line into which the client folded something other than calls."""
         text = "\n".join(trim_rows([row.text.strip() for row in rows]))
         self.said.append(place_saying(rows, role="assistant", kind="notice", text=text, fidelity="partial"))
 
@@ -324,7 +326,7 @@ class _PromptReader:
         self.said.append(place_saying(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*")))
 
     def _worked(self, rows: list[TranscriptRow]) -> None:
-        """The line left behind by a finished turn says how long it took."""
+        """Read how long a turn took from the line that it left behind."""
         found = _WORKED.match(rows[0].text)
         span = milliseconds(found["span"]) if found else None
         last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
@@ -366,7 +368,7 @@ class _PromptReader:
 
 
 def _mark(text: str) -> str:
-    """What the mark at the beginning of a row says it is; empty for none."""
+    """Return what the mark at the beginning of a row says it is; empty for none."""
     first = text.lstrip(" ")[:1]
     if not first or (first.isascii() and first not in ">!*("):
         return "summary" if _SUMMARY.match(text) else ""
@@ -395,7 +397,7 @@ def _is_noise(text: str) -> bool:
 
 
 def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
-    """The lines of an item without its mark and the indent of the lines below."""
+    """Return the lines of an item without its mark and the indent of the lines below."""
     if not rows:
         return []
     rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
@@ -403,7 +405,7 @@ def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
 
 
 def _close_call(call: DrawnCall, text: str) -> DrawnCall:
-    """The call with its result."""
+    """Return the call with its result."""
     output = f"{call.output}\n{text}".strip()
     if _RUNNING.match(text):
         return replace(call, output="", status="open")
