@@ -89,7 +89,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if not inner or not any(_AGENT.match(line) for line in inner[-2:]):
         return None
     typed = "\n".join(inner[:-1]).strip()
-    footer = "\n".join([inner[-1], *(row.text.strip() for row in rows[edge + 1 :] if row.text)])
+    footer = "\n".join(row.text.strip() for row in (rows[edge - 1], *rows[edge + 1 :]) if row.text)
     if _COMPOSER.match(rows[edge].text) is None:
         return ScreenLayout("panels", (), "home", "", footer, "" if typed.startswith(_PLACEHOLDER) else typed)
     while field and rows[field - 1].text.endswith(BAR) and _is_panel(rows[field - 1].text):

@@ -196,17 +196,21 @@ def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
     while joins and old and _is_fleeting(known[old[-1]]):
         old.pop()
     old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
-    pairs = _join_ends(old_keys, new_keys) if joins else []
+    waiting = {place for place, n in enumerate(old) if known[n].calls and not known[n].calls[-1].output}
+    pairs = _join_ends(old_keys, new_keys, waiting) if joins else []
     pairs = pairs or _find_again(old_keys, new_keys, joins)
     return [(old[a], new[b]) for a, b in pairs]
 
 
-def _join_ends(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
-    """Pair the last items of one with the first ones of the other; at both ends of the overlap a part is enough."""
+def _join_ends(old: list[Key], new: list[Key], waiting: set[int]) -> list[tuple[int, int]]:
+    """Pair the last items of one with the first ones of the other; a part of an item is enough.
+
+    `waiting` are calls without output: the end of an output whose beginning was not seen may belong to one of them.
+    """
     for skipped in range(min(_MOST_SKIPPED, len(new)) + 1):
         for count in range(min(len(old), len(new) - skipped), bool(skipped), -1):
             pairs = [(len(old) - count + k, skipped + k) for k in range(count)]
-            if all(_is_same(old[a], new[b]) for a, b in pairs):
+            if all(_is_same(old[a], new[b]) or (new[b][2] == _REST and a in waiting) for a, b in pairs):
                 return pairs
     return []
 
@@ -251,8 +255,6 @@ def _is_same(old: Key, new: Key) -> bool:
 
 
 def _is_part(old: Key, new: Key) -> bool:
-    if old[0] == "assistant" and new[2] == _REST and old[2]:
-        return True
     if old[0] != new[0] or old[2] != new[2] or not old[1] or not new[1]:
         return False
     if old[0] == "user":
