@@ -1,6 +1,7 @@
 """Compare what was read with the truth.
 
-Prompts are compared in order and by their letters: wrapping may move spaces, nothing else may differ. A line of an answer is
+Prompts are compared in order and by their letters: wrapping may move spaces, nothing else may differ. A prompt that was never
+on the screen as a whole counts as found where a prompt stands in its place. A line of an answer is
 found where its letters stand together in what the model is said to have said, as many times as it was said. A call is found
 where a call with its command or file stands in its place.
 """
@@ -65,7 +66,7 @@ def score_recording(folder: Path, truth: Truth) -> Row:
 
 def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
     """The score of what was found. `shown` are the lines and keys that were on the screen; None: all of them."""
-    submitted = [letters(prompt.text) for prompt in truth.prompts]
+    submitted = [letters(prompt.text) if is_shown(prompt.text, shown) else ANY for prompt in truth.prompts]
     said = [letters(text) for text in found.prompts]
     kept = common(submitted, said)
     lines_found, repeated, lines = match_lines(truth, found, shown)
@@ -96,6 +97,15 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
     )
 
 
+#: A prompt that was never on the screen as a whole (it is taller, or the program garbled it): any prompt in its place is it.
+ANY = "\0any"
+
+
+def is_shown(text: str, shown: set[str] | None) -> bool:
+    """Whether every line of a prompt was on the screen at some time."""
+    return shown is None or all(line in shown for line in map(squash, text.splitlines()) if line)
+
+
 def letters(text: str) -> str:
     """A prompt without its white space, in one Unicode form."""
     return re.sub(r"\s", "", unicodedata.normalize("NFC", text))
@@ -106,11 +116,11 @@ def common(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
     best = [[0] * (len(theirs) + 1) for _ in range(len(mine) + 1)]
     for i in reversed(range(len(mine))):
         for j in reversed(range(len(theirs))):
-            same = best[i + 1][j + 1] + 1 if mine[i] == theirs[j] else 0
+            same = best[i + 1][j + 1] + 1 if mine[i] in (theirs[j], ANY) else 0
             best[i][j] = max(same, best[i + 1][j], best[i][j + 1])
     pairs, i, j = [], 0, 0
     while i < len(mine) and j < len(theirs):
-        if mine[i] == theirs[j]:
+        if mine[i] in (theirs[j], ANY) and best[i][j] == best[i + 1][j + 1] + 1:
             pairs.append((i, j))
             i, j = i + 1, j + 1
         elif best[i + 1][j] >= best[i][j + 1]:
@@ -148,7 +158,9 @@ def match_calls(
 
     for place, run in enumerate(runs):
         key = squash(run.key)
-        find(place, lambda text: key in text or (run.kind == "todo" and re.match("todo|plan|update", text) is not None))  # noqa: B023
+        find(
+            place, lambda text: key in text or (run.kind == "todo" and re.search("todo|plan|update", text) is not None)
+        )  # noqa: B023
     for place, run in enumerate(runs):
         if place not in kept and shown is not None and squash(run.key) not in shown:
             find(place, lambda text: True)

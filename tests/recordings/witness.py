@@ -30,8 +30,9 @@ def shown_texts(folder: Path, truth: Truth, texts: Iterable[str]) -> set[str]:
 
 
 def shown_of(folder: Path, truth: Truth) -> set[str]:
-    """The lines of the answers and the keys of the calls that were shown."""
+    """The lines of the answers and of the prompts, and the keys of the calls, that were shown."""
     lines = {line for answer in truth.answers for line in answer_lines(answer)}
+    lines |= {squash(line) for prompt in truth.prompts for line in prompt.text.splitlines()}
     return shown_texts(folder, truth, lines | {squash(run.key) for run in truth.runs})
 
 
