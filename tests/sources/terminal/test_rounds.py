@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from everturn.sources.terminal import rounds
 from everturn.sources.terminal.rounds import ArtifactAction, TurnParser, TurnRound
@@ -63,8 +62,80 @@ def test_files_of_all_three_kinds_are_found_where_they_were_touched() -> None:
         ("created", "list.txt"),
     ]
     assert second.artifacts == []
-    for one in first.artifacts[:3]:
-        assert Path(one.file_path).name in "\n".join(lines[one.line_number : one.line_number + 3])
+    assert [lines[one.line_number].strip(" ┃") for one in first.artifacts] == [
+        "Read src/parser.py",
+        "Edit src/parser.py",
+        "Write tests/test_parser.py",
+        "$ cat notes.txt > list.txt && rm old.txt",
+        "$ cat notes.txt > list.txt && rm old.txt",
+    ]
+
+
+def artifact_lines(text: str) -> list[tuple[str, str]]:
+    """Each file that was touched, with the line that is said to name it, without its borders."""
+    parser = TurnParser()
+    found = [artifact for one in parser.parse(text) for artifact in one.artifacts]
+    return [(artifact.file_path, parser.lines[artifact.line_number].strip(" ┃│█")) for artifact in found]
+
+
+def test_a_file_of_a_command_in_several_lines_is_on_its_own_line() -> None:
+    client = Boxes()
+    client.ask("go")
+    body = ["$ cd lib &&", "  cat a && cat b.txt &&", "  head -3 c.txt", "b.txt and c.txt are in the output, a too"]
+    client.call("Shell Show a and b.txt", body)
+    assert artifact_lines(text_of(client)) == [
+        ("lib/a", "cat a && cat b.txt &&"),
+        ("lib/b.txt", "cat a && cat b.txt &&"),
+        ("lib/c.txt", "head -3 c.txt"),
+    ]
+
+
+def test_a_name_within_a_longer_one_does_not_name_the_file() -> None:
+    client = Boxes()
+    client.ask("go")
+    client.call("Shell Look", ["$ cat data.txt &&", "  cat a && cat src/a.txt &&", "  cat a.txt", "ok"])
+    assert artifact_lines(text_of(client)) == [
+        ("data.txt", "$ cat data.txt &&"),
+        ("a", "cat a && cat src/a.txt &&"),
+        ("src/a.txt", "cat a && cat src/a.txt &&"),
+        ("a.txt", "cat a.txt"),
+    ]
+
+
+def test_a_file_that_only_the_output_names_is_on_the_line_of_the_output() -> None:
+    client = Boxes()
+    client.ask("go")
+    client.call("Shell Commit", ["$ git commit -m one", "[main 1a2b3c4] one", " create mode 100644 src/new.py"])
+    assert artifact_lines(text_of(client)) == [("src/new.py", "create mode 100644 src/new.py")]
+
+
+def test_a_name_that_was_wrapped_begins_on_its_first_line() -> None:
+    parser = TurnParser()
+    parser.lines = [
+        "┃            ┃",
+        "┃  $ cat x  ┃",
+        "┃  /srv/lib/  ┃",
+        "┃  deep/lib/par  ┃",
+        "┃  ser.py  ┃",
+        "┃  parser.py ┃",
+    ]
+    for path, line in (("/srv/lib/deep/lib/parser.py", 2), ("lib/parser.py", 5)):
+        call = DrawnCall("read", "read", path=path, action="read", lines=(0, 5))
+        assert [one.line_number for one in parser.artifacts(call)] == [line]
+
+
+def test_files_of_a_list_are_each_on_the_line_that_names_them() -> None:
+    parser = TurnParser()
+    parser.lines = ["› look", "", "• Explored", "  └ Read a.py, b.py", "    Read c.py", ""]
+    calls = [DrawnCall("read", "read", path=path, action="read", lines=(2, 4)) for path in ("a.py", "b.py", "c.py")]
+    assert [one.line_number for call in calls for one in parser.artifacts(call)] == [3, 3, 4]
+
+
+def test_a_file_that_no_line_names_is_on_the_title() -> None:
+    parser = TurnParser()
+    parser.lines = ["  ┃", "  ┃  Read …/parser.py ┃", "  ┃"]
+    call = DrawnCall("read", "read", "Read …/other.py", path="src/other.py", action="read", lines=(0, 2))
+    assert [one.line_number for one in parser.artifacts(call)] == [1]
 
 
 def test_a_description_of_a_shell_command_is_no_file() -> None:

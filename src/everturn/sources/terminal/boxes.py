@@ -218,7 +218,8 @@ def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> Draw
     if not words or _is_chrome(words) or (len(words) == 1 and words[0].strip() in {*tools.PENDING, "QUEUED"}):
         return None
     role = _role(box, words, palette)
-    if first and role in ("tool", "error") and box.lines[0] and not words[0].startswith("$ "):
+    titled = tools.is_known(words[0]) and not "".join(words[1:2]).strip()
+    if first and role in ("tool", "error") and not titled and not words[0].startswith("$ "):
         # The end of a call that began before what was seen.
         call = DrawnCall("unknown", output="\n".join(words), lines=(box.rows[0].index, box.rows[-1].index))
         return place_saying(box.rows, role="assistant", calls=(call,), fidelity="partial")

@@ -7,6 +7,7 @@ border, a name and a time are drawn around other things too.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -33,6 +34,12 @@ SEARCH_CONTEXT_LINES = 3
 SEARCH_PATTERN_MAX_LENGTH = 200
 
 _ESCAPE = "\x1b"
+_FRAME = " \t┃│█▌▐╭╮╰╯─"
+_COMMAND_CHARS = 20  # of a command's first line, to find the row it begins on
+_WRAPPED_ROWS = 4
+#: What stands before a whole path, and before the last part of one.
+_BEFORE_PATH, _BEFORE_NAME = r"(?<![\w./\\~-])", r"(?<![\w.-])"
+_AFTER = r"(?![\w/\\-]|\.\w)"
 ActionType = Literal["read", "edited", "created"]
 _ACTIONS: dict[str, ActionType] = {"read": "read", "edited": "edited", "created": "created"}
 
@@ -102,8 +109,27 @@ class TurnParser:
             return []
         start = CallStart("", call.name, call.kind, call.path, call.command)
         found = touched_files(start, CallEnd("", action=call.action), call.output)
-        line = call.lines[0]
-        return [ArtifactAction(path, _ACTIONS[action], line) for action, path in found if action in _ACTIONS]
+        return [
+            ArtifactAction(path, _ACTIONS[action], self._naming_line(call, path))
+            for action, path in found
+            if action in _ACTIONS
+        ]
+
+    def _naming_line(self, call: DrawnCall, path: str) -> int:
+        """Return the line that names a file of a call: its title, its command or its output. Else the first with words."""
+        first, last = call.lines
+        rows = [line.strip(_FRAME) for line in self.lines[first : last + 1]]
+        begin = call.command.split("\n", 1)[0][:_COMMAND_CHARS].rstrip()
+        start = next((n for n, row in enumerate(rows) if begin and begin in row), 0)  # above it is what a human is told
+        name = path.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
+        found = _find_word(rows, start, path, before=_BEFORE_PATH)
+        if found is None:
+            found = _find_wrapped(rows, start, path)
+        if found is None:
+            found = _find_word(rows, start, name, before=_BEFORE_NAME)
+        if found is None:
+            found = next((n for n, row in enumerate(rows) if row and n >= start), 0)
+        return first + found
 
 
 def _transcript(recording: str | bytes | Path) -> TerminalTranscript:
@@ -117,6 +143,29 @@ def _transcript(recording: str | bytes | Path) -> TerminalTranscript:
 
     data = recording.encode("utf-8", "surrogatepass") if isinstance(recording, str) else recording
     return transcribe(data)
+
+
+def _whole_word(word: str, before: str) -> re.Pattern[str]:
+    """A pattern for a word that is no part of a longer one."""
+    return re.compile(f"{before}{re.escape(word)}{_AFTER}")
+
+
+def _find_word(rows: list[str], start: int, word: str, before: str) -> int | None:
+    pattern = _whole_word(word, before)
+    return next((n for n in range(start, len(rows)) if word in rows[n] and pattern.search(rows[n])), None)
+
+
+def _find_wrapped(rows: list[str], start: int, path: str) -> int | None:
+    """Return the first row of a path that goes on in the rows below."""
+    pattern = _whole_word(path, _BEFORE_PATH)
+    for n in range(start, len(rows) - 1):
+        if path not in "".join(rows[n : n + _WRAPPED_ROWS]):
+            continue
+        for end in range(n + 2, n + _WRAPPED_ROWS + 1):
+            found = pattern.search("".join(rows[n:end]), max(0, len(rows[n]) - len(path) + 1))
+            if found is not None and found.start() < len(rows[n]):
+                return n
+    return None
 
 
 def _turns(talk: ScreenTalk) -> list[list[DrawnSaying]]:

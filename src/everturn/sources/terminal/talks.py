@@ -261,7 +261,8 @@ def _is_part(old: Key, new: Key) -> bool:
         return old[1].endswith(new[1]) and old[3] == new[3]
     if old[1].startswith(new[1]) or new[1].startswith(old[1]) or old[1].endswith(new[1]):
         return True
-    return _shared(old[1], new[1]) >= _LONG
+    begins = len(old[1]) >= _LONG and old[1][:_LONG] == new[1][:_LONG]
+    return begins or _shared(old[1], new[1]) >= _LONG
 
 
 def _shared(old: str, new: str) -> int:
