@@ -23,6 +23,8 @@ def words(text: str) -> list[list[str]]:
         ('echo "a \\"b\\" \\n"', [["echo", 'a "b" \\n']]),
         ("echo a \\\n  b", [["echo", "a", "b"]]),
         ("X=1 Y='2 3' sudo rm a", [["rm", "a"]]),
+        ("timeout 5m rm a", [["rm", "a"]]),
+        ("timeout -k 5 rm a", [["timeout", "-k", "5", "rm", "a"]]),
         ("rm a # and b\nrm c#d", [["rm", "a"], ["rm", "c#d"]]),
         ("sort < in 2>&1 | uniq <<< word", [["sort"], ["uniq"]]),
         ("echo '>' '&&' \"| x\"", [["echo", ">", "&&", "| x"]]),
@@ -40,6 +42,12 @@ def test_files_written_to_are_kept_apart_from_the_words() -> None:
         ("2>>", "err log"),
         ("&>", "all"),
     ]
+
+
+def test_files_read_from_are_kept_apart_from_the_words() -> None:
+    command = split_commands("cmd a < in.txt 0<'b c' <<< word")[0]
+    assert [word.text for word in command.words] == ["cmd", "a"]
+    assert [file.text for file in command.inputs] == ["in.txt", "b c"]
 
 
 def test_the_body_of_a_here_document_is_no_command() -> None:
@@ -84,6 +92,11 @@ def test_what_stands_around_an_or_is_left_out() -> None:
 def test_what_depends_on_a_question_counts_only_if_the_whole_went_well_because_of_it() -> None:
     assert words("[ -f x ] && rm x; ls") == [["[", "-f", "x", "]"], ["ls"]]
     assert words("[ -f x ] && rm x") == [["[", "-f", "x", "]"], ["rm", "x"]]
+
+
+def test_a_question_before_a_pipe_decides_nothing() -> None:
+    assert words("grep a x | tee y && rm z; ls") == [["grep", "a", "x"], ["tee", "y"], ["rm", "z"], ["ls"]]
+    assert words("cat x | grep a && rm z; ls") == [["cat", "x"], ["grep", "a"], ["ls"]]
 
 
 def test_the_end_of_a_cut_text_is_no_command() -> None:

@@ -31,6 +31,7 @@ _TOKEN = re.compile(
 _PARTS = frozenset(("text", "single", "double", "mixed", "escape", "filled"))
 _ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"\w+\+?=", re.ASCII)
+_DURATION = re.compile(r"[\d.]{1,12}[smhd]?", re.ASCII)
 _KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "exit",
      "return", "exec", "{", "}", "!", "[[")
@@ -50,10 +51,11 @@ class Word:
 
 @dataclass
 class ShellCommand:
-    """One simple command: its words without assignments in front, and the files it writes to."""
+    """One simple command: its words without assignments in front, and the files it reads from and writes to."""
 
     words: list[Word] = field(default_factory=list)
     outputs: list[tuple[str, Word]] = field(default_factory=list)  # (sign, file)
+    inputs: list[Word] = field(default_factory=list)
     joint: str = ""  # the operator after it: && || | ; or the end of the line
     last: bool = False  # with those before it in its chain, it decides the exit status of the whole
 
@@ -95,14 +97,23 @@ def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
 
 
 def _cut_after_test(chain: list[ShellCommand]) -> list[ShellCommand]:
-    """Cut a chain after a test such as grep: the rest ran only if it succeeded, unless the whole chain did."""
-    test = next((index for index, one in enumerate(chain) if not one.last and one.name in _TESTS), len(chain))
+    """Cut a chain after a test such as grep: the rest ran only if it succeeded, unless the whole chain did.
+
+    What a test pipes its output into runs in any case.
+    """
+    tests = (index for index, one in enumerate(chain) if not one.last and one.joint == "&&" and one.name in _TESTS)
+    test = next(tests, len(chain))
     return chain[: test + 1]
 
 
 def _strip_prefix(command: ShellCommand) -> ShellCommand:
-    while (words := command.words) and (_ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES):
-        command.words = words[1:]
+    while words := command.words:
+        if _ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES:
+            command.words = words[1:]
+        elif words[0].text == "timeout" and len(words) > 2 and _DURATION.fullmatch(words[1].text):
+            command.words = words[2:]
+        else:
+            break
     return command
 
 
@@ -113,7 +124,7 @@ class _ShellReader:
         self.commands: list[ShellCommand] = []
         self.command = ShellCommand()
         self.word: Word | None = None
-        self.redirect = ""  # the operator whose file comes next; "<" for input
+        self.redirect = ""  # the operator whose file or word comes next
         self.delimiters: list[tuple[str, bool]] = []  # of here-documents that begin with the next line
 
     def run(self) -> None:
@@ -136,9 +147,11 @@ class _ShellReader:
             if not self.command.words and word.text in _KEYWORDS:
                 self.at = len(self.text) + 1  # beyond the end: what is open is not closed
             self.command.words.append(word)
-        elif self.redirect.startswith("<<"):
+        elif self.redirect in ("<<", "<<-"):
             self.delimiters.append((word.text, self.redirect == "<<-"))
-        elif self.redirect != "<":
+        elif self.redirect == "<":
+            self.command.inputs.append(word)
+        elif self.redirect != "<<<":
             self.command.outputs.append((self.redirect, word))
         self.redirect = ""
 
@@ -173,7 +186,7 @@ class _ShellReader:
         elif kind in ("heredoc", "output"):
             self.redirect = part
         elif kind == "input":
-            self.redirect = "<"
+            self.redirect = part.lstrip("0123456789")
 
     def _skip_documents(self) -> None:
         for delimiter, tabs in self.delimiters:

@@ -40,6 +40,7 @@ _SPACE = re.compile(r"\s+")
 _LONG = 40  # letters that nobody repeats by chance
 _AROUND = 20  # items
 _MOSTLY = 0.6  # of the items
+_SEVERAL = 3  # items
 _MOST_SKIPPED = 2  # items that are cut off, or covered, at the top of a screen
 _REST = "\0rest"  # the key of a call whose title was not seen
 
@@ -223,8 +224,9 @@ def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, 
         block = [(a + k, b + k) for k in range(size)]
         pairs += block if any(_is_own(old, new, *pair) for pair in block) else []
     pairs = sorted({*pairs, *_find_parts(old, new, pairs)})
-    enough = _MOSTLY * min(len(old), pairs[-1][1] + 1) if joins and pairs else 1
-    return pairs if len(pairs) >= enough else []
+    if not joins:  # another session may begin with the same words
+        return pairs if len(pairs) >= _SEVERAL or any(len(new[b][1]) >= _LONG for _, b in pairs) else []
+    return pairs if pairs and len(pairs) >= _MOSTLY * min(len(old), pairs[-1][1] + 1) else []
 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:
@@ -276,7 +278,7 @@ def _is_own(old: list[Key], new: list[Key], a: int, b: int) -> bool:
     role, text, _, time = key = new[b]
     if len(text) >= _LONG and old.count(key) == 1:
         return True
-    return role == "user" and bool(time) and old.count(key) == 1 and new.count(key) == 1
+    return role == "user" and bool(text and time) and old.count(key) == 1 and new.count(key) == 1
 
 
 def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
