@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
@@ -23,11 +25,19 @@ from everturn.text.shell import ShellCommand, split_commands
 Touch = tuple[str, str]
 
 _MAX_CHARS = 20_000
+_NONE, _ALWAYS = re.compile(r"(?!)"), re.compile(r".*", re.DOTALL)
 _LONGEST_PATH = 4096
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
-
-#: A command without any of these certainly touches no file that could be named.
-_TOUCHING = re.compile(r">|\b(?:rm|mv|cp|touch|tee|cat|head|tail|sed)\b")
+_ENDINGS = (
+    "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
+    "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
+    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
+)
+#: Endings of files as well, but too often of other words to count where a text only mentions them.
+_MORE_ENDINGS = (
+    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env"
+)
+_FILE_ENDINGS = frozenset(f"{_ENDINGS}|{_MORE_ENDINGS}".split("|"))
 
 
 def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
@@ -41,6 +51,7 @@ def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
         output = _both_ends(output, _MAX_CHARS)
         found += _touched_by_command(call.command, output)
         found += _touched_by_output(call.command[:_MAX_CHARS], output)
+        found += _told_by_output(call.command[:_MAX_CHARS], output)
     return list(dict.fromkeys(found))
 
 
@@ -55,6 +66,9 @@ def _patch_text(call: CallStart) -> str:
 
 
 # --- from the command ---
+_CHANGES_FOLDER = ("cd", "pushd", "popd")
+
+
 def _touched_by_command(command: str, output: str) -> list[Touch]:
     text = command[:_MAX_CHARS]
     if not _TOUCHING.search(text):
@@ -62,7 +76,7 @@ def _touched_by_command(command: str, output: str) -> list[Touch]:
     found: list[Touch] = []
     folder: str | None = ""  # base of relative paths; None when in doubt
     for one in split_commands(text, complete=len(command) <= _MAX_CHARS):
-        if one.name in ("cd", "pushd", "popd"):
+        if one.name in _CHANGES_FOLDER:
             folder = _enter_folder(folder, one)
             continue
         if one.silent and not one.last:
@@ -74,30 +88,66 @@ def _touched_by_command(command: str, output: str) -> list[Touch]:
 
 def _command_touches(one: ShellCommand) -> Iterator[Touch]:
     names = [word.text if word.sure else "" for word in one.words]
+    if names[:1] == ["sed"]:  # `sed -i '' script`: an empty ending for copies, on some systems
+        names = [name for name, word in zip(names, one.words, strict=True) if word.text]
     if " ".join(names[:2]) in _PROGRAMS:
         names = [" ".join(names[:2]), *names[2:]]
-    program = _PROGRAMS.get(names[0]) if names else None
-    if program is not None:
-        options, touches = program
-        if (operands := _operands(names[1:], options)) is not None:
-            yield from touches(operands)
-    for _, file in one.outputs:
-        if file.sure:
-            yield "created", file.text
+    if names and (program := _PROGRAMS.get(names[0])) is not None:
+        yield from _program_touches(program, names[1:])
+    yield from (("read", file.text) for file in one.inputs if file.sure)
+    if names and (target := _TARGETS.get(names[0])) is not None:
+        yield from (("created", file) for option, file in pairwise(names[1:]) if target.fullmatch(option))
+    yield from (("created", file.text) for _, file in one.outputs if file.sure)
 
 
-def _operands(words: list[str], options: re.Pattern[str]) -> list[str] | None:
-    """Return the words that are not options; None if there is an unknown option."""
+class _Program(NamedTuple):
+    """How to tell from its words which files a program touches. An option that is not listed leaves it in doubt."""
+
+    touches: Callable[[list[str]], Iterator[Touch]]
+    flags: re.Pattern[str]
+    valued: re.Pattern[str] = _NONE  # options whose value is the next word
+    leading: int = 0  # operands in front of the files: a script or a pattern
+    script: re.Pattern[str] = _NONE  # options that give it instead
+    edits: re.Pattern[str] = _NONE  # options with which it changes the files it reads
+    folders: re.Pattern[str] = _NONE  # options with which an operand may be a folder; matching "" is without any
+
+
+def _program_touches(program: _Program, words: list[str]) -> Iterator[Touch]:
+    split = _split_options(words, program)
+    if split is None:
+        return
+    operands, options = split
+    if not any(map(program.script.fullmatch, options)):
+        operands = operands[program.leading :]
+    if any(map(program.folders.fullmatch, ("", *options))):
+        operands = [operand for operand in operands if _has_ending(operand)]
+    edits = any(map(program.edits.fullmatch, options))
+    yield from _touch_each("edited")(operands) if edits else program.touches(operands)
+
+
+def _split_options(words: list[str], program: _Program) -> tuple[list[str], list[str]] | None:
+    """Return the operands and the options; None if there is an unknown option."""
     operands: list[str] = []
-    for index, word in enumerate(words):
+    options: list[str] = []
+    rest = iter(words)
+    for word in rest:
         if word == "--":
-            return operands + words[index + 1 :]
-        if len(word) > 1 and word[0] == "-":
-            if not options.fullmatch(word):
-                return None
-        else:
+            return operands + list(rest), options
+        if len(word) < 2 or word[0] != "-":
             operands.append(word)
-    return operands
+            continue
+        options.append(word)
+        if program.valued.fullmatch(word):
+            next(rest, "")
+        elif not program.flags.fullmatch(word):
+            return None
+    return operands, options
+
+
+def _has_ending(path: str) -> bool:
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS
 
 
 def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
@@ -126,20 +176,88 @@ def _read_parts(operands: list[str]) -> Iterator[Touch]:
     return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
 
 
-_PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch]]]] = {
-    "rm": (re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)"), _touch_each("deleted")),
-    "git rm": (re.compile(r"-[rfq]+|--(?:force|quiet)"), _touch_each("deleted")),
-    "mv": (re.compile(r"-[fvi]+|--(?:force|verbose)"), _move_touches),
-    "git mv": (re.compile(r"-[fvk]+|--(?:force|verbose)"), _move_touches),
-    "cp": (re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)"), _copy_touches),
-    "touch": (re.compile(r"-[am]+"), _touch_each("created")),
-    "tee": (re.compile(r"-[ai]+|--append"), _touch_each("created")),
-    "cat": (re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)"), _touch_each("read")),
-    "head": (re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--lines=\d+"), _read_parts),
-    "tail": (re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--lines=\+?\d+"), _read_parts),
-    # The first operand is the script.
-    "sed -n": (re.compile(r"-[Er]"), lambda operands: (("read", path) for path in operands[1:])),
+_READS, _DELETES, _CREATES = _touch_each("read"), _touch_each("deleted"), _touch_each("created")
+_GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nErsuz", "pnlaws0-7"
+_CONTEXT = r"(?:after-|before-)?context|max-count"
+_PROGRAMS: dict[str, _Program] = {
+    "rm": _Program(_DELETES, re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
+    "git rm": _Program(_DELETES, re.compile(r"-[rfq]+|--(?:force|quiet)")),
+    "mv": _Program(_move_touches, re.compile(r"-[fvi]+|--(?:force|verbose)")),
+    "git mv": _Program(_move_touches, re.compile(r"-[fvk]+|--(?:force|verbose)")),
+    "cp": _Program(_copy_touches, re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)")),
+    "ln": _Program(_copy_touches, re.compile(r"-[sfnvr]+|--(?:symbolic|force)")),
+    "touch": _Program(_CREATES, re.compile(r"-[am]+")),
+    "tee": _Program(_CREATES, re.compile(r"-[ai]+|--append")),
+    "cat": _Program(_READS, re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)")),
+    "tac": _Program(_READS, _NONE),
+    "less": _Program(_READS, re.compile(r"-[NRSXFi]+")),
+    "more": _Program(_READS, _NONE),
+    "nl": _Program(_READS, re.compile(r"-[bnwsv]\S+"), re.compile(r"-[bnwsv]")),
+    "bat": _Program(
+        _READS, re.compile(r"-[pnA]+|--(?:plain|number|(?:style|color|paging|line-range|language)=\S+)"),
+        re.compile(r"-[rlH]|--(?:style|color|paging|line-range|language)"),
+    ),
+    "head": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--(?:lines|bytes)(?:=-?\d+)?")),
+    "tail": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--(?:lines|bytes)(?:=\+?\d+)?")),
+    "wc": _Program(_READS, re.compile(r"-[lwcmL]+|--(?:lines|words|bytes|chars)")),
+    "strings": _Program(_READS, re.compile(r"-a|-\d+"), re.compile(r"-n")),
+    "xxd": _Program(lambda files: _READS(files[:1]), re.compile(r"-[pib]|-[glsc]\d+"), re.compile(r"-[glsc]")),
+    "hexdump": _Program(_READS, re.compile(r"-[Cvxcbod]+"), re.compile(r"-[ns]")),
+    "od": _Program(_READS, re.compile(r"-[vabcdox]+|-[ANjt]\S+"), re.compile(r"-[ANjt]")),
+    "sort": _Program(_READS, re.compile(r"-[nrufhVbgMRsz]+|-[kt]\S+"), re.compile(r"-[nrufhVbg]*[kt]|-o")),
+    "cut": _Program(_READS, re.compile(r"-[dfcb]\S+|-s"), re.compile(r"-[dfcb]")),
+    "diff": _Program(
+        _READS, re.compile(r"-[uNwbBiqyEZ]+|-U\d+|--(?:unified|brief|color(?:=\w+)?)"), re.compile(r"-U"), folders=_ALWAYS
+    ),
+    "grep": _Program(
+        _READS,
+        re.compile(
+            rf"-[{_GREP}]*(?:[ABCm]?\d+)?|--(?:colou?r(?:=\w+)?|(?:include|exclude|exclude-dir|regexp)=.*|(?:{_CONTEXT})=\d+|recursive|"
+            "line-number|ignore-case|count|only-matching|(?:no|with)-filename|(?:extended|perl|word)-regexp|fixed-strings|invert-match|text)",
+            re.DOTALL,
+        ),
+        re.compile(rf"-[{_GREP}]*[eABCmf]|--(?:regexp|{_CONTEXT})"), 1, re.compile(r"-\w*[ef]|--regexp(?:=.*)?", re.DOTALL),
+        folders=re.compile(r"-\w*[rR]\w*|--recursive"),
+    ),
+    "rg": _Program(
+        _READS,
+        re.compile(rf"-[{_RG}]*(?:[ABCm]?\d+)?|--(?:no-heading|line-number|hidden|no-ignore|ignore-case|multiline|color=\w+|glob=.*)"),
+        re.compile(rf"-[{_RG}]*[eABCmgtT]|--(?:regexp|glob|type|{_CONTEXT})"), 1, re.compile(r"-\w*e|--regexp"), folders=_ALWAYS,
+    ),
+    "sed": _Program(
+        _READS,
+        re.compile(rf"-[{_SED}]*(?:i\S*)?|--(?:in-place(?:=\S*)?|quiet|silent|regexp-extended|expression=.*)", re.DOTALL),
+        re.compile(rf"-[{_SED}]*[ef]|--(?:expression|file)"), 1,
+        re.compile(rf"-[{_SED}]*[ef]|--file|--expression(?:=.*)?", re.DOTALL),
+        re.compile(rf"-[{_SED}]*i\S*|--in-place(?:=\S*)?"),
+    ),
+    "perl": _Program(  # without -e, the operands are a program and what it is told
+        _READS, re.compile(rf"-[{_PERL}]*(?:i(?:\.\w+|~)?)?|-[MCF]\S+"), re.compile(rf"-[{_PERL}]*[eE]"), _MAX_CHARS,
+        re.compile(rf"-[{_PERL}]*[eE]"), re.compile(rf"-[{_PERL}]*i(?:\.\w+|~)?"),
+    ),
+    "awk": _Program(
+        lambda files: _READS([file for file in files if "=" not in file]), re.compile(r"-[Fv]\S+"), re.compile(r"-[Fvf]"), 1,
+        re.compile(r"-f"),
+    ),
+    "jq": _Program(
+        _READS, re.compile(r"-[rcseSaRCMj]+|--(?:raw-output|compact-output|slurp|sort-keys|tab|exit-status)"),
+        re.compile(r"-f|--from-file|--indent"), 1, re.compile(r"-f|--from-file"),
+    ),
+}  # fmt: skip
+for _name, _other in (("egrep", "grep"), ("fgrep", "grep"), ("gsed", "sed"), ("gawk", "awk"), ("batcat", "bat")):
+    _PROGRAMS[_name] = _PROGRAMS[_other]
+
+#: The options that say which file a program creates.
+_TARGETS = {
+    "curl": re.compile(r"-[sSLfkg]*o|--output"),
+    "wget": re.compile(r"-[qcN]*O|--output-document"),
+    "pandoc": re.compile(r"-o|--output"),
+    **dict.fromkeys(("sort", "gcc", "g++", "cc", "clang", "clang++", "rustc"), re.compile(r"-o")),
 }
+#: A command without any of these certainly touches no file that could be named.
+_TOUCHING = re.compile(
+    rf"[<>]|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS)}))})(?!\w)"
+)
 
 
 def _enter_folder(folder: str | None, one: ShellCommand) -> str | None:
@@ -154,6 +272,8 @@ def _enter_folder(folder: str | None, one: ShellCommand) -> str | None:
 def _resolve_path(folder: str | None, path: str) -> str:
     """Return a path relative to where the command started; empty if it is not a path."""
     if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
+        return ""
+    if "://" in path:
         return ""
     if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
         return path
@@ -231,15 +351,70 @@ def _unquote_path(path: str) -> str:
     return raw.encode("latin-1", "ignore").decode("utf-8", "replace")
 
 
+# --- what a program says it did ---
+_DEEDS = {
+    **dict.fromkeys(
+        ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported",
+         "inflating", "extracting"), "created"),
+    **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified"), "edited"),
+    **dict.fromkeys(("read", "reading", "loaded", "loading"), "read"),
+}  # fmt: skip
+#: An output without any of these tells no deed.
+_DEED_MARKS = (
+    "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "av", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oad",
+)  # fmt: skip
+_LONGEST_DEED = 600
+_DEED = re.compile(
+    r"(?P<verb>[a-z]{4,12}):?\s{1,20}(?P<what>(?:(?:files?|the|new|output|reports?|results?|data|log|html|xml|json|csv|lines?|bytes|rows|"
+    r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6})"
+    r"(?P<quote>['\"`]?)(?P<path>[\w@+~./\\](?:[^'\"`*?$<>|(),;\s]|(?<=\w) (?=\w)){0,300}?)(?P=quote)"
+    r"(?P<tail>\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
+    re.IGNORECASE,
+)
+#: Commands that show texts of others, ask only, or run elsewhere.
+_NOT_DOING = re.compile(
+    r"--dry-run|--check\b|\b(?:git|gh|ssh|docker|podman|kubectl|journalctl|curl|wget|jq|diff|bat|nl|tac|strings|ls|find|tree|history)\b"
+)
+
+
+def _told_by_output(command: str, output: str) -> Iterator[Touch]:
+    """Yield the files of lines such as `Wrote out/report.csv`, where the command did something."""
+    if not any(mark in output for mark in _DEED_MARKS) or _SHOWS.search(command) or _NOT_DOING.search(command):
+        return
+    told = [touch for line in output.splitlines() if (touch := _read_deed(line)) is not None]
+    folder = _last_folder(command) if told else ""
+    yield from ((action, place) for action, path in told if (place := _resolve_path(folder, path)))
+
+
+def _read_deed(line: str) -> Touch | None:
+    words = line.strip(" \t✓✔✅→")
+    action = _DEEDS.get(words.split(None, 1)[0].rstrip(":").lower()) if words and len(words) <= _LONGEST_DEED else None
+    found = _DEED.fullmatch(words) if action is not None else None
+    if action is None or found is None:
+        return None
+    verb, path = found["verb"].lower(), found["path"]
+    if verb in ("create", "update") and "bytes)" not in found["tail"] and "  " not in line.strip():
+        return None  # a wish: `Update README.md`
+    if (verb == "read" and not found["what"]) or (" " in path and not found["quote"]):
+        return None
+    if not _has_ending(path) or "@" in path.partition("/")[0]:
+        return None
+    return action, path
+
+
+def _last_folder(command: str) -> str | None:
+    folder: str | None = ""
+    for one in split_commands(command):
+        if one.name in _CHANGES_FOLDER:
+            folder = _enter_folder(folder, one)
+    return folder
+
+
 # --- mentions ---
 _MENTION_CHARS = 12_000
 _MAX_MENTIONS = 120  # of one text: a longer listing says little about each
 
-_ENDINGS = (
-    "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
-    "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
-    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
-)
 #: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word.
 _END = re.compile(
     rf"\.(?:{_ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
