@@ -55,6 +55,7 @@ class ScreenWitness:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[int, int]] = {}  # text → the bytes in which it was first drawn
         self.sent: list[ScreenPassage] = []
+        self._before: dict[int, PaintedRow] = {}
         self._typed = ""
         self._place = 0
 
@@ -71,8 +72,12 @@ class ScreenWitness:
             self._typed, self._place = typed, frame.start
 
     def _note(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        """Remember the rows that two frames show: a row that is still being written is not yet what it will be."""
+        known = self._before
+        self._before = {id(row): row for row in rows}  # rows that did not change are the same objects
         for row in rows:
-            if row.text and row.text not in self.rows and not row.covered and len(self.rows) < _MOST_ROWS:
+            new = id(row) in known and row.text and not row.covered and row.text not in self.rows
+            if new and len(self.rows) < _MOST_ROWS:
                 self.rows[row.text] = frame.start, frame.end
 
 

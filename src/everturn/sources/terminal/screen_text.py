@@ -5,8 +5,8 @@ line (an answer that grows, a spinner that becomes a result), rows below are add
 further than before) come in front. A line that is there already is never added a second time. A frame that has nothing in
 common with the text is refused.
 
-No line is ever deleted. A line that was drawn over keeps its earlier drawings. Lines that left the view for good without
-being drawn over come out as groups of their own (`kept_lines`): a prompt that was undone, for example.
+A line is superseded only by its own later drawing. Lines that left the view for good without being drawn over come out as
+groups of their own (`kept_lines`): a prompt that was undone, for example.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ _TITLE = 3  # rows at the top that may stay while the text below is another one
 class ScreenTextLine:
     """A line of the text, with its evidence."""
 
-    __slots__ = ("at", "born", "first", "gone", "last", "past", "row", "seen")
+    __slots__ = ("at", "born", "first", "gone", "last", "row", "seen")
 
     def __init__(self, row: PaintedRow, first: int, last: int, at: int | None, born: int = 0) -> None:
         self.row, self.first, self.last, self.at = row, first, last, at
         self.born = born  # where the frame that added it below known lines ends; 0 for a line above them
         self.seen = last  # where the last frame that showed it ends
-        self.past: list[ScreenTextLine] = []  # earlier drawings that were something else
-        self.gone: list[list[ScreenTextLine]] = []  # lines that followed it once and vanished, group by group
+        self.gone: list[list[ScreenTextLine]] | None = None  # lines that followed it and vanished, group by group
+
+    def lose(self, lines: list[ScreenTextLine]) -> None:
+        """Remember lines that vanished below it; those that vanish again and again are remembered once."""
+        self.gone = self.gone or []
+        if not self.gone or [line.row for line in self.gone[-1]] != [line.row for line in lines]:
+            self.gone.append(lines)
 
     def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
         """Show another row from now on. A line that grows stays the line it was."""
@@ -51,11 +56,8 @@ class ScreenTextLine:
         if row.covered and before.startswith(after):
             return
         if before != after:
-            grows = _grows(before, after)
-            if not grows and is_telling(before):
-                self.past.append(ScreenTextLine(self.row, self.first, self.last, self.at))
             self.last = last
-            if not grows:
+            if not _grows(before, after):
                 self.first, self.at = first, at
         self.row = row
 
@@ -289,7 +291,7 @@ class ScreenText:
         """Take lines out of the view. The line above remembers them."""
         if lines := self.lines[start:end]:
             if start and any(is_telling(line.row.text) for line in lines):
-                self.lines[start - 1].gone.append(lines)
+                self.lines[start - 1].lose(lines)
             del self.lines[start:end], self.texts[start:end]
 
     def kept_lines(self) -> tuple[list[ScreenTextLine], list[list[ScreenTextLine]]]:
@@ -310,13 +312,13 @@ class ScreenText:
             gone += [stale] if stale else []
             stale = []
         alive = {line.row.text for line in kept}
-        gone += [stale, *(group for line in self.lines for group in line.gone)]
+        gone += [stale, *(group for line in self.lines for group in line.gone or ())]
         return kept, [group for group in gone if any(_is_lost(line, alive) for line in group)]
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
         if self.program and not row.text and is_telling(line.row.text) and not row.covered:
-            line.gone.append([ScreenTextLine(line.row, line.first, line.last, line.at)])
+            line.lose([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
         self.texts[place] = line.row.text
 
