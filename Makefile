@@ -17,8 +17,8 @@ run: .venv/ready-run  ## archive the agents' history of this machine (or a sampl
 	@echo
 	@echo "For this shell:  export EVERTURN_HOME=$(CURDIR)/.everturn PATH=$(CURDIR)/.venv/bin:\$$PATH"
 
-test: .venv/ready-dev  ## the tests, without the slow ones
-	@$(BIN)/python -m pytest -q -m "not slow" $(PYTEST)
+test: .venv/ready-dev  ## the tests, without the slow ones and with fewer examples (tests/quick.py)
+	@EVERTURN_TEST_QUICK=1 $(BIN)/python -m pytest -q -m "not slow" $(PYTEST)
 
 check: lint types layers docs-check test-all  ## everything CI runs
 	@echo "all checks passed"

@@ -9,6 +9,8 @@ from itertools import count
 import pytest
 from hypothesis import settings
 
+from tests.quick import QUICK, try_fewer_examples
+
 #: The same examples in every run, without a time limit: a test that fails now and then is a bug of its own.
 #: `pytest --hypothesis-profile=random` looks further.
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
@@ -16,6 +18,11 @@ settings.register_profile("random", deadline=None, max_examples=2000, print_blob
 settings.load_profile("steady")
 
 _archives = count(1)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if QUICK:
+        try_fewer_examples(getattr(item, "obj", None))
 
 
 @pytest.fixture(scope="session", autouse=True)
