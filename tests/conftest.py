@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from itertools import count
@@ -28,6 +29,11 @@ MAKING = ("faults/", "cli/test_schema_upgrade.py", "store/test_sqlite.py", "stor
 def pytest_itemcollected(item: pytest.Item) -> None:
     if QUICK:
         try_fewer_examples(getattr(item, "obj", None))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # ten thousand tests stay until the end: nobody needs to look at them for garbage again and again
 
 
 @pytest.fixture(scope="session", autouse=True)
