@@ -131,10 +131,11 @@ def _serve(connection: socket.socket) -> None:
     """Fork for every request. Only the forked processes come back from here, as what was asked for."""
     _import_everything()
     while True:
-        length, pipes, _, _ = socket.recv_fds(connection, _NUMBER.size, 3)
-        if not length:
+        header, pipes, _, _ = socket.recv_fds(connection, _NUMBER.size, 3)
+        if not header:
             sys.exit(0)
-        request = connection.recv(*_NUMBER.unpack(length), socket.MSG_WAITALL)
+        (length,) = _NUMBER.unpack(header)
+        request = connection.recv(length, socket.MSG_WAITALL)
         process = os.fork()
         if process == 0:
             connection.close()

@@ -44,8 +44,8 @@ def test_every_source_is_fuzzed_from_several_sound_files() -> None:
     [
         ("broken.raises", "AssertionError"),
         ("broken.never_ends", "does not end: more than 1 CPU seconds"),
-        ("broken.takes_memory", "MemoryError"),
-        ("broken.dies", "died of signal 6"),
+        pytest.param("broken.takes_memory", "MemoryError", marks=pytest.mark.slow),
+        pytest.param("broken.dies", "died of signal 6", marks=pytest.mark.slow),
     ],
 )
 def test_a_reader_that_breaks_is_found_and_the_input_kept(reader: str, words: str, tmp_path: Path) -> None:
