@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.quick import QUICK, try_fewer_examples
+from tests.ready_archives import ServerArchives, copy_new_archives
 
 #: The same examples in every run, without a time limit: a test that fails now and then is a bug of its own.
 #: `pytest --hypothesis-profile=random` looks further.
@@ -16,6 +21,19 @@ settings.register_profile("random", deadline=None, max_examples=2000, print_blob
 settings.load_profile("steady")
 
 _archives = count(1)
+
+#: Tests of archives that are being made, and of what may go wrong then.
+MAKING = ("faults/", "cli/test_schema_upgrade.py", "store/test_sqlite.py", "store/test_sqlite_open.py")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if QUICK:
+        try_fewer_examples(getattr(item, "obj", None))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # ten thousand tests stay until the end: nobody needs to look at them for garbage again and again
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,6 +63,15 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def copied_archives(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A new archive is a copy of one that was made before."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not str(request.path.relative_to(Path(__file__).parent)).startswith(MAKING):
+            copy_new_archives(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres_server(nobodys_home: None) -> Iterator[str]:
     """The URL of a PostgreSQL server: the one named by EVERTURN_TEST_POSTGRES, else one of our own."""
@@ -57,6 +84,18 @@ def postgres_server(nobodys_home: None) -> Iterator[str]:
     from tests.postgres_server import running
 
     with running() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def server_archives(postgres_server: str) -> ServerArchives:
+    return ServerArchives(postgres_server)
+
+
+@pytest.fixture
+def postgres_archive(server_archives: ServerArchives) -> Iterator[str]:
+    """The URL of an archive that is there and empty: much cheaper than one that does not exist yet."""
+    with server_archives.one() as url:
         yield url
 
 

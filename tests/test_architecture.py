@@ -8,6 +8,7 @@ import statistics
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -51,9 +52,14 @@ def looked_at(node: ast.Attribute | ast.Call) -> str:
     return ast.unparse(node.func if isinstance(node, ast.Call) else node)
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def trees() -> Iterator[tuple[Path, ast.Module]]:
     """Every module with its syntax tree."""
-    return ((path, ast.parse(path.read_text("utf-8"))) for path in MODULES)
+    return ((path, tree_of(path)) for path in MODULES)
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -124,7 +130,7 @@ def test_every_package_has_tests_beside_those_of_the_others() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [name_of(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
 
 
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
@@ -137,7 +143,7 @@ def test_nothing_below_the_surfaces_prints_or_looks_around() -> None:
         f"{name_of(path)}:{node.lineno} {ast.unparse(node)}"
         for path in MODULES
         if below_the_surfaces(path)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Attribute | ast.Call) and looked_at(node) in PASSED_IN
     ]
     assert offenders == [], "take it as an argument"

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 import everturn
 from everturn.cli import main
 from everturn.store.contract import open_store
+from tests import command_line
 from tests.canaries.planting import NAMED, NAMES, NEIGHBOUR, SECRETS, leaks, plant
 from tests.capture.history import SID
 from tests.cli.desk import ACTIVE
@@ -129,8 +129,7 @@ def _command(folder: Path, words: tuple[str, ...]) -> list[str]:
 
 def _process(folder: Path, words: tuple[str, ...], given: bytes) -> subprocess.CompletedProcess[bytes]:
     around = {**os.environ, "PYTHONPATH": str(Path(everturn.__file__).parent.parent), **_around(folder)}
-    command = [sys.executable, "-m", "everturn", *_command(folder, words)]
-    return subprocess.run(command, input=given, capture_output=True, env=around, check=False, timeout=120)
+    return command_line.run(_command(folder, words), around, given)
 
 
 def forms(words: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """The same test on both engines."""
-    wanted = str(tmp_path / "archive.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    wanted = str(tmp_path / "archive.db") if request.param == "sqlite" else request.getfixturevalue("postgres_archive")
     opened = open_store(wanted)
     yield opened
     opened.close()

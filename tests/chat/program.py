@@ -20,6 +20,7 @@ from everturn.model.conversation import Message
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, Store
+from tests import command_line
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Says
 from tests.tmux import Pane
@@ -129,10 +130,7 @@ class Desk:
 
     def run(self, *words: str, typed: str = "", timeout: float = 600) -> Ran:
         """A command, with what is typed into it."""
-        done = subprocess.run(
-            self.command(*words), input=typed.encode(), env=self.env, cwd=self.workspace, capture_output=True,
-            timeout=timeout, check=False,
-        )  # fmt: skip
+        done = command_line.run(words, self.env, typed.encode(), self.workspace, timeout=timeout)
         said = Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
         assert "Traceback" not in said.err and "should not happen" not in said.err, said.err
         return said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 import everturn
 from everturn.cli import main
 from everturn.store.contract import open_store
+from tests import command_line
 from tests.capture.history import SID
 from tests.recall.archives import Archive
 
@@ -53,5 +53,4 @@ class Desk:
     def process(self, *words: str, stdout: int = subprocess.PIPE, **env: str) -> subprocess.CompletedProcess[bytes]:
         """The command line in a process of its own."""
         around = {**os.environ, "PYTHONPATH": str(Path(everturn.__file__).parent.parent), "PYTHONUTF8": "1", **env}
-        command = [sys.executable, "-m", "everturn", *words, "--db", str(self.db)]
-        return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=around, check=False)
+        return command_line.run((*words, "--db", str(self.db)), around, stdout=stdout)

@@ -17,6 +17,7 @@ from everturn.store.contract import open_store
 from everturn.store.sqlite import open_sqlite
 from tests.faults.commands import Desktop, sentence
 from tests.faults.injection import CALLS, injecting, points_of, some
+from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, assert_equal, assert_whole, first, grown, job_at, sync_at
 
 FULL = "the disk is full; nothing half-written was kept: free some space and run it again"
@@ -25,7 +26,7 @@ BROKEN = "reading or writing it failed; check the disk, then run `everturn verif
 
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", QUICK_SCENES)
 def test_a_disk_that_fills_up_now_and_then_costs_nothing(folder: Path, name: str) -> None:
     told = _struck(folder, SCENES[name](folder / "scene"), "error=ENOSPC", True, 4)
     assert told[FULL] >= 3
@@ -44,7 +45,7 @@ def test_a_disk_that_fills_up_at_many_points_costs_nothing(folder: Path, name: s
 
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", QUICK_SCENES)
 def test_one_failed_write_now_and_then_costs_nothing(folder: Path, name: str) -> None:
     told = _struck(folder, SCENES[name](folder / "scene"), "error=EIO", False, 4)
     assert told[BROKEN] >= 3

@@ -12,6 +12,7 @@ import pytest
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.store.contract import Store, open_store
 from tests.faults.injection import Point, injecting, points_of, some
+from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at
 
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces
 MANY, PARTS = 210, 4
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", QUICK_SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:
     scene = SCENES[name](folder / "scene")
     for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), 8)):

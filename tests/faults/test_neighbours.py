@@ -29,7 +29,7 @@ WRITERS = 8
 SIDS = [f"{n}0000000-aaaa-4333-8444-555555555555" for n in range(1, 6)]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an archive that is not there yet."""
     if request.param == "sqlite":

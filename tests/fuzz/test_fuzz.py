@@ -9,18 +9,26 @@ import pytest
 from everturn.sources.contract import all_sources
 from tests.fuzz import broken
 from tests.fuzz.checks import prepared, readers
-from tests.fuzz.child import input_of
+from tests.fuzz.child import attempt, input_of
 from tests.fuzz.watching import fuzz
 
 FEW, MANY = 20, 90
 
 
-@pytest.mark.parametrize("inputs", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("reader", readers())
-def test_random_damage_stops_no_reader(reader: str, inputs: int, tmp_path: Path) -> None:
-    outcome = fuzz(reader, seed=7, seconds=300, inputs=inputs, save=tmp_path)
+def test_a_little_random_damage_stops_no_reader(reader: str, tmp_path: Path) -> None:
+    seeds, check = prepared(reader)
+    for number in range(FEW):
+        failure = attempt(reader, 7, number, seeds, check, tmp_path / "in")
+        assert failure is None, failure.trace
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", readers())
+def test_random_damage_stops_no_reader(reader: str, tmp_path: Path) -> None:
+    outcome = fuzz(reader, seed=7, seconds=300, inputs=MANY, save=tmp_path)
     assert [failure.trace for failure in outcome.failures] == []
-    assert outcome.inputs == inputs
+    assert outcome.inputs == MANY
 
 
 def test_every_source_is_fuzzed_from_several_sound_files() -> None:
@@ -36,8 +44,8 @@ def test_every_source_is_fuzzed_from_several_sound_files() -> None:
     [
         ("broken.raises", "AssertionError"),
         ("broken.never_ends", "does not end: more than 1 CPU seconds"),
-        ("broken.takes_memory", "MemoryError"),
-        ("broken.dies", "died of signal 6"),
+        pytest.param("broken.takes_memory", "MemoryError", marks=pytest.mark.slow),
+        pytest.param("broken.dies", "died of signal 6", marks=pytest.mark.slow),
     ],
 )
 def test_a_reader_that_breaks_is_found_and_the_input_kept(reader: str, words: str, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from everturn.store.contract import Store
 
 @pytest.fixture(params=["file", "memory", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an archive that does not exist yet."""
+    """The address of an archive that is empty or does not exist yet."""
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
+        return str(request.getfixturevalue("postgres_archive"))
     return "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
 
 

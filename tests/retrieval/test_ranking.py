@@ -18,7 +18,7 @@ NOW = NOON + 400 * DAY
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    opened = open_store(request.getfixturevalue("postgres_url") if request.param == "postgres" else "memory:")
+    opened = open_store(request.getfixturevalue("postgres_archive") if request.param == "postgres" else "memory:")
     yield opened
     opened.close()
 

@@ -12,9 +12,9 @@ from everturn.store.contract import Store, open_store
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an archive can be made."""
+    """Where an archive can be made, or an empty one is."""
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
+        return str(request.getfixturevalue("postgres_archive"))
     return "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.capture.history import OTHER, SID, History
 
 
@@ -35,9 +36,9 @@ class Everturn:
         )  # fmt: skip
 
     def __call__(self, *words: str, code: int = 0) -> str:
-        process = self.start(*words)
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == code, (words, process.returncode, out, err)
+        done = command_line.run(words, self.env)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert done.returncode == code, (words, done.returncode, out, err)
         assert "Traceback" not in err
         self.err = err
         return out
