@@ -160,7 +160,7 @@ def match_calls(
         key = squash(run.key)
         find(
             place, lambda text: key in text or (run.kind == "todo" and re.search("todo|plan|update", text) is not None)
-        )  # noqa: B023
+        )
     for place, run in enumerate(runs):
         if place not in kept and shown is not None and squash(run.key) not in shown:
             find(place, lambda text: True)
