@@ -111,6 +111,14 @@ def test_a_test_before_a_pipe_does_not_decide_what_runs() -> None:
     assert by_shell("cat a.log | grep -q x && rm c; ls") == ["read a.log"]
 
 
+def test_a_folder_that_may_not_have_been_entered_leaves_relative_paths_in_doubt() -> None:
+    assert by_shell("cd lib || cd src; cat a.py /b.py") == ["read /b.py"]
+    assert by_shell("[ -d lib ] && cd lib; cat a.py") == []
+    assert by_shell("cat a.py; cd lib || true") == ["read a.py"]
+    assert by_shell("cd lib && ./run", "Wrote out.csv") == ["created lib/out.csv"]
+    assert by_shell("cd lib; ./run", "Wrote out.csv\nWrote /x/out.csv") == ["created /x/out.csv"]
+
+
 def test_what_a_program_could_not_open_is_not_told() -> None:
     output = "sed: can't read x.py: No such file or directory\ngrep: src: Is a directory"
     assert by_shell("sed -i s/a/b/ x.py y.py; grep -n a src z.py; true", output) == ["edited y.py", "read z.py"]

@@ -89,6 +89,12 @@ def test_what_stands_around_an_or_is_left_out() -> None:
     assert words("a && b \"$(x 'y')\" || c") == []
 
 
+def test_a_change_of_the_folder_that_may_not_have_happened_stays_as_a_doubt() -> None:
+    for text in ("cd a || true; rm b", "cd a && x || y; rm b", "[ -d a ] && cd a; rm b"):
+        found = {command.name: command.joint for command in split_commands(text)}
+        assert (found["cd"], found["rm"]) == ("||", "")
+
+
 def test_what_depends_on_a_question_counts_only_if_the_whole_went_well_because_of_it() -> None:
     assert words("[ -f x ] && rm x; ls") == [["[", "-f", "x", "]"], ["ls"]]
     assert words("[ -f x ] && rm x") == [["[", "-f", "x", "]"], ["rm", "x"]]

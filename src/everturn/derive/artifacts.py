@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
-from everturn.text.shell import ShellCommand, split_commands
+from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands
 
 Touch = tuple[str, str]
 
@@ -66,9 +66,6 @@ def _patch_text(call: CallStart) -> str:
 
 
 # --- from the command ---
-_CHANGES_FOLDER = ("cd", "pushd", "popd")
-
-
 def _touched_by_command(command: str, output: str) -> list[Touch]:
     text = command[:_MAX_CHARS]
     if not _TOUCHING.search(text):
@@ -76,7 +73,7 @@ def _touched_by_command(command: str, output: str) -> list[Touch]:
     found: list[Touch] = []
     folder: str | None = ""  # base of relative paths; None when in doubt
     for one in split_commands(text, complete=len(command) <= _MAX_CHARS):
-        if one.name in _CHANGES_FOLDER:
+        if one.name in FOLDER_CHANGES:
             folder = _enter_folder(folder, one)
             continue
         if one.silent and not one.last:
@@ -90,7 +87,7 @@ def _command_touches(one: ShellCommand) -> Iterator[Touch]:
     names = [word.text if word.sure else "" for word in one.words]
     if names[:1] == ["sed"]:  # `sed -i '' script`: an empty ending for copies, on some systems
         names = [name for name, word in zip(names, one.words, strict=True) if word.text]
-    if " ".join(names[:2]) in _PROGRAMS:
+    if names[:1] == ["git"] and " ".join(names[:2]) in _PROGRAMS:
         names = [" ".join(names[:2]), *names[2:]]
     if names and (program := _PROGRAMS.get(names[0])) is not None:
         yield from _program_touches(program, names[1:])
@@ -361,8 +358,8 @@ _DEEDS = {
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
-    "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "av", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oad",
+    "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = re.compile(
@@ -374,13 +371,14 @@ _DEED = re.compile(
 )
 #: Commands that show texts of others, ask only, or run elsewhere.
 _NOT_DOING = re.compile(
-    r"--dry-run|--check\b|\b(?:git|gh|ssh|docker|podman|kubectl|journalctl|curl|wget|jq|diff|bat|nl|tac|strings|ls|find|tree|history)\b"
+    r"--(?:dry-run|check|summary)\b|\b(?:git|gh|ssh|docker|podman|kubectl|journalctl|curl|wget|jq|diff|bat|nl|tac|strings|ls|find|tree|"
+    r"history|cat|less|more|grep|rg|sed|awk|head|tail|echo|printf)\b"
 )
 
 
 def _told_by_output(command: str, output: str) -> Iterator[Touch]:
     """Yield the files of lines such as `Wrote out/report.csv`, where the command did something."""
-    if not any(mark in output for mark in _DEED_MARKS) or _SHOWS.search(command) or _NOT_DOING.search(command):
+    if not output or _NOT_DOING.search(command) or not any(mark in output for mark in _DEED_MARKS):
         return
     told = [touch for line in output.splitlines() if (touch := _read_deed(line)) is not None]
     folder = _last_folder(command) if told else ""
@@ -406,7 +404,7 @@ def _read_deed(line: str) -> Touch | None:
 def _last_folder(command: str) -> str | None:
     folder: str | None = ""
     for one in split_commands(command):
-        if one.name in _CHANGES_FOLDER:
+        if one.name in FOLDER_CHANGES:
             folder = _enter_folder(folder, one)
     return folder
 

@@ -8,7 +8,7 @@ pass over the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _TOKEN = re.compile(
     r"""
@@ -37,6 +37,7 @@ _KEYWORDS = frozenset(
      "return", "exec", "{", "}", "!", "[[")
 )  # fmt: skip
 _TESTS = frozenset(("[", "test", "grep", "rg", "which", "type", "hash", "diff", "cmp", "pgrep", "false"))
+FOLDER_CHANGES = frozenset(("cd", "pushd", "popd"))
 _CONTINUING = frozenset(("&&", "||", "|", "|&"))
 _PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup"))
 
@@ -72,7 +73,10 @@ class ShellCommand:
 
 
 def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
-    """Return the commands of a line or script, in order, without those around `||`. `complete` is False for truncated text."""
+    """Return the commands of a line or script, in order. `complete` is False for truncated text.
+
+    Commands around `||` are left out; a change of the folder that may not have happened stays, with `||` as its joint.
+    """
     reader = _ShellReader(text)
     reader.run()
     if complete and reader.at == len(text):
@@ -84,7 +88,7 @@ def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
 
 
 def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
-    """Return the chains joined by && and |. A chain with || is left out: it is not known which of its commands ran."""
+    """Return the chains joined by && and |. Of a chain with ||, only changes of the folder stay: which ran is not known."""
     chains: list[list[ShellCommand]] = [[]]
     for command in commands:
         chains[-1].append(command)
@@ -93,7 +97,16 @@ def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
     chains = [chain for chain in chains if chain]
     for command in chains[-1] if chains else []:
         command.last = command.joint not in ("|", "|&")
-    return [_cut_after_test(chain) for chain in chains if all(command.joint != "||" for command in chain)]
+    has_or = [any(command.joint == "||" for command in chain) for chain in chains]
+    return [
+        _folder_changes(chain) if either else _cut_after_test(chain)
+        for chain, either in zip(chains, has_or, strict=True)
+    ]
+
+
+def _folder_changes(commands: list[ShellCommand]) -> list[ShellCommand]:
+    """Return the changes of the folder among commands that may not have run, joined by || as a sign of doubt."""
+    return [replace(command, joint="||") for command in commands if command.name in FOLDER_CHANGES]
 
 
 def _cut_after_test(chain: list[ShellCommand]) -> list[ShellCommand]:
@@ -103,7 +116,7 @@ def _cut_after_test(chain: list[ShellCommand]) -> list[ShellCommand]:
     """
     tests = (index for index, one in enumerate(chain) if not one.last and one.joint == "&&" and one.name in _TESTS)
     test = next(tests, len(chain))
-    return chain[: test + 1]
+    return chain[: test + 1] + _folder_changes(chain[test + 1 :])
 
 
 def _strip_prefix(command: ShellCommand) -> ShellCommand:
