@@ -97,6 +97,8 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
     )
 
 
+_TODO = re.compile("todo|plan|update")
+
 #: A prompt that was never on the screen as a whole (it is taller, or the program garbled it): any prompt in its place is it.
 ANY = "\0any"
 
@@ -158,9 +160,8 @@ def match_calls(
 
     for place, run in enumerate(runs):
         key = squash(run.key)
-        find(
-            place, lambda text: key in text or (run.kind == "todo" and re.search("todo|plan|update", text) is not None)
-        )
+        is_todo = run.kind == "todo"
+        find(place, lambda text, key=key, todo=is_todo: key in text or (todo and _TODO.search(text) is not None))  # type: ignore[misc]
     for place, run in enumerate(runs):
         if place not in kept and shown is not None and squash(run.key) not in shown:
             find(place, lambda text: True)
