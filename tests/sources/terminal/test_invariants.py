@@ -18,6 +18,7 @@ from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.frames import is_telling
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
+from tests.sources.terminal.drawing import Block
 from tests.sources.terminal.random_sessions import (
     TOAST,
     PlayedSession,
@@ -177,3 +178,18 @@ def test_a_recording_that_ends_in_the_middle_of_an_update_takes_nothing_back(nam
     end = client.painter.out.rindex(b"a question of several") + len(b"a question of")
     played = PlayedSession(80, 24, bytes(client.painter.out))
     assert [prompt.text for prompt in read(played, end).prompts()] == ["a question of several words"]
+
+
+@pytest.mark.xfail(
+    reason="a screen that stands still is one frame, and a row counts only when two frames show it", strict=True
+)
+def test_words_of_a_screen_that_stood_still_are_reported_when_others_are_drawn_over_them() -> None:
+    client = ToastedBoxes(80, 24)
+    client.ask("a question")
+    block = Block([[("     First this was written here", None)]])
+    client.show(block)
+    block.rows = [[("     Then something else entirely", None)]]
+    client.draw()
+    client.answer("yes, of course")
+    talks, coverage = read(PlayedSession(80, 24, client.close()))
+    assert "First this was written here" in [*told(talks), *(passage.text for passage in coverage.missing)]
