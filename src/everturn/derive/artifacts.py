@@ -1,8 +1,8 @@
 """Find the files that a tool call touched, and the files that a text mentions.
 
 `touched_files` returns (action, path) pairs of one successful call: only what is certain, from the call, its result, the
-words of a shell command, and the reports that version control and patch print. Paths stay as they were given; nothing is
-read from disk.
+words of a shell command, the reports that version control and patch print, and lines such as `Wrote out.csv` of a command that
+acts. Paths stay as they were given; nothing is read from disk.
 
 `find_mentions` recognises a file name by its ending, since many words contain a dot: versions, hosts, members of an object.
 Addresses, mails and the folders of package managers do not count.
