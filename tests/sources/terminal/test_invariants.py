@@ -193,3 +193,62 @@ def test_words_of_a_screen_that_stood_still_are_reported_when_others_are_drawn_o
     client.answer("yes, of course")
     talks, coverage = read(PlayedSession(80, 24, client.close()))
     assert "First this was written here" in [*told(talks), *(passage.text for passage in coverage.missing)]
+
+
+# prompts that were taken back -----------------------------------------------------------------------------------------
+def undo(name: str, turns: int, lines: int) -> tuple[str, Reading]:
+    """Some turns, another one that is undone, and one more: the prompt that was undone, and what was read."""
+    client = ToastedBoxes(80, 24) if name == "boxes" else ToastedPanels(80, 24)
+
+    def take_turn(prompt: str, answer: str, seconds: int) -> None:
+        client.ask(prompt)
+        client.answer(answer)
+        if isinstance(client, ToastedPanels):
+            client.end(f"{seconds}.5s")
+
+    for number in range(turns):
+        take_turn(f"question {number}", f"answer {number} of some words", number)
+    before = len(client.blocks)
+    undone = "\n".join(f"undone line {number} words" for number in range(lines))
+    take_turn(undone, "an answer that was undone too", 8)
+    del client.blocks[before:]
+    client.draw()
+    take_turn(INSTEAD, "another answer instead", 9)
+    return undone, read(PlayedSession(80, 24, client.close()))
+
+
+INSTEAD = "another question instead"
+FULL = 3  # turns that fill the screen
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_prompt_that_was_undone_is_kept_in_its_place(name: str) -> None:
+    undone, reading = undo(name, turns=1, lines=2)
+    assert [prompt.text for prompt in reading.prompts()] == ["question 0", undone, INSTEAD]
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_prompt_that_was_undone_on_a_full_screen_is_told_or_reported(name: str, lines: int) -> None:
+    undone, (talks, coverage) = undo(name, FULL, lines)
+    known = "\n".join(map(letters, [*told(talks), *(passage.text for passage in coverage.missing)]))
+    assert all(letters(line) in known for line in undone.split("\n"))
+
+
+@pytest.mark.xfail(reason="what comes after it is written over its lines, which are then nowhere", strict=True)
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_prompt_that_was_undone_on_a_full_screen_is_kept_in_its_place(name: str) -> None:
+    undone, reading = undo(name, FULL, lines=1)
+    assert [prompt.text for prompt in reading.prompts()][-2:] == [undone, INSTEAD]
+
+
+@pytest.mark.xfail(reason="the last of its lines is left standing below the prompt that came after it", strict=True)
+def test_no_line_of_a_prompt_that_was_undone_becomes_part_of_another_one() -> None:
+    _, reading = undo("panels", FULL, lines=3)
+    assert reading.prompts()[-1].text == INSTEAD
+
+
+@pytest.mark.xfail(reason="the prompt before it comes a second time after it", strict=True)
+def test_undoing_a_short_prompt_does_not_repeat_the_one_before_it() -> None:
+    undone, reading = undo("panels", turns=1, lines=1)
+    assert [prompt.text for prompt in reading.prompts()] == ["question 0", undone, INSTEAD]
