@@ -217,9 +217,7 @@ def _note_drift(report: HealthReport, store: Store) -> None:
     if doubts:
         shown = "; ".join(problem.reason for problem in doubts[:_MOST_DOUBTS])
         more = f"; and {len(doubts) - _MOST_DOUBTS} more" if len(doubts) > _MOST_DOUBTS else ""
-        report.note(
-            "readings", "warn", f"{len(doubts)} are not sure: {shown}{more}", "`everturn show` marks the places"
-        )
+        report.note("readings", "warn", f"{len(doubts)} not sure: {shown}{more}", "`everturn show` marks the places")
     odd = [row for row in store.census() if row.disposition == "unknown"]
     if not odd:
         report.note("drift", "ok", "every record is of a known type")

@@ -88,14 +88,14 @@ def test_text_that_is_in_no_turn_is_said_with_its_share_and_bytes(desk: Desk, tm
     code, _, said = desk.run("add", "--as", "terminal", path)
     assert code == 0
     assert path in said
-    assert re.search(r"\b[67]\d\.\d% of the text on the screen is part of a turn", said)
+    assert re.search(r"\b[23]\d\.\d% of the text on the screen is part of no turn", said)
     bytes_named(said, data)
     code, listed, _ = desk.run("doctor")
     assert code == 4
     assert said.partition("session.typescript#1: ")[2].strip() in listed
     shown = desk.run("show", "@last")[1]
     assert OVERWRITTEN in shown
-    assert "% of the text on the screen is part of a turn" in shown.partition(OVERWRITTEN)[2]
+    assert "% of the text on the screen is part of no turn" in shown.partition(OVERWRITTEN)[2]
 
 
 def test_text_that_left_the_input_field_is_said_with_its_bytes(desk: Desk, tmp_path: Path) -> None:

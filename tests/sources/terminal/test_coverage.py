@@ -80,7 +80,6 @@ def test_a_row_in_no_talk_is_reported_and_lowers_the_share() -> None:
     assert coverage.share == pytest.approx(len("known") / len("knownneverread"))
 
 
-@pytest.mark.xfail(reason="the bytes are those of the second frame that shows the row", strict=True)
 def test_the_bytes_reported_are_those_that_drew_the_row() -> None:
     watched = Watched()
     watched.show("     known", times=3)
@@ -89,18 +88,12 @@ def test_the_bytes_reported_are_those_that_drew_the_row() -> None:
     assert passage.first <= 300 < passage.last
 
 
-@pytest.mark.xfail(
-    reason="a mark is left out of the text that was shown, and counted in the text that is missing", strict=True
-)
 def test_the_share_is_never_below_nothing() -> None:
     watched = Watched()
     watched.show("     ▣  Build · m · 1m 5s")
     assert watched.compare().share == 0
 
 
-@pytest.mark.xfail(
-    reason="rows beside a sidebar are made anew for every frame, and known by their identity", strict=True
-)
 def test_a_conversation_beside_a_sidebar_is_watched_too() -> None:
     client = Panels(140, 30)
     client.side = ["Fixing the parser", "", "Context", "12,345 tokens", "6% used"]

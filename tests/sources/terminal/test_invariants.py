@@ -168,7 +168,6 @@ def test_a_prompt_of_two_lines_sent_below_a_toast_leaves_no_empty_prompt() -> No
     assert [prompt.text for prompt in found] == ["a question", "covered question\nwith a second line"]
 
 
-@pytest.mark.xfail(reason="a row that is half drawn when the recording ends replaces the line it begins", strict=True)
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_recording_that_ends_in_the_middle_of_an_update_takes_nothing_back(name: str) -> None:
     client = ToastedBoxes(80, 24) if name == "boxes" else ToastedPanels(80, 24)
@@ -180,9 +179,6 @@ def test_a_recording_that_ends_in_the_middle_of_an_update_takes_nothing_back(nam
     assert [prompt.text for prompt in read(played, end).prompts()] == ["a question of several words"]
 
 
-@pytest.mark.xfail(
-    reason="a screen that stands still is one frame, and a row counts only when two frames show it", strict=True
-)
 def test_words_of_a_screen_that_stood_still_are_reported_when_others_are_drawn_over_them() -> None:
     client = ToastedBoxes(80, 24)
     client.ask("a question")

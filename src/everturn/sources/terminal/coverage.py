@@ -39,14 +39,14 @@ class ScreenCoverage(Struct, frozen=True):
     """What became of the text on the screen."""
 
     shown: int = 0  # letters, each row counted once
+    lost: int = 0  # of them, in no talk
     missing: tuple[ScreenPassage, ...] = ()
     unanswered: tuple[ScreenPassage, ...] = ()  # texts that left the input field and are no prompt of any talk
 
     @property
     def share(self) -> float:
         """Return the share of the letters that is in a talk."""
-        lost = sum(len(squash(passage.text)) for passage in self.missing)
-        return 1 - lost / self.shown if self.shown else 1.0
+        return 1 - self.lost / self.shown if self.shown else 1.0
 
 
 class ScreenWitness:
@@ -55,7 +55,7 @@ class ScreenWitness:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[int, int]] = {}  # text → the bytes in which it was first drawn
         self.sent: list[ScreenPassage] = []
-        self._before: dict[int, PaintedRow] = {}
+        self._before: list[str] = []
         self._typed = ""
         self._place = 0
 
@@ -72,20 +72,24 @@ class ScreenWitness:
             self._typed, self._place = typed, frame.start
 
     def _note(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
-        """Remember the rows that two frames show: a row that is still being written is not yet what it will be."""
-        known = self._before
-        self._before = {id(row): row for row in rows}  # rows that did not change are the same objects
-        for row in rows:
-            new = id(row) in known and row.text and not row.covered and row.text not in self.rows
-            if new and len(self.rows) < _MOST_ROWS:
-                self.rows[row.text] = frame.start, frame.end
+        """Remember the rows. One that was only the beginning of what stands there now is forgotten again."""
+        texts = [row.text for row in rows]
+        for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
+            before = self._before[number] if number < len(self._before) else ""
+            if text == before or row.covered:
+                continue
+            if before and text.startswith(before.rstrip(_FRAME)):
+                self.rows.pop(before, None)
+            if text and text not in self.rows and len(self.rows) < _MOST_ROWS:
+                self.rows[text] = frame.start, frame.end
+        self._before = texts
 
 
 def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCoverage:
     """Hold what was shown against what was read."""
     said = [item for talk in talks for item in talk.said]
     known = _Known(words for item in said for words in _words(item))
-    shown = 0
+    shown = lost = 0
     missing: list[ScreenPassage] = []
     for text, (first, last) in witness.rows.items():
         words = without_secret(text).strip(_FRAME)
@@ -94,9 +98,10 @@ def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCovera
             continue
         shown += len(letters)
         if letters not in known:
+            lost += len(letters)
             missing.append(ScreenPassage(words, first, last))
     prompts = [squash(item.text) for item in said if item.role == "user"]
-    return ScreenCoverage(shown, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
+    return ScreenCoverage(shown, lost, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
 
 
 def _unanswered(sent: Iterable[ScreenPassage], prompts: list[str]) -> Iterable[ScreenPassage]:

@@ -163,7 +163,7 @@ def _report_unread(unread: Rec, place: RecordPlace) -> Iterator[Problem]:
     if isinstance(share, float) and share < _ENOUGH:
         ranges = _name_ranges(unread.get("missing"))
         reason = (
-            f"{share:.1%} of the text on the screen is part of a turn; the rest is kept as it was drawn, at {ranges}"
+            f"{1 - share:.1%} of the text on the screen is part of no turn and is kept as it was drawn, at {ranges}"
         )
         yield Problem("screen_unread", reason, place.start, place.size)
     if listing(unread.get("unanswered")):

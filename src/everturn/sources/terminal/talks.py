@@ -74,7 +74,7 @@ class TalkBuilder:
         if fresh or (not segment.cut_top and _is_beginning(said)):
             return False
         if title and self.titles and title != self.titles[-1]:
-            return title in self.titles or _UNTITLED.match(self.titles[-1]) is not None
+            return (title in self.titles and not _UNTITLED.match(title)) or _UNTITLED.match(self.titles[-1]) is not None
         return True
 
     def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool = False) -> None:
@@ -226,7 +226,10 @@ def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, 
     pairs = sorted({*pairs, *_find_parts(old, new, pairs)})
     if not joins:  # another session may begin with the same words
         return pairs if len(pairs) >= _SEVERAL or any(len(new[b][1]) >= _LONG for _, b in pairs) else []
-    return pairs if pairs and len(pairs) >= _MOSTLY * min(len(old), pairs[-1][1] + 1) else []
+    if not pairs:
+        return []
+    above = pairs[0][1] if pairs[0][0] else 0  # items in front of all that is known are new
+    return pairs if len(pairs) >= _MOSTLY * min(len(old), above + pairs[-1][1] - pairs[0][1] + 1) else []
 
 
 def _spoken(said: Sequence[DrawnSaying]) -> list[int]:

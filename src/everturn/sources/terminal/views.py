@@ -243,6 +243,7 @@ class _SegmentCollector:
         self.segments: list[TranscriptSegment] = []
         self.main = Scrollback()
         self.witness = witness
+        self._marked = False
         self._text_of = frames.screen.alphabet.characters
         self._palette = frames.screen.palette
         self._view: ScreenView | None = None
@@ -251,7 +252,10 @@ class _SegmentCollector:
         """A frame of the alternate screen."""
         if self._view is None:
             self._view = ScreenView(self._text_of, self.witness)
-        self._view.see(frame)
+        # A program that marks its updates did not finish the one in which the recording ends.
+        if frame.why != "end" or not self._marked:
+            self._view.see(frame)
+        self._marked = self._marked or frame.why in ("sync", "show")
         if frame.why in ("leave", "end"):
             self._close_view()
 
