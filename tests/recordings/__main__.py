@@ -4,6 +4,7 @@
     python -m tests.recordings record --program opencode-0.5 --scenario failures --seed 3 --out .recordings
     python -m tests.recordings all --out .recordings --seeds 5
     python -m tests.recordings score .recordings --json
+    python -m tests.recordings cuts .recordings --cuts 200
 
 `all` leaves out what is there already, so that it can be broken off and taken up again.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.recordings.cuts import cut_recording
 from tests.recordings.older import is_older, read_older_truth
 from tests.recordings.programs import PROGRAMS, Program
 from tests.recordings.recorder import FORMS, ProgramFailed, record
@@ -63,6 +65,11 @@ def _words() -> argparse.ArgumentParser:
     score.add_argument("--json", action="store_true", help="one object for each recording, with what was lost")
     score.add_argument("--jobs", type=int, default=1, help="how many at a time")
     score.set_defaults(do=score_all)
+
+    cuts = commands.add_parser("cuts", help="read recordings cut off at many places: more never gives less")
+    cuts.add_argument("folder", type=Path, nargs="+", help="a recording, or a folder of them")
+    cuts.add_argument("--cuts", type=int, default=200, help="how many places")
+    cuts.set_defaults(do=cut_all)
     return words
 
 
@@ -146,6 +153,18 @@ def score_all(given: argparse.Namespace) -> int:
     if not given.json:
         print(table(rows))
     return 0
+
+
+def cut_all(given: argparse.Namespace) -> int:
+    """Print what the cuts of every recording show; fails when something is lost."""
+    found = sorted({path.parent for folder in given.folder for path in folder.rglob(TRUTH)})
+    lost = 0
+    for folder in found:
+        report = cut_recording(folder, given.cuts)
+        lost += len(report.lost)
+        print(report.line(), flush=True)
+    print(f"{len(found)} recordings, {lost} lost")
+    return 1 if lost else 0
 
 
 def _score(folder: Path) -> Row:
