@@ -10,7 +10,7 @@ from hypothesis import is_hypothesis_test, settings
 QUICK = bool(os.environ.get("EVERTURN_TEST_QUICK"))
 
 #: One in so many examples of each property is tried, but not fewer than a handful.
-ONE_IN, HANDFUL = 5, 5
+ONE_IN, HANDFUL = 10, 5
 
 
 def try_fewer_examples(test: Any) -> None:

@@ -14,7 +14,7 @@ from tests import command_line
 from tests.quick import try_fewer_examples
 
 
-@pytest.mark.parametrize(("wanted", "tried"), [(50, 10), (300, 60), (7, 5), (2, 2)])
+@pytest.mark.parametrize(("wanted", "tried"), [(50, 5), (300, 30), (7, 5), (2, 2)])
 def test_a_property_with_settings_of_its_own_is_tried_less_often(wanted: int, tried: int) -> None:
     examples = []
 

@@ -128,6 +128,7 @@ def test_titles_are_taken_out_of_documents(tmp_path: Path) -> None:
     assert without_titles(chat) == (b"<!-- made -->\n\n# 2025-04-27 17:51:55\n\nhello\n", ["Boats and trailers"])
 
 
+@pytest.mark.slow
 def test_without_transcripts_beside_the_checkout_made_up_ones_are_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

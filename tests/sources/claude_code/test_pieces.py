@@ -64,6 +64,7 @@ def test_the_state_stays_small(path: Path) -> None:
     assert len(reader.state()) < 10_000
 
 
+@pytest.mark.slow
 def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
     lines = []
     for n in range(6000):

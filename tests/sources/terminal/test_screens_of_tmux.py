@@ -107,6 +107,7 @@ def test_our_screen_equals_that_of_tmux(part: int) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_there_are_more_than_a_thousand_screens_of_tmux_and_few_were_left_out() -> None:
     screens = goldens()["screens"]
     assert len(screens) >= 1000
