@@ -233,3 +233,10 @@ def test_text_sent_from_the_home_screen_counts() -> None:
     watched.show(typed="the first question", state="home")
     watched.show(typed="")
     assert [one.text for one in watched.compare().unanswered] == ["the first question"]
+
+
+def test_a_frame_that_no_layout_fits_is_watched() -> None:
+    witness = ScreenWitness()
+    rows = [PaintedRow("Select a model", "Select a model", "")]
+    witness.see_other(ScreenFrame(rows, "sync", True, 10, 20, None))
+    assert [passage.text for passage in compare(witness, []).missing] == ["Select a model"]

@@ -214,17 +214,17 @@ def test_a_talk_remembers_every_title_once_in_a_row() -> None:
 def test_an_item_recovered_is_put_where_its_time_is() -> None:
     talk = TalkBuilder("boxes", cut_top=False)
     talk.said = [user("one", bytes=(10, 20)), user("three", bytes=(50, 60))]
-    talk.insert(user("two", bytes=(30, 40)))
-    talk.insert(user("four", bytes=(70, 80)))
+    talk.recover([user("two", bytes=(30, 40)), user("four", bytes=(70, 80))])
     assert texts(talk.said) == ["one", "two", "three", "four"]
 
 
-def test_a_talk_has_the_beginning_of_a_prompt_and_any_part_of_an_answer() -> None:
+def test_the_beginning_of_a_prompt_and_any_part_of_an_answer_are_not_recovered() -> None:
     talk = begun("A title")
-    assert talk.has(user("question"))
-    assert talk.has(model("nobody would\nrepeat it"))
-    assert not talk.has(user("nobody would repeat it"))
-    assert not talk.has(model("question 1"))
+    before = len(talk.said)
+    talk.recover([user("question"), model("nobody would\nrepeat it")])
+    assert len(talk.said) == before
+    talk.recover([user("nobody would repeat it"), model("question 1")])
+    assert len(talk.said) == before + 2
 
 
 # titles ---------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,12 @@ from everturn.sources.terminal.tools import PENDING
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 
 _FRAME = " ┃│|║█╹▀"
-_MARK = re.compile(r"^[⠁-⣿▣$→←✱]+|·(?:[\d.]+(?:ms|[hms]))+$|·interrupted$")  # a spinner, an icon; how long it took
+_MARK = re.compile(
+    r"^[⠁-⣿▣$→←✱›>•◦└■✔✓✗+#]+|·(?:[\d.]+(?:ms|[hms]))+$|·interrupted$"
+)  # a spinner, an icon; how long it took
+_PASSING = re.compile(
+    r"~|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Exploring"
+)  # what a program says of itself
 _MOST_ROWS = 200_000
 _FEW = 3  # letters: less says nothing
 _NOISE = frozenset(map(squash, PENDING)) | {"QUEUED", "Clicktoexpand", "Clicktocollapse"}
@@ -71,6 +76,10 @@ class ScreenWitness:
         if typed != self._typed:
             self._typed, self._place = typed, frame.start
 
+    def see_other(self, frame: ScreenFrame) -> None:
+        """Take in a frame that the program's layout does not fit: a menu, a dialog, another program."""
+        self._note(frame.rows, frame)
+
     def _note(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         """Remember the rows. One that was only the beginning of what stands there now is forgotten again."""
         texts = [row.text for row in rows]
@@ -88,13 +97,14 @@ class ScreenWitness:
 def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCoverage:
     """Hold what was shown against what was read."""
     said = [item for talk in talks for item in talk.said]
-    known = _Known(words for item in said for words in _words(item))
+    titles = [title for talk in talks for title in talk.titles]
+    known = _Known([*titles, *(words for item in said for words in _words(item))])
     shown = lost = 0
     missing: list[ScreenPassage] = []
     for text, (first, last) in witness.rows.items():
         words = without_secret(text).strip(_FRAME)
         letters = _MARK.sub("", squash(words))
-        if len(letters) < _FEW or not is_telling(letters) or letters in _NOISE or letters.startswith("~"):
+        if len(letters) < _FEW or not is_telling(letters) or letters in _NOISE or _PASSING.match(letters):
             continue
         shown += len(letters)
         if letters not in known:

@@ -3,7 +3,6 @@
 Nobody needs to say what was recorded: the screens show it. A recording may hold several sessions (`/new`, another one
 opened from a list, several programs one after the other) and one session may come in several segments, because a menu or
 a jump lay between them. What a shell printed before and after stays with the session it led to. Never raises.
-
 """
 
 from __future__ import annotations
@@ -111,18 +110,19 @@ class _Builder:
         """All talks; what was printed last goes to the last one."""
         if self.talks:
             self.talks[-1].said += self.outside
-            for piece in self.gone:
-                self._recover(piece)
+            self._recover()
         return self.talks
 
-    def _recover(self, piece: _DrawnSegment) -> None:
-        """Add the items of lines that vanished, unless they were drawn elsewhere; their place is that of their time."""
-        for said, _ in _READERS[piece.dialect](self, piece) if piece.dialect in _READERS else ():
-            for item in said:
-                start = item.bytes[0]
-                talk = next((one for one in self.talks[::-1] if one.begins() <= start), self.talks[0])
-                if not talk.has(item):
-                    talk.insert(item)
+    def _recover(self) -> None:
+        """Give the items of lines that vanished to the talk of their time."""
+        found: dict[int, list[DrawnSaying]] = {}
+        for piece in self.gone:
+            for said, _ in _READERS[piece.dialect](self, piece) if piece.dialect in _READERS else ():
+                for item in said:
+                    began = (n for n in range(len(self.talks) - 1, 0, -1) if self.talks[n].begins() <= item.bytes[0])
+                    found.setdefault(next(began, 0), []).append(item)
+        for number, items in found.items():
+            self.talks[number].recover(items)
 
     def _plain(self, piece: _DrawnSegment) -> None:
         text = "\n".join(trim_rows([row.text for row in piece.rows]))

@@ -89,17 +89,21 @@ class TalkBuilder:
         """Return where in the recording its first item was drawn."""
         return self.said[0].bytes[0] if self.said else 0
 
-    def has(self, item: DrawnSaying) -> bool:
-        """Return whether the words of an item are in it already."""
-        words = squash(item.text or item.thinking or "".join(f"{call.title}{call.command}" for call in item.calls))
-        if item.role == "user":
-            return any(one.role == "user" and squash(one.text).startswith(words) for one in self.said)
-        return any(words in squash(_all_words(one)) for one in self.said if one.role != "user")
-
-    def insert(self, item: DrawnSaying) -> None:
-        """Add an item where its time is."""
-        place = next((n for n, one in enumerate(self.said) if one.bytes[0] > item.bytes[0]), len(self.said))
-        self.said.insert(place, item)
+    def recover(self, items: Sequence[DrawnSaying]) -> None:
+        """Add items that vanished from the screen, each where its time is, unless its words are there already."""
+        prompts = [squash(one.text) for one in self.said if one.role == "user"]
+        answers = "\n".join(squash(_all_words(one)) for one in self.said if one.role != "user")
+        for item in items:
+            words = squash(item.text or item.thinking or "".join(f"{call.title}{call.command}" for call in item.calls))
+            asked = item.role == "user"
+            if any(one.startswith(words) for one in prompts) if asked else words in answers:
+                continue
+            place = next((n for n, one in enumerate(self.said) if one.bytes[0] > item.bytes[0]), len(self.said))
+            self.said.insert(place, item)
+            if asked:
+                prompts.append(words)
+            else:
+                answers += f"\n{words}"
 
     def named(self, text: str) -> bool:
         """Whether a text is what the client printed at its end; its name of the session is taken from it."""

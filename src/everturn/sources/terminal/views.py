@@ -70,6 +70,8 @@ class ScreenView:
             self._see_known(layout, frame)
         elif self._find_layout is None:
             self._see_unknown(frame)
+        else:
+            self._witness.see_other(frame)
 
     def _layout(self, rows: Sequence[PaintedRow]) -> ScreenLayout | None:
         """The layout of a frame, by the program whose layout fits."""
@@ -84,10 +86,9 @@ class ScreenView:
         rows = layout.rows
         if layout.state != "talk" or not any(row.text for row in rows):
             return
-        if not self._known:  # what was read before the program was known
-            self._known = True
-            self.documents.clear()
-            self._current = None
+        if not self._known:  # what was read before the program was known stays as it is
+            self.finish()
+            self._known, self._current = True, None
         before, columns = self._current, len(frame.rows[0].cells)
         follows = before is not None and not self._home
         # Everything may have been wrapped anew, or be another session.
