@@ -53,6 +53,7 @@ class Row:
     strange_prompts: tuple[str, ...] = ()
     lost_calls: tuple[str, ...] = ()
     problem: str = ""
+    undrawn_calls: int = 0  # run, but never on the screen: they are not among the calls
 
     def as_json(self) -> dict[str, object]:
         """The row as plain values."""
@@ -71,6 +72,7 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
     kept = common(submitted, said)
     lines_found, repeated, lines = match_lines(truth, found, shown)
     calls_kept, calls_seen = match_calls(truth.runs, found.calls, shown)
+    drawn = {place for place, run in enumerate(truth.runs) if place in calls_kept or _is_drawn(run, shown)}
     score = Score(
         prompts_found=len(kept),
         prompts=len(submitted),
@@ -79,7 +81,7 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
         lines=lines,
         repeated=repeated,
         calls_found=len(calls_kept),
-        calls=len(truth.runs),
+        calls=len(drawn),
         strange_calls=len(found.calls) - len(calls_seen),
         sessions_found=min(found.sessions, truth.sessions),
         sessions=truth.sessions,
@@ -92,8 +94,9 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
         score,
         _without(truth.prompts, {mine for mine, _ in kept}),
         tuple(text for place, text in enumerate(found.prompts) if place not in {theirs for _, theirs in kept}),
-        tuple(f"{run.kind} {run.key}" for place, run in enumerate(truth.runs) if place not in calls_kept),
+        tuple(f"{run.kind} {run.key}" for place, run in enumerate(truth.runs) if place in drawn - calls_kept),
         found.problem,
+        len(truth.runs) - len(drawn),
     )
 
 
@@ -144,10 +147,17 @@ def match_lines(truth: Truth, found: Found, shown: set[str] | None) -> tuple[int
     return kept, surplus, said.total()
 
 
+def _is_drawn(run: ToolRun, shown: set[str] | None) -> bool:
+    return shown is None or squash(run.key) in shown
+
+
 def match_calls(
     runs: Sequence[ToolRun], found: Sequence[str], shown: set[str] | None = None
 ) -> tuple[set[int], set[int]]:
-    """The calls that were found, and the found ones that were run. A call whose key was never shown is any call."""
+    """The calls that were found, and the found ones that were run. A call whose key was never shown is any call.
+
+    A call that the program never drew at all (a folded row of reads, a list that is not shown) cannot be lost.
+    """
     texts = [squash(text) for text in found]
     used: set[int] = set()
     kept: set[int] = set()
@@ -160,10 +170,15 @@ def match_calls(
 
     for place, run in enumerate(runs):
         key = squash(run.key)
+        find(place, lambda text, key=key, kind=run.kind: key in text and kind in text.casefold())  # type: ignore[misc]
+    for place, run in enumerate(runs):
+        if place in kept:
+            continue
+        key = squash(run.key)
         is_todo = run.kind == "todo"
         find(place, lambda text, key=key, todo=is_todo: key in text or (todo and _TODO.search(text) is not None))  # type: ignore[misc]
     for place, run in enumerate(runs):
-        if place not in kept and shown is not None and squash(run.key) not in shown:
+        if place not in kept and not _is_drawn(run, shown):
             find(place, lambda text: True)
     return kept, used
 

@@ -211,6 +211,19 @@ def test_only_what_was_shown_can_be_lost() -> None:
     row = compare(truth(answers=[said], calls=[run]), Found(calls=["bash folded"]), {"alinethatwasdrawn"})
     assert (row.score.lines_found, row.score.lines) == (0, 1)
     assert (row.score.calls_found, row.score.strange_calls) == (1, 0)
+    row = compare(truth(calls=[run]), Found(), set())
+    assert (row.score.calls_found, row.score.calls, row.undrawn_calls, row.lost_calls) == (0, 0, 1, ())
+    row = compare(truth(calls=[run]), Found(), {"seq15"})
+    assert (row.score.calls_found, row.score.calls, row.undrawn_calls) == (0, 1, 0)
+
+
+def test_a_call_is_first_looked_for_among_those_of_its_kind() -> None:
+    runs = [
+        ToolRun("edit", "table.py", "edit", {}, NOW, 0, "ok"),
+        ToolRun("read", "table.py", "read", {}, NOW, 0, "ok"),
+    ]
+    row = compare(truth(calls=runs), Found(calls=["Read table.py", "Edit other.py table.py"]))
+    assert (row.score.calls_found, row.score.strange_calls) == (2, 0)
 
 
 def test_an_exported_session_is_taken_apart() -> None:

@@ -62,6 +62,20 @@ def test_a_segment_scrolled_back_far_beyond_the_beginning_adds_nothing_twice() -
     assert merge(turns(3, 6), turns(1, 4)) == turns(1, 6)
 
 
+def test_the_same_words_at_the_same_time_are_sent_again_when_the_beginning_is_known() -> None:
+    known = [user("continue"), model(long(1)), user("question 2"), model("some words")]
+    shown = [model(long(2)), user("continue"), model("more words")]
+    assert texts(merge(known, shown, cut_top=False)) == texts([*known, *shown])
+
+
+def test_a_prompt_whose_ends_are_covered_is_the_prompt_of_its_time() -> None:
+    known = [*turns(1, 2), user("a question that is long\nenough for two rows", "02:40 PM"), called("Read a.py")]
+    shown = [user("a question that\nenough for", "02:40 PM", fidelity="partial"), called("Read a.py", "1")]
+    assert texts(merge(known, shown)) == texts(known)
+    other = [user("a question this\nenough for", "02:40 PM", fidelity="partial"), called("Read b.py", "1")]
+    assert texts(merge(known, other)) == texts([*known, *other])
+
+
 def test_what_was_left_out_between_known_items_comes_in_between() -> None:
     known = [*turns(1, 2), *turns(5, 6)]
     assert merge(known, turns(1, 6)) == turns(1, 6)

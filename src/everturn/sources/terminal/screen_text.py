@@ -317,7 +317,7 @@ class ScreenText:
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
-        if self.program and not row.text and is_telling(line.row.text) and not row.covered:
+        if self.program and not row.covered and is_telling(line.row.text) and not _keeps(line.row.text, row.text):
             line.lose([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
         self.texts[place] = line.row.text
@@ -402,6 +402,11 @@ def _has_gap(rows: Sequence[PaintedRow]) -> bool:
     """Whether there is room between the text and what stands at the bottom."""
     filled = "".join("x" if row.text else " " for row in rows)
     return _GAP in filled
+
+
+def _keeps(before: str, after: str) -> bool:
+    """Return whether a drawing still holds the words of the one before it: it went on, or words came around them."""
+    return before.strip(_FRAME).casefold() in after.casefold() or _grows(before, after)
 
 
 def _grows(before: str, after: str) -> bool:

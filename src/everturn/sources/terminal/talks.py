@@ -69,7 +69,7 @@ class TalkBuilder:
         if segment.program and segment.follows and (not self.titles or title == self.titles[-1]):
             return True
         known, shown = ([item for item in side if item.kind != "notice"] for side in (self.said, said))
-        if align(known, shown, joins=not fresh):  # the same notice comes in many talks
+        if align(known, shown, not fresh, self.cut_top):  # the same notice comes in many talks
             return True
         if fresh or (not segment.cut_top and _is_beginning(said)):
             return False
@@ -79,7 +79,7 @@ class TalkBuilder:
 
     def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool = False) -> None:
         """Add what a segment shows beyond what is known."""
-        self.said = merge(self.said, said, joins=not fresh)
+        self.said = merge(self.said, said, not fresh, self.cut_top)
         for item in said:
             if item.kind == "output":
                 self.named(item.text)
@@ -169,9 +169,11 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
 
 
 # --- the same item twice ---
-def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True) -> list[DrawnSaying]:
+def merge(
+    known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True, cut_top: bool = True
+) -> list[DrawnSaying]:
     """Return the items of both in the order of the screen; items that both have come once, as they were seen best."""
-    pairs = {new: old for old, new in align(known, shown, joins)}
+    pairs = {new: old for old, new in align(known, shown, joins, cut_top)}
     first = min(pairs, default=0)
     seen = squash("".join(_all_words(item) for item in known[-_AROUND:])) if first else ""
     merged = list(known)
@@ -192,18 +194,21 @@ def merge(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: boo
     return merged
 
 
-def align(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True) -> list[tuple[int, int]]:
+def align(
+    known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying], joins: bool = True, cut_top: bool = True
+) -> list[tuple[int, int]]:
     """Return the pairs of places at which the same item stands, rising on both sides; none when that is not sure.
 
-    `joins`: the second may begin with what the first ends with, however short that is.
+    `joins`: the second may begin with what the first ends with, however short that is. `cut_top`: more may stand above
+    the first item known.
     """
     old, new = _spoken(known), _spoken(shown)
     while joins and old and _is_fleeting(known[old[-1]]):
         old.pop()
-    old_keys, new_keys = [_key(known[n]) for n in old], [_key(shown[n]) for n in new]
+    old_keys, new_keys = [_key(known[n]) for n in old], [_uncover(shown[n], known) for n in new]
     waiting = {place for place, n in enumerate(old) if known[n].calls and not known[n].calls[-1].output}
     pairs = _join_ends(old_keys, new_keys, waiting) if joins else []
-    pairs = pairs or _find_again(old_keys, new_keys, joins)
+    pairs = pairs or _find_again(old_keys, new_keys, joins, cut_top)
     return [(old[a], new[b]) for a, b in pairs]
 
 
@@ -220,7 +225,7 @@ def _join_ends(old: list[Key], new: list[Key], waiting: set[int]) -> list[tuple[
     return []
 
 
-def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, int]]:
+def _find_again(old: list[Key], new: list[Key], joins: bool, cut_top: bool) -> list[tuple[int, int]]:
     """Pair what is shown again: a conversation that was opened, resized or scrolled back, and not a few equal words."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     pairs: list[tuple[int, int]] = []
@@ -232,7 +237,7 @@ def _find_again(old: list[Key], new: list[Key], joins: bool) -> list[tuple[int, 
         return pairs if len(pairs) >= _SEVERAL or any(len(new[b][1]) >= _LONG for _, b in pairs) else []
     if not pairs:
         return []
-    above = pairs[0][1] if pairs[0][0] else 0  # items in front of all that is known are new
+    above = 0 if cut_top and not pairs[0][0] else pairs[0][1]  # items in front of all that is known may be new
     return pairs if len(pairs) >= _MOSTLY * min(len(old), above + pairs[-1][1] - pairs[0][1] + 1) else []
 
 
@@ -334,6 +339,27 @@ def _key(item: DrawnSaying) -> Key:
     titles = "\n".join(f"{call.title}\0{call.command}" if call.title else _REST for call in item.calls)
     time = item.time_text if item.role == "user" else ""
     return item.role, squash(item.text or item.thinking), squash(titles), time
+
+
+def _uncover(item: DrawnSaying, known: Sequence[DrawnSaying]) -> Key:
+    """Return the key of an item; that of the known prompt of its time whose rows it shows, if something covers their ends."""
+    key = _key(item)
+    if item.role == "user" and item.fidelity == "partial":
+        wholes = {whole for one in known if (whole := _key(one))[0] == "user" and whole[3] == key[3]}
+        fitting = [whole for whole in wholes if _covers(whole[1], item.text)]
+        return fitting[0] if len(fitting) == 1 else key
+    return key
+
+
+def _covers(whole: str, text: str) -> bool:
+    """Return whether the rows of a text come in a whole one, the first at its beginning, with gaps between them."""
+    place = 0
+    for number, row in enumerate(filter(None, map(squash, text.split("\n")))):
+        found = whole.find(row, place)
+        if found < 0 or (number == 0 and found):
+            return False
+        place = found + len(row)
+    return place > 0
 
 
 def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
