@@ -121,6 +121,11 @@ def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = Fa
     )
 
 
+def _words_only(typed: str) -> str:
+    """Return a typed filter without its `name:value` parts, one of which is invalid."""
+    return " ".join(word for word in typed.split() if word.partition(":")[0] not in _FILTER_NAMES)
+
+
 def age_text(ms: int | None, now: int) -> str:
     """Return an age in at most four cells."""
     if ms is None:
@@ -183,12 +188,15 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
     async def _load(self) -> None:
         self._serial += 1
         serial, now = self._serial, self.archive.clock()
+        mistake = ""
         try:
             session_filter = filter_of(self.typing.value, self.archive.sources, now, self.everything)
         except EverturnError as error:
-            self.say(str(error), "error")
-            return
+            mistake = str(error)
+            session_filter = filter_of(_words_only(self.typing.value), (), now, self.everything)
         await self.pages.show(SessionFeed(self.archive, session_filter))
+        if mistake:
+            self.say(mistake, "error")
         total = await self.archive.ask(lambda store: store.count_sessions(session_filter))
         if serial == self._serial:
             self.total = total
