@@ -13,6 +13,7 @@ from tests.sources.terminal.screens import Boxes
 
 OVERWRITTEN = "First this was written here"
 DISCARDED = "make it pink"
+MENU = "Choose what to do with the colours"
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def read_whole() -> Boxes:
 
 
 def with_overwritten_words() -> Boxes:
-    """Words that stood on the screen for a while and were drawn over by others: they are in no turn."""
+    """Words that stood on the screen for a while and were drawn over by others."""
     client = Boxes(80, 24)
     client.ask("make it blue")
     client.working = True
@@ -51,6 +52,17 @@ def with_overwritten_words() -> Boxes:
     client.draw()
     client.draw()
     client.answer("It is blue now.")
+    return client
+
+
+def with_a_menu() -> Boxes:
+    """A menu that fills the screen for a while: it is in no turn."""
+    client = read_whole()
+    menu = [[(f"  {line}", TEXT)] for line in (MENU, "  the first choice of all", "  another one to choose from")]
+    blank: list[tuple[str, int]] = []
+    for _ in range(4):
+        client.painter.frame([*menu, *([blank] * (client.height - len(menu)))])
+    client.draw()
     return client
 
 
@@ -84,18 +96,27 @@ def test_nothing_is_said_of_a_recording_that_was_read_whole(desk: Desk, tmp_path
 
 
 def test_text_that_is_in_no_turn_is_said_with_its_share_and_bytes(desk: Desk, tmp_path: Path) -> None:
-    path, data = record(tmp_path, with_overwritten_words())
+    path, data = record(tmp_path, with_a_menu())
     code, _, said = desk.run("add", "--as", "terminal", path)
     assert code == 0
     assert path in said
-    assert re.search(r"\b[23]\d\.\d% of the text on the screen is part of no turn", said)
-    bytes_named(said, data)
+    assert re.search(r"\b5\d\.\d% of the text on the screen is part of no turn", said)
+    assert MENU.encode() in bytes_named(said, data)
     code, listed, _ = desk.run("doctor")
     assert code == 4
     assert said.partition("session.typescript#1: ")[2].strip() in listed
     shown = desk.run("show", "@last")[1]
+    assert MENU in shown
+    assert "% of the text on the screen is part of no turn" in shown.partition(MENU)[2]
+
+
+def test_words_that_were_drawn_over_are_part_of_their_turn(desk: Desk, tmp_path: Path) -> None:
+    path, _ = record(tmp_path, with_overwritten_words())
+    code, _, said = desk.run("add", "--as", "terminal", path)
+    assert (code, said) == (0, "")
+    shown = desk.run("show", "@last")[1]
     assert OVERWRITTEN in shown
-    assert "% of the text on the screen is part of no turn" in shown.partition(OVERWRITTEN)[2]
+    assert "Then something else entirely" in shown.partition(OVERWRITTEN)[2]
 
 
 def test_text_that_left_the_input_field_is_said_with_its_bytes(desk: Desk, tmp_path: Path) -> None:

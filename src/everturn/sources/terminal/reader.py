@@ -175,7 +175,8 @@ def _report_unread(unread: Rec, place: RecordPlace) -> Iterator[Problem]:
 
 
 def _name_ranges(value: Any) -> str:
-    pairs = [pair for pair in listing(value) if isinstance(pair, list) and len(pair) == 2]
+    given = (tuple(pair) for pair in listing(value) if isinstance(pair, list) and len(pair) == 2)
+    pairs = list(dict.fromkeys(given))  # several lines of one frame have the same bytes
     named = ", ".join(f"{first}–{last}" for first, last in pairs[:_MOST_NAMED])
     more = f" and {len(pairs) - _MOST_NAMED} more places" if len(pairs) > _MOST_NAMED else ""
     return f"bytes {named}{more}"
