@@ -166,3 +166,29 @@ def test_one_session_does_not_fill_the_page(store: Store) -> None:
     assert found[0][0] == talkative
     assert (quiet, 0) in found[:20]
     assert len(found) == 31
+
+
+def test_a_neighbour_that_has_the_missing_word_counts_more_than_one_that_repeats_the_same(store: Store) -> None:
+    fill(store)
+    session, other = new_session(store, "filled"), new_session(store, "repeated")
+    tell(store, session, prompt("the walrus was cold"), prompt("and a lemon was there"))
+    tell(store, other, prompt("the walrus was cold"), prompt("and a walrus was there"))
+    assert order(store, "walrus lemon")[0][0] == session
+
+
+def test_the_first_message_is_not_behind_for_want_of_messages_before_it(store: Store) -> None:
+    fill(store)
+    first = new_session(store, "first")
+    tell(store, first, prompt("walrus"), prompt("lemon"), prompt("talk"), prompt("talk"))
+    assert order(store, "walrus lemon")[0] == (first, 0)
+
+
+def test_quotes_in_a_long_text_are_not_required(store: Store) -> None:
+    fill(store)
+    session = new_session(store, "long")
+    tell(store, session, prompt("the walrus ate a lemon in the garden behind the house near the river"))
+    text = (
+        'what did the "very hungry" walrus eat in that garden behind our house near the old river last summer evening'
+    )
+    assert order(store, text)[0] == (session, 0)
+    assert order(store, 'walrus "very hungry"') == []

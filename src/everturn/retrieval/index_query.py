@@ -110,6 +110,7 @@ def _as_milliseconds(at: datetime) -> int:
 Phrase = tuple[str, ...]
 
 # Weights, relative to 1 for a plain word. Tuned together with the constants of ranking.
+QUOTED = 1.5  # words in quotes, in a text too long to be a typed query
 WHOLE = 2.0  # all words in a row, stop words too
 PAIR = 0.3  # two words side by side, as in the query
 GLUED = 0.3  # the same as one word
@@ -117,6 +118,7 @@ NAME = 0.8  # a compound name as it was typed
 SPELLING = 0.75  # the same name written another way
 OWNER = 0.7  # Ann's report: the owner found_terms less than the thing
 PIECE = 0.4  # one part of a name
+LONG_TEXT = 12  # words and quotes that somebody types as a query
 MOST = 40  # phrases: further ones add little and cost as much
 
 #: Words that are in every question and say nothing about its subject.
@@ -142,6 +144,9 @@ def build_index_query(query: SearchQuery, now: int | None = None) -> IndexQuery:
     """Return the query for the index, empty for an empty one. `now` resolves times such as `yesterday`."""
     plain, groups = _sort_phrases(query)
     weighed: dict[Phrase, float] = {}
+    if len(query.wanted) > LONG_TEXT:  # prose: its quotes are what somebody said, not what every hit must hold
+        weighed = {phrase: QUOTED for group in groups for phrase in group}
+        groups = ()
     for phrase, weight in _optional_phrases(plain):
         weighed[phrase] = max(weight, weighed.get(phrase, 0.0))
     everything = tuple(term for piece in plain for term in terms(piece.text))

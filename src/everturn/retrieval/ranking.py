@@ -4,12 +4,13 @@
 
     its words       each by how rare it is in the archive and how well it matches: often, in a prompt rather than in
                     output, in a short text rather than in a long one
-    + neighbours    a share of the scores of the two messages before and after it: a question and its answer
+    + neighbours    a share of the scores of the two messages before and after it, above all of the words that it lacks:
+                    a question and its answer. The more words a query has, the less neighbours count
     + its session   a share of the best match of every word in the session, title and summary included; the same of its
                     best stretch, where the words are close together; and of its three best messages
     + its time      if the query mentions a time and the session was then, or soon after
     × its age       a little more for the newest, so that of equals the newer one comes first
-    × its position  a little less for each after the fifth of one session, so that others are seen too
+    × its position  a little less for each after the third of one session, so that others are seen too
 
 The order depends only on the archive, the query and the day of `now`, so pages fit together. A word that is nowhere in the
 archive is taken for a typing error and replaced by its nearest known words; `RankedHits.replaced` says so.
@@ -100,6 +101,9 @@ class Weights(Struct, frozen=True):
 
     beside: float = 0.25  # of the messages before and after
     near: float = 0.2  # of the ones before and after those
+    edge: float = 0.3  # more for those after, where there are none before
+    repeated: float = 0.3  # of a word of a neighbour that the message has itself
+    few_words: int = 8  # up to which neighbours count in full
     session: float = 0.7  # of the best match of every word in the session
     stretch: float = 0.3  # of the best match of every word in one stretch
     there: float = 0.1  # of every word in the session
@@ -109,8 +113,8 @@ class Weights(Struct, frozen=True):
     soon_days: int = 14  # until it is none
     newest: float = 0.03  # for the newest
     newest_days: float = 60.0  # after which half of it is left
-    kept: int = 5  # hits of one session that count in full
-    fading: float = 0.9  # factor for each further one
+    kept: int = 3  # hits of one session that count in full
+    fading: float = 0.92  # factor for each further one
     corrected: float = 0.6  # of a word, for its replacement
 
 
@@ -155,16 +159,18 @@ def rank_hits(
     worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
     own: dict[int, dict[int, float]] = {}
     added: dict[int, float] = {}
-    for session, entries in _entries_by_session(found).items():
+    sessions = _entries_by_session(found)
+    for session, entries in sessions.items():
         own[session] = scores = _own_worth(entries, worth)
         added[session] = _session_worth(entries, scores, worth, weights)
     if query.about:
         _add_times(store, query, added, weights)
+    share = _neighbour_share(found, weights)
     # Negative, so that tuples sort in the right order without a key function.
     order = sorted(
         (-score - added[session], -session, seq)
         for session, scores in own.items()
-        for seq, score in _add_neighbours(scores, weights)
+        for seq, score in _add_neighbours(sessions[session], scores, worth, weights, share)
     )
     order = _fade_hits(order, weights)[:most]
     if now:
@@ -207,20 +213,45 @@ def _own_worth(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> dict[
     return own
 
 
-def _add_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[int, float]]:
+def _add_neighbours(
+    entries: dict[int, HeldPhrases], own: dict[int, float], worth: Sequence[float], weights: Weights, share: float
+) -> Iterator[tuple[int, float]]:
+    """Yield each entry with its score and `share` of what its neighbours add: above all the words it lacks itself.
+
+    The first messages have fewer neighbours before them, so that those after them count a little more.
+    """
     if len(own) == 1:
         yield from own.items()
         return
-    of = own.get
+    steps = ((1, share * weights.beside), (2, share * weights.near))
     for seq, score in own.items():
-        if seq < 0:
-            yield seq, score
-            continue
-        # Title and summary have seq -1, which is not a neighbour of the first message.
-        before = of(seq - 1, 0.0) if seq else 0.0
-        farther = of(seq - 2, 0.0) if seq > 1 else 0.0
-        beside, near = before + of(seq + 1, 0.0), farther + of(seq + 2, 0.0)
-        yield seq, score + weights.beside * beside + weights.near * near
+        if seq >= 0:  # title and summary have seq -1: they have no neighbours and are none
+            held = {number for number, _ in entries[seq]}
+            for step, weight in steps:
+                before = seq - step
+                after = weight if before >= 0 else weight * (1 + weights.edge)
+                if before >= 0 and before in own:
+                    score += weight * _neighbour_worth(entries[before], own[before], held, worth, weights)
+                if seq + step in own:
+                    score += after * _neighbour_worth(entries[seq + step], own[seq + step], held, worth, weights)
+        yield seq, score
+
+
+def _neighbour_worth(
+    held: HeldPhrases, whole: float, known: set[int], worth: Sequence[float], weights: Weights
+) -> float:
+    """Return the worth of a neighbour: its words that are not known, and a part of the others."""
+    added = 0.0
+    for number, much in held:
+        if number not in known:
+            added += worth[number] * much
+    return added + weights.repeated * (whole - added)
+
+
+def _neighbour_share(found: IndexCandidates, weights: Weights) -> float:
+    """Return how much neighbours count: a text of many words is found by its own, a few words need those around them."""
+    words = sum(len(phrase) == 1 and count > 0 for phrase, count in zip(found.phrases, found.counts, strict=True))
+    return min(1.0, weights.few_words / max(words, 1)) ** 2
 
 
 def _session_worth(
