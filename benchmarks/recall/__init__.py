@@ -1,7 +1,8 @@
 """Is the right turn found, and first? Question sets asked through the real search core, beside LIKE and plain FTS5.
 
-Sets: LoCoMo and devmembench, where they lie beside the checkout; *agent*, made from transcripts with known answers. Each is
-taken into an archive as `everturn add` does it. One set alone: `python -m benchmarks.recall --set agent`.
+Sets: LoCoMo, devmembench, BEAM-100K and RealMem, where they lie beside the checkout; *agent*, made from transcripts with known
+answers. Each is taken into an archive as `everturn add` does it. A figure below that of plain FTS5 is a missed bar. One set
+alone: `python -m benchmarks.recall --set agent`.
 """
 
 from __future__ import annotations

@@ -47,12 +47,13 @@ def main() -> int:
 
 
 def _show(told: str, answers: dict[str, list[Answered]], as_json: bool) -> int:
-    figures: list[Figure] = list(figures_of(told, answers))
-    for row in rows(told, answers) if as_json else ():
-        print(json.dumps(asdict(row), ensure_ascii=False), flush=True)
-    for figure in (*(() if as_json else figures), *parts_for(told, answers)):
+    measured = list(rows(told, answers))
+    for row in measured if as_json else ():
+        print(json.dumps({**asdict(row), "verdict": row.verdict}, ensure_ascii=False), flush=True)
+    figures: Iterator[Figure] = iter(()) if as_json else figures_of(measured)
+    for figure in (*figures, *parts_for(told, answers)):
         show(figure, as_json)
-    return sum(figure.verdict == "FAIL" for figure in figures)
+    return sum(row.verdict == "FAIL" for row in measured)
 
 
 def _misses(answers: list[Answered], wanted: int) -> Iterator[str]:

@@ -8,14 +8,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Figure
-from benchmarks.recall import agent, dialogues
+from benchmarks.figures import Figure, say
+from benchmarks.recall import agent, dialogues, histories
 from benchmarks.recall.archive import Archive
 from benchmarks.recall.baselines import Ask, Baselines
 from benchmarks.recall.meanings import Model, with_meaning
-from benchmarks.recall.measuring import OURS, Answered, asked
+from benchmarks.recall.measuring import OURS, PLAIN, Answered, asked
 from benchmarks.recall.questions import Question
-from benchmarks.recall.report import figures_of, parts_of
+from benchmarks.recall.report import figures_of, parts_of, rows
 
 Measured = tuple[str, dict[str, list[Answered]]]  # name of the figures, answers by method
 
@@ -33,12 +33,22 @@ def devmembench(folder: Path, model: Model | None) -> Iterator[Measured]:
     yield from _dialogues("devmembench", dialogues.devmembench(folder / "in"), folder, False, model)
 
 
+def beam100k(folder: Path, model: Model | None) -> Iterator[Measured]:
+    """Long conversations with an assistant; each question is asked within the history of its person."""
+    yield from _dialogues("BEAM-100K", histories.beam100k(folder / "in"), folder, True, model)
+
+
+def realmem(folder: Path, model: Model | None) -> Iterator[Measured]:
+    """Project work with an assistant; only what was said before the question may be found."""
+    yield from _dialogues("RealMem", histories.realmem(folder / "in"), folder, True, model)
+
+
 def on_agents(folder: Path, model: Model | None) -> Iterator[Measured]:
     """Transcripts of agents: titles, then exact strings."""
     given = agent.transcripts(folder / "in")
     with closing(Archive.of(folder / "in", folder / "archive.db")) as archive:
         documents = list(archive.documents())
-        plain = Baselines(("", one.place, one.text) for one in documents)
+        plain = Baselines(("", one.place, one.text, one.at) for one in documents)
         methods = _methods(archive, model)
         if questions := agent.titles(archive, given):
             yield "agent titles", _answers(questions, methods, plain)
@@ -48,12 +58,15 @@ def on_agents(folder: Path, model: Model | None) -> Iterator[Measured]:
 SETS: dict[str, Callable[[Path, Model | None], Iterator[Measured]]] = {
     "locomo": locomo,
     "devmembench": devmembench,
+    "beam100k": beam100k,
+    "realmem": realmem,
     "agent": on_agents,
 }
 
 
 def measured(name: str, folder: Path, model: Model | None = None) -> Iterator[Measured]:
     """Everything of one set, also by meaning where there is a model; the folder is used and emptied."""
+    say(f"{name}: taking it in")
     place = folder / name
     place.mkdir(parents=True)
     try:
@@ -67,7 +80,7 @@ def figures_for(name: str, folder: Path) -> Iterator[Figure]:
     found = False
     for told, answers in measured(name, folder):
         found = True
-        yield from figures_of(told, answers)
+        yield from figures_of(list(rows(told, answers)))
         yield from parts_for(told, answers)
     if not found:
         yield Figure(name, None, note=f"no questions in ../shared/bench/{name} beside the checkout")
@@ -84,6 +97,10 @@ def parts_for(told: str, answers: dict[str, list[Answered]]) -> Iterator[Figure]
         yield from parts_of(told, answers, "session", ("hit@1", "hit@5", "MRR"), half)
         yield from parts_of(told, answers, "message", ("recall@5", "recall@10"), half)
         yield from parts_of(told, answers, "message", ("recall@10",), lambda one: one.group)
+    elif told in ("BEAM-100K", "RealMem"):
+        if told == "RealMem":
+            yield from parts_of(told, answers, "session", ("hit@1", "hit@5"), lambda one: one.group)
+        yield from parts_of(told, answers, "message", ("recall@5",), lambda one: one.group)
     elif told == "agent titles":
         yield from parts_of(told, answers, "session", ("hit@1", "hit@5"), lambda one: one.group)
     elif told == "agent exact strings":
@@ -97,7 +114,7 @@ def _dialogues(
     if questions is None:
         return
     with closing(Archive.of(folder / "in", folder / "archive.db")) as archive:
-        plain = Baselines((one.scope if scoped else "", one.place, one.text) for one in archive.documents())
+        plain = Baselines((one.scope if scoped else "", one.place, one.text, one.at) for one in archive.documents())
         yield told, _answers(questions, _methods(archive, model), plain)
 
 
@@ -109,5 +126,9 @@ def _methods(archive: Archive, model: Model | None) -> dict[str, Ask]:
 def _answers(questions: Sequence[Question], ours: dict[str, Ask], plain: Baselines) -> dict[str, list[Answered]]:
     some = questions[:: max(1, round(len(questions) * plain.size / plain.scopes / _LIKE_BUDGET))]
     methods: dict[str, tuple[Ask, Sequence[Any]]] = {name: (ask, questions) for name, ask in ours.items()}
-    methods |= {"FTS5": (plain.fts5, questions), "LIKE by words": (plain.words, some), "LIKE": (plain.like, some)}
-    return {name: asked(which, ask) for name, (ask, which) in methods.items()}
+    methods |= {PLAIN: (plain.fts5, questions), "LIKE by words": (plain.words, some), "LIKE": (plain.like, some)}
+    answers: dict[str, list[Answered]] = {}
+    for name, (ask, which) in methods.items():
+        say(f"  {len(which):,} questions to {name}")
+        answers[name] = asked(which, ask)
+    return answers
