@@ -80,11 +80,15 @@ class Archive:
     @classmethod
     def of(cls, folder: Path, db: Path) -> Archive:
         """Take in everything below a folder."""
-        store = open_store(str(db))
+        archive = cls(open_store(str(db)))
+        archive.take_in(folder)
+        return archive
+
+    def take_in(self, folder: Path) -> None:
+        """Add everything below a folder, before anything is asked."""
         nobody = SearchPlaces(folder / "nobody", {}, "linux")
-        job = SyncJob(store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
+        job = SyncJob(self.store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
         add_paths(job, [folder])
-        return cls(store)
 
     def close(self) -> None:
         """The file stays."""

@@ -29,6 +29,11 @@ BARS = {
     ("BEAM-100K", "message", "recall@5"): 46.0,
     ("RealMem", "session", "hit@5"): 68.0,
     ("RealMem", "message", "recall@5"): 35.0,
+    ("own held sentences", "message", "hit@1"): 45.0,
+    ("own held sentences", "message", "hit@5"): 75.0,
+    ("own held keywords", "message", "hit@1"): 50.0,
+    ("own held keywords", "message", "hit@5"): 80.0,
+    ("times", "message", "hit@5"): 95.0,
     ("agent titles", "session", "hit@1"): 60.0,
     ("agent titles", "session", "hit@5"): 80.0,
     ("agent exact strings", "session", "hit@1"): 99.0,
@@ -131,9 +136,6 @@ def _number(row: Row) -> str:
 def _interval(row: Row) -> str:
     if row.more_than_plain is None:
         return ""
-    low, high = row.more_than_plain
-    return (
-        f"; more than FTS5 by {low:+.3g} to {high:+.3g}"
-        if row.metric in _NOT_PERCENT
-        else f"; more than FTS5 by {low:+.1f} to {high:+.1f}"
-    )
+    digits = 3 if row.metric in _NOT_PERCENT else 1
+    low, high = (round(one, digits) + 0.0 for one in row.more_than_plain)  # never −0
+    return f"; more than FTS5 by {low:+.{digits}f} to {high:+.{digits}f}"
