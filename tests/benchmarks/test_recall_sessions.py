@@ -49,8 +49,9 @@ def test_every_scene_is_asked_from_a_session_that_hangs_together_with_the_decisi
     try:
         archive.take_in(tmp_path / "in" / NOW)
         texts: dict[str, str] = {}
-        for one in archive.documents():
-            texts[one.place[0]] = f"{texts.get(one.place[0], '')}\n{one.text}"
+        for document in archive.documents():
+            name = document.place[0]
+            texts[name] = f"{texts.get(name, '')}\n{document.text}"
         for one in asked:
             session = resolve_session(archive.store, one.session)
             family = [one.session, *(elder.native_id for elder in lineage(archive.store, session).ancestors)]
