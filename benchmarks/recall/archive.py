@@ -16,7 +16,7 @@ from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.retrieval.meaning import MeaningSearch
-from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.scope import EVERYWHERE, SearchFilters
 from everturn.retrieval.search import search
 from everturn.sessions.messages import Sources, read_messages
 from everturn.sources.contract import SearchPlaces, all_sources
@@ -29,11 +29,16 @@ NOW = 1_780_000_000_000
 
 
 def ranked(
-    store: Store, sources: Sources, text: str, scope: str = "", meaning: MeaningSearch | None = None
+    store: Store,
+    sources: Sources,
+    text: str,
+    filters: SearchFilters = EVERYWHERE,
+    meaning: MeaningSearch | None = None,
+    now: int = NOW,
 ) -> list[tuple[int, int, float]]:
     """What the search core gives, best first: session, seq (-1: the session's own title or summary), score."""
     try:
-        page = search(store, sources, text, SearchFilters(workspace=scope), limit=DEPTH, now=NOW, meaning=meaning)
+        page = search(store, sources, text, filters, limit=DEPTH, now=now, meaning=meaning)
     except UsageError:  # a pasted text may say something in the language of requests that cannot be meant
         return []
     return [(one.session.id, one.row.seq if one.row else -1, one.score) for one in page.items]
@@ -50,32 +55,48 @@ class Document:
     @property
     def text(self) -> str:
         """All that is searched in it."""
-        return "\n".join(block.text for block in self.message.blocks if block.text)
+        return text_of(self.message)
+
+    @property
+    def at(self) -> int:
+        """When it was said; 0 where that is unknown."""
+        return self.message.at or 0
+
+
+def text_of(message: Message) -> str:
+    """The texts of its blocks, one below the other."""
+    return "\n".join(block.text for block in message.blocks if block.text)
 
 
 class Archive:
     """The sessions of one set."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, now: int = NOW) -> None:
+        """`now` is the moment at which questions are asked."""
         self.store = store
+        self.now = now
         self.sources = all_sources()
 
     @classmethod
     def of(cls, folder: Path, db: Path) -> Archive:
         """Take in everything below a folder."""
-        store = open_store(str(db))
+        archive = cls(open_store(str(db)))
+        archive.take_in(folder)
+        return archive
+
+    def take_in(self, folder: Path) -> None:
+        """Add everything below a folder, before anything is asked."""
         nobody = SearchPlaces(folder / "nobody", {}, "linux")
-        job = SyncJob(store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
+        job = SyncJob(self.store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
         add_paths(job, [folder])
-        return cls(store)
 
     def close(self) -> None:
         """The file stays."""
         self.store.close()
 
-    def ask(self, text: str, scope: str, meaning: MeaningSearch | None = None) -> list[Place]:
+    def ask(self, text: str, scope: str, until: int | None = None, meaning: MeaningSearch | None = None) -> list[Place]:
         """The answer of the search core, by native ids."""
-        found = ranked(self.store, self.sources, text, scope, meaning)
+        found = ranked(self.store, self.sources, text, SearchFilters(workspace=scope, until=until), meaning, self.now)
         return [(self.names[session], seq) for session, seq, _ in found]
 
     @cached_property

@@ -36,5 +36,5 @@ def with_meaning(archive: Archive, model: Model) -> dict[str, Ask]:
     return asked
 
 
-def _ask(archive: Archive, meaning: MeaningSearch, text: str, scope: str) -> list[Place]:
-    return archive.ask(text, scope, meaning)
+def _ask(archive: Archive, meaning: MeaningSearch, text: str, scope: str, until: int | None) -> list[Place]:
+    return archive.ask(text, scope, until, meaning)

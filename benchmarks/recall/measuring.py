@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.recall.baselines import Ask
 from benchmarks.recall.metrics import Scores, judge, mean, percentile
 from benchmarks.recall.questions import Place, Question
 
-OURS = "everturn"
+OURS, PLAIN = "everturn", "FTS5"
+#: What is looked for: the session, or the message itself.
+LEVELS = ("session", "message")
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,26 @@ def asked(questions: Sequence[Question], ask: Ask) -> list[Answered]:
     found = []
     for question in questions:
         begun = time.process_time()
-        places = ask(question.text, question.scope)
+        places = ask(question.text, question.scope, question.until)
         found.append(Answered(question, places, time.process_time() - begun))
     return found
 
 
-def by_session(answers: Sequence[Answered], keep: Callable[[Question], bool] = lambda one: True) -> Scores:
-    """How well the right session was found. A question whose session is unknown is not counted."""
-    return mean([one.sessions for one in answers if one.question.sessions and keep(one.question)])
+def judged(answers: Sequence[Answered], level: str) -> list[dict[str, float]]:
+    """The metrics of each question at a level. A question for which nothing is known to be right is not counted."""
+    if level == "session":
+        return [one.sessions for one in answers if one.question.sessions]
+    return [one.messages for one in answers if one.question.messages]
 
 
-def by_message(answers: Sequence[Answered], keep: Callable[[Question], bool] = lambda one: True) -> Scores:
+def by_session(answers: Sequence[Answered]) -> Scores:
+    """How well the right session was found."""
+    return mean(judged(answers, "session"))
+
+
+def by_message(answers: Sequence[Answered]) -> Scores:
     """How well the right message was found."""
-    return mean([one.messages for one in answers if one.question.messages and keep(one.question)])
+    return mean(judged(answers, "message"))
 
 
 def milliseconds(answers: Sequence[Answered]) -> tuple[float, float]:

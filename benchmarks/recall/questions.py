@@ -20,6 +20,7 @@ class Question:
     messages: frozenset[Place] = frozenset()  # empty where only the session is known
     scope: str = ""  # the workspace it is asked in; "" = everywhere
     group: str = ""  # kinds of questions that are told apart
+    until: int | None = None  # only what was said before this moment may be found; milliseconds
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,9 @@ def test_without_transcripts_beside_the_checkout_made_up_ones_are_asked_about(
 def test_simple_methods_find_what_they_can() -> None:
     plain = Baselines(
         [
-            ("", ("one", 0), "the boats are in the harbour"),
-            ("", ("one", 1), "a boat"),
-            ("", ("two", 0), "nothing of that kind"),
+            ("", ("one", 0), "the boats are in the harbour", 1000),
+            ("", ("one", 1), "a boat", 2000),
+            ("", ("two", 0), "nothing of that kind", 3000),
         ]
     )
 
@@ -158,6 +158,7 @@ def test_simple_methods_find_what_they_can() -> None:
     assert plain.words("harbour boats", "") == [("one", 0)]
     assert set(plain.fts5("boat", "")) == {("one", 0), ("one", 1)}
     assert plain.fts5("boat", "elsewhere") == []
+    assert plain.fts5("boat", "", 2000) == plain.words("boat", "", 2000) == plain.like("boat", "", 2000) == [("one", 0)]
 
 
 def test_words_that_stand_everywhere_are_kept_only_when_there_are_no_others() -> None:
@@ -167,7 +168,7 @@ def test_words_that_stand_everywhere_are_kept_only_when_there_are_no_others() ->
 
 def test_questions_without_known_messages_do_not_count_for_messages() -> None:
     questions = [Question("a", frozenset({"one"})), Question("b", frozenset({"one"}), frozenset({("one", 2)}))]
-    answers = asked(questions, lambda text, scope: [("one", -1), ("one", 2)])
+    answers = asked(questions, lambda text, scope, until: [("one", -1), ("one", 2)])
 
     assert (by_session(answers).n, by_message(answers).n) == (2, 1)
     assert by_message(answers).values["hit@1"] == 1
