@@ -1,7 +1,12 @@
 """Does a restored document say what happened, and what comes next? Without a model, within 4,000 tokens.
 
-Sessions of the corpus with ten turns or more are cut at three fifths; the document is made from the first part. What it must
-name is read from the raw records by other code (`truth`). One set alone: `python -m benchmarks restore`.
+Four parts, each alone with `python -m benchmarks.restore --part`:
+
+- `sections`: every section against what two readers marked in 77 sessions (`labels`, `match`).
+- `model`: false statements of a scripted model, and how many of them are shown as confirmed (`claims`, `trial`).
+- `cpu`: what restoring costs (`effort`).
+- `cut`: sessions of the corpus with ten turns or more, cut at three fifths. The document is made from the first part. What it must
+  name is read from the raw records by other code (`truth`).
 """
 
 from __future__ import annotations
@@ -14,19 +19,52 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.restore import citations, compactions, constraints, measuring
 from benchmarks.restore.cutting import CORPUS, Cut, archive, cuts
+from benchmarks.restore.effort import effort_figure
+from benchmarks.restore.labels import archive_labelled
 from benchmarks.restore.measuring import Score, total
+from benchmarks.restore.sections import section_figures
 from everturn.store.contract import Store
 
 BUDGET = 4_000
 _TIMES = 5  # the CPU of a small recording is measured so often
 
 
+PARTS = ("sections", "model", "cpu", "cut")
+MISSING = f"there is no corpus at {CORPUS}"
+
+
 def figures(corpora: Corpora) -> Iterator[Figure]:
     """Everything that is measured here."""
-    if not CORPUS.is_dir():
-        yield Figure("restore", None, note=corpora.why_not_real)
-        return
-    store = archive(corpora.folder / "restore")
+    for name in PARTS:
+        yield from part_figures(name, corpora.folder / "restore")
+
+
+def part_figures(name: str, folder: Path) -> Iterator[Figure]:
+    """Measure one part. All but `model` need the corpus."""
+    if name != "model" and not CORPUS.is_dir():
+        yield Figure(f"restore, {name}", None, note=MISSING)
+    elif name == "sections":
+        yield from _of_labels(folder)
+    elif name == "model":
+        from benchmarks.restore.trial import trial_figures
+
+        yield from trial_figures()
+    elif name == "cpu":
+        yield effort_figure(folder)
+    else:
+        yield from _of_cuts(folder)
+
+
+def _of_labels(folder: Path) -> Iterator[Figure]:
+    store = archive_labelled(folder)
+    try:
+        yield from section_figures(store)
+    finally:
+        store.close()
+
+
+def _of_cuts(folder: Path) -> Iterator[Figure]:
+    store = archive(folder)
     try:
         cut = [one for one in cuts(store) if one.calls]
         documents = [(one, _document(one)) for one in cut]

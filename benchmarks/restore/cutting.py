@@ -20,7 +20,7 @@ from everturn.model.archive import Session
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
 
-CORPUS = ROOT.parent / "shared" / "corpus"
+CORPUS = (ROOT.parent / "shared" / "corpus").resolve()
 LEAST_TURNS = 10
 SHARE = 0.6
 

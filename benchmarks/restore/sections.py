@@ -1,0 +1,249 @@
+"""The sections of a restored document against the labels of two readers: precision and recall, for both halves.
+
+The document is the one `everturn restore` prints without a model, within its default budget. Statements are taken from the
+structure behind it, and only those that the budget has room for. See `labels` for what is firm and doubtful, and `match` for
+what counts as the same.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.restore.cutting import CORPUS
+from benchmarks.restore.labels import HALVES, LABELS, LabelledItem, LabelledSession, labelled_sessions
+from benchmarks.restore.match import (
+    bare_document,
+    has_phrase,
+    hash_of,
+    path_of,
+    same_hash,
+    same_path,
+    says_goal,
+    says_item,
+)
+from benchmarks.restore.measuring import Score, part, total
+from everturn.restore.document import BUDGET, Document, Statement, section
+from everturn.restore.job import RestoreTarget, restore_session
+from everturn.restore.markdown import document_markdown
+from everturn.sessions.secrets import archive_cleaner
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
+from everturn.text.printable import Clean
+
+PHRASE_BUDGET = 2_000
+_RESAMPLES = 2_000
+
+#: Sections of the document that hold what the readers put under one heading.
+KEYS = {
+    "decisions": ("key_decisions",),
+    "constraints": ("constraints",),
+    "open_questions": ("open_questions",),
+    "next_steps": ("next_steps", "plan_open"),
+    "still_failing": ("still_failing",),
+    "files": ("artifacts",),
+    "commits": ("commits",),
+}
+#: An offer at the end is a question and a step: readers put it under either, so a match in the other one is not held against us.
+_BESIDE = {"open_questions": "next_steps", "next_steps": "open_questions"}
+POOLED = "open questions and next steps"
+
+#: (precision, recall) on the held half.
+BARS = {
+    "decisions": (0.75, 0.55),
+    "constraints": (0.80, 0.60),
+    POOLED: (0.80, 0.70),
+    "still_failing": (0.85, 0.80),
+    "files": (0.98, 0.98),
+    "commits": (0.98, 0.98),
+}
+GOAL_BAR = 0.85
+PHRASE_BAR = 0.90
+SECTIONS = ("goal", *KEYS, "key_phrases")
+
+
+@dataclass
+class Restored:
+    """A labelled session with what its document shows."""
+
+    labelled: LabelledSession
+    goal: list[Statement]
+    task: list[Statement]
+    shown: dict[str, list[Statement]]
+    short: str  # the document in 2,000 tokens, bare
+    scores: dict[str, Score] = field(default_factory=dict)
+
+
+def restored_sessions(store: Store, labels: Path = LABELS, corpus: Path = CORPUS) -> list[Restored]:
+    """Restore every labelled session and score it."""
+    made = [_restore(store, one) for one in labelled_sessions(store, labels, corpus)]
+    for one in made:
+        one.scores = dict(_scores(one))
+    return made
+
+
+def _restore(store: Store, labelled: LabelledSession) -> Restored:
+    document = restore_session(RestoreTarget(store, labelled.session), all_sources())
+    clean = archive_cleaner(store)
+    text = document_markdown(document, clean, BUDGET)
+    shown = {
+        name: _distinct(one for key in keys for one in shown_statements(document, text, key, clean))
+        for name, keys in KEYS.items()
+    }
+    short = bare_document(document_markdown(document, clean, PHRASE_BUDGET))
+    goal, task = (list(shown_statements(document, text, key, clean)) for key in ("high_level_goal", "primary_task"))
+    return Restored(labelled, goal, task, shown, short)
+
+
+def shown_statements(document: Document, text: str, key: str, clean: Clean) -> Iterator[Statement]:
+    """Yield the statements of a section that the written document has room for."""
+    written = "".join(part(text, key).split())
+    for one in section(document, key).statements:
+        if "".join(clean(one.text).split()) in written:
+            yield one
+
+
+def _distinct(statements: Iterable[Statement]) -> list[Statement]:
+    """Leave out a plan item that the next steps name already."""
+    found: dict[str, Statement] = {}
+    for one in statements:
+        words = one.text.removeprefix("next in the plan: ").removeprefix("[ ] ").removeprefix("[~] ")
+        found.setdefault(words, one)
+    return list(found.values())
+
+
+# --- scores of one session ---
+def _scores(one: Restored) -> Iterator[tuple[str, Score]]:
+    labelled = one.labelled
+    places = (*labelled.goal, *labelled.evolved)
+    right = says_goal(one.goal, places, labelled)
+    missing = [] if right else [" / ".join(place.quote for place in places)]
+    yield "goal", Score(right, 1, missing=missing, wrong=[] if right else [statement.text for statement in one.goal])
+    if labelled.evolved:
+        yield "grown", Score(says_goal((*one.goal, *one.task), labelled.evolved, labelled), 1)
+    for name in KEYS:
+        yield name, score_section(one, name)
+    yield POOLED, total([score_section(one, name) for name in _BESIDE])
+    yield (
+        "superseded",
+        Score(sum(_matched(one, "decisions", item) for item in _superseded(labelled)), len(_superseded(labelled))),
+    )
+    yield "key_phrases", _phrases(one, firm=True)
+    yield "all_phrases", _phrases(one, firm=False)
+
+
+def score_section(one: Restored, name: str) -> Score:
+    """Hold one section of a document against what the readers named."""
+    items = one.labelled.sections[name]
+    beside = one.labelled.sections[_BESIDE[name]] if name in _BESIDE else []
+    elsewhere = one.shown[_BESIDE[name]] if name in _BESIDE else []
+    matches = _matcher(one, name)
+    score = Score()
+    for item in items:
+        if item.firm:
+            found = any(matches(statement, item) for statement in (*one.shown[name], *elsewhere))
+            score.add(Score(found, 1, missing=[] if found else [item.words]))
+    for statement in one.shown[name]:
+        fitting = [item for item in (*items, *beside) if matches(statement, item)]
+        if any(item.firm for item in fitting):
+            score.add(Score(right=1, listed=1))
+        elif not fitting and (name != "commits" or hash_of(statement)):  # a hash that was not printed cannot be judged
+            score.add(Score(listed=1, wrong=[statement.text]))
+    return score
+
+
+def _matcher(one: Restored, name: str) -> Callable[[Statement, LabelledItem], bool]:
+    if name == "files":
+        return lambda statement, item: same_path(path_of(statement), item.words)
+    if name == "commits":
+        return lambda statement, item: same_hash(hash_of(statement), item.words.lower())
+    return lambda statement, item: says_item(statement, item, one.labelled)
+
+
+def _superseded(labelled: LabelledSession) -> list[LabelledItem]:
+    return [item for item in labelled.sections["decisions"] if item.taken_back]
+
+
+def _matched(one: Restored, name: str, item: LabelledItem) -> bool:
+    return any(says_item(statement, item, one.labelled) for statement in one.shown[name])
+
+
+def _phrases(one: Restored, firm: bool) -> Score:
+    score = Score()
+    for item in one.labelled.sections["key_phrases"]:
+        if item.firm or not firm:
+            found = has_phrase(one.short, item.words)
+            score.add(Score(found, 1, missing=[] if found else [item.words]))
+    return score
+
+
+# --- figures ---
+def section_figures(store: Store) -> Iterator[Figure]:
+    """Every figure of both halves, with bars on the held one."""
+    made = restored_sessions(store)
+    lost = sum(one.labelled.lost for one in made)
+    yield Figure("labels whose words are no longer found", lost, "", 0, note=f"{len(made)} sessions")
+    for half in HALVES:
+        yield from _half_figures(half, [one.scores for one in made if one.labelled.half == half])
+
+
+def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]:
+    is_held = half == "held"
+
+    def figure(name: str, told: str, of: Callable[[Score], float | None], bar: float | None) -> Figure:
+        given = [one[name] for one in scores if name in one]
+        whole = total(given)
+        found, all_ = (whole.right, whole.listed) if told == "precision" else (whole.found, whole.all)
+        note = f"{found:.0f} of {all_:.0f}; {interval(given, of)}" if all_ else "nothing labelled or listed"
+        label = f"{half}: {name.replace('_', ' ')}, {told}"
+        return Figure(label, of(whole), "", bar if is_held else None, True, note)
+
+    recall, precision = (lambda one: one.recall), (lambda one: one.precision)
+    yield figure("goal", "right", recall, GOAL_BAR)
+    yield figure("grown", "named in the goal or the task", recall, None)
+    for name in (
+        "decisions",
+        "constraints",
+        "open_questions",
+        "next_steps",
+        POOLED,
+        "still_failing",
+        "files",
+        "commits",
+    ):
+        bars = BARS.get(name, (None, None))
+        yield figure(name, "precision", precision, bars[0])
+        yield figure(name, "recall", recall, bars[1])
+    yield figure("superseded", "decisions that are still listed", recall, None)
+    yield figure("key_phrases", f"in {PHRASE_BUDGET:,} tokens", recall, PHRASE_BAR)
+    yield figure("all_phrases", "of either reader", recall, None)
+
+
+def interval(scores: list[Score], of: Callable[[Score], float | None], seed: int = 1) -> str:
+    """Return the 95 % interval of a share, by drawing sessions with replacement."""
+    rng = random.Random(seed)
+    counts = [(one.found, one.all, one.right, one.listed) for one in scores]
+    drawn = []
+    for _ in range(_RESAMPLES):
+        sums = [sum(column) for column in zip(*rng.choices(counts, k=len(counts)), strict=True)]
+        value = of(Score(*sums))
+        if value is not None:
+            drawn.append(value)
+    drawn.sort()
+    if not drawn:
+        return "95 %: –"
+    return f"95 %: {drawn[int(len(drawn) * 0.025)]:.2f}–{drawn[min(len(drawn) - 1, int(len(drawn) * 0.975))]:.2f}"
+
+
+# --- misses ---
+def misses(store: Store, name: str) -> Iterator[str]:
+    """Yield what is wrong and missing in a section, of the open half only."""
+    for one in restored_sessions(store):
+        score = one.scores[name]
+        if one.labelled.half == "open" and (score.missing or score.wrong):
+            yield f"\n{one.labelled.session.native_id}"
+            yield from (f"  missing: {' '.join(words.split())[:300]}" for words in score.missing)
+            yield from (f"  wrong:   {' '.join(words.split())[:300]}" for words in score.wrong)

@@ -1,0 +1,191 @@
+"""The yardstick of the sections of a document: labels as places, what counts as the same, and claims about stories."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.restore.__main__ import main
+from benchmarks.restore.claims import KINDS, claims, stories
+from benchmarks.restore.labels import (
+    LABELS,
+    NAMED,
+    SPOKEN,
+    LabelledItem,
+    LabelledSession,
+    Place,
+    archive_labelled,
+    find_marked,
+    labelled_sessions,
+    mark,
+    sentence_around,
+)
+from benchmarks.restore.match import bare_command, content_words, same_hash, same_path, says_goal, says_item
+from benchmarks.restore.measuring import Score
+from benchmarks.restore.sections import interval, restored_sessions
+from benchmarks.restore.trial import is_confirmed, summary_text
+from everturn.model.archive import Session
+from everturn.restore.document import Document, DocumentSection, Evidence, Statement
+from tests.capture.history import SID, History
+
+SESSION = Session(agent="claude_code", native_id="s", version=1, kind="main")
+RULE = "Never push to main without asking me first."
+
+
+def labelled(**more: object) -> LabelledSession:
+    return LabelledSession(SESSION, "open", (), (), {}, **more)  # type: ignore[arg-type]
+
+
+def statement(text: str, *messages: int) -> Statement:
+    return Statement(text, tuple(Evidence(1, 0, one) for one in messages))
+
+
+def item(message: int, quote: str, *commands: str, sentence: str = "") -> LabelledItem:
+    return LabelledItem((Place(message, quote, sentence or quote),), True, commands)
+
+
+def label(seq: int, text: str, quote: str) -> list[object]:
+    start = text.encode().index(quote.encode())
+    return [seq, start, len(quote.encode()), mark(quote)]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A corpus of one session, and its labels beside it."""
+    history = History(tmp_path / "agent")
+    first = f"Please give the shop a cart — größer als jetzt. {RULE}"
+    answer = "I added the cart. Next step: write the tests."
+    history.write(history.turn(first, answer))
+    folder = tmp_path / "corpus" / "claude-code"
+    folder.mkdir(parents=True)
+    history.file().rename(folder / f"{SID}.jsonl")
+    sections: dict[str, list[object]] = {key: [] for key in (*SPOKEN, *NAMED)}
+    sections["constraints"] = [{"readers": "AB", "places": [label(0, first, RULE)]}]
+    sections["next_steps"] = [
+        {"readers": "AB", "places": [label(1, answer, "write the tests")]},
+        {"readers": "A", "places": [[1, 0, 5, mark("other")]]},  # words that are no longer there
+    ]
+    sections["key_phrases"] = [{"readers": "AB", "places": [label(0, first, "push to  main".replace("  ", " "))]}]
+    goal = {"places": [label(0, first, "give the shop a cart")], "evolved": []}
+    entry = {"id": SID, "file": f"claude-code/{SID}.jsonl", "half": "open", "goal": goal, "sections": sections}
+    (tmp_path / "labels.json").write_text(json.dumps([entry]))
+    return tmp_path
+
+
+def test_labels_are_read_back_as_words(corpus: Path) -> None:
+    labels, root = corpus / "labels.json", corpus / "corpus"
+    store = archive_labelled(corpus / "archive", labels, root)
+    (one,) = labelled_sessions(store, labels, root)
+    assert one.goal[0].quote == "give the shop a cart" and one.goal[0].message == 0
+    assert one.sections["constraints"][0].words == RULE
+    assert one.sections["next_steps"][0].places[0].sentence == "Next step: write the tests."
+    assert one.lost == 1
+    (restored,) = restored_sessions(store, labels, root)
+    store.close()
+    for name in ("goal", "constraints", "next_steps", "key_phrases"):
+        assert (restored.scores[name].found, restored.scores[name].all) == (1, 1), name
+    assert restored.scores["constraints"].precision == 1
+
+
+def test_a_place_is_found_again_where_the_text_before_it_has_changed() -> None:
+    assert find_marked(b"so keep it small", 3, 4, mark("keep")) == 3
+    assert find_marked(b"and so keep it small", 3, 4, mark("keep")) == 7
+    assert find_marked(b"gone", 3, 4, mark("keep")) is None
+
+
+def test_the_sentence_of_a_place_ends_at_full_stops_and_lines() -> None:
+    text = "First. We use Redis for the cache. Last\nline"
+    at = text.index("Redis")
+    assert sentence_around(text.encode(), at, 5) == "We use Redis for the cache"
+    assert sentence_around(text.encode(), text.index("Last"), 4) == "Last"
+
+
+def test_a_statement_must_cite_the_message_and_share_the_words() -> None:
+    wanted = item(4, "never push to main")
+    assert says_item(statement("Never push to main, please", 4), wanted, labelled())
+    assert not says_item(statement("Never push to main, please", 5), wanted, labelled())
+    assert not says_item(statement("Keep the tests green", 4), wanted, labelled())
+    assert says_item(statement("Never push to main", 5), wanted, labelled(pairs={5: {4, 5}}))  # the call and its result
+
+
+def test_a_statement_within_the_sentence_of_a_quote_matches() -> None:
+    wanted = item(
+        1, "write the integration tests for the gateway", sentence="Next: docs, and write the integration tests"
+    )
+    assert says_item(statement("next in the plan: docs", 1), wanted, labelled())
+
+
+def test_a_failure_matches_by_its_command() -> None:
+    wanted = item(9, "2 failed", "cd /w && FOO=1 pytest -q tests 2>&1 | tail -5")
+    assert says_item(statement("`pytest -q tests` failed in turn 2", 30), wanted, labelled())
+    assert says_item(statement("`pytest…` failed", 30), wanted, labelled(commands={30: ("pytest -q tests",)}))
+    assert not says_item(statement("`make lint` failed in turn 2", 30), wanted, labelled())
+
+
+def test_commands_are_compared_without_what_surrounds_them() -> None:
+    assert bare_command("cd x && npm test 2>&1 | tail -3") == "npm test"
+    assert bare_command("timeout 60 go test ./...") == "go test ./..."
+    assert bare_command("make a; make b") == "make a && make b"
+
+
+def test_goals_paths_and_hashes() -> None:
+    places = [Place(0, "add refresh tokens to the login", "")]
+    assert says_goal([statement("Please add refresh tokens to the login and nothing else", 0)], places, labelled())
+    assert not says_goal([statement("Please add refresh tokens to the login", 1)], places, labelled())
+    assert not says_goal([statement("hello there", 0)], places, labelled())
+    assert same_path("/home/ann/shop/src/a.py", "./src/a.py") and not same_path("src/a.py", "src/ba.py")
+    assert not same_path("", "a.py")
+    assert same_hash("1a2b3c4", "1a2b3c4d5e") and not same_hash("", "1a2b3c4")
+
+
+def test_words_of_other_scripts_are_compared_sign_by_sign() -> None:
+    assert content_words("更新 the file") == {"更", "新", "file"}
+
+
+def test_the_interval_is_that_of_sessions() -> None:
+    scores = [Score(1, 1)] * 10 + [Score(0, 1)] * 10
+    low, high = map(float, re.findall(r"\d\.\d+", interval(scores, lambda one: one.recall)))
+    assert low < 0.5 < high and low > 0.1
+    assert interval([Score()], lambda one: one.recall) == "95 %: –"
+
+
+def test_misses_of_the_held_half_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--misses", "decisions", "--half", "held"])
+    assert "only measured" in capsys.readouterr().err
+
+
+def test_the_labels_hold_places_and_no_words() -> None:
+    entries = json.loads(LABELS.read_text())
+    assert Counter(one["half"] for one in entries) == {"held": 39, "open": 38}
+    for one in entries:
+        assert set(one) == {"id", "file", "half", "goal", "sections"}
+        assert set(one["sections"]) == {*SPOKEN, *NAMED}
+        items = [entry for found in one["sections"].values() for entry in found]
+        assert all(set(entry) <= {"readers", "places", "commands", "taken_back"} for entry in items)
+        assert all(entry["readers"] in ("A", "B", "AB") for entry in items)
+        places = [place for entry in items for place in (*entry["places"], *entry.get("commands", []))]
+        for seq, start, size, hashed in (*places, *one["goal"]["places"], *one["goal"]["evolved"]):
+            assert seq >= 0 and start >= 0 and size > 0 and re.fullmatch("[0-9a-f]{8}", hashed)
+
+
+def test_claims_are_many_of_every_kind_and_always_the_same() -> None:
+    made = [claim for story in stories() for claim in claims(story)]
+    kinds = Counter(claim.kind for claim in made)
+    assert kinds.pop("") >= 80 and set(kinds) == set(KINDS) and min(kinds.values()) >= 10 and kinds.total() >= 80
+    assert made == [claim for story in stories() for claim in claims(story)]
+
+
+def test_a_claim_is_confirmed_only_where_it_is_shown_as_verified() -> None:
+    claim = claims(stories()[0])[0]
+    assert f"- {claim.sentence}\n" in summary_text([claim])
+
+    def document(verified: bool) -> Document:
+        shown = Statement(claim.text, verified=verified, label="model")
+        return Document(1, sections=(DocumentSection(claim.section, (shown,)),))
+
+    assert is_confirmed(document(True), claim) and not is_confirmed(document(False), claim)
