@@ -40,7 +40,7 @@ def test_a_small_session_is_told_whole(store: Store, session: Session) -> None:
     assert texts(document, "open_questions") == ["Should old tokens expire?"]
     assert texts(document, "next_steps") == ["Next step: fix the failing login test."]
     assert texts(document, "still_failing") == [
-        "`pytest -q tests/test_login.py` failed in turn 2: E AssertionError: expected 401, got 500"
+        "`pytest -q tests/test_login.py` failed in turn 2, 1 turn ago: E AssertionError: expected 401, got 500"
     ]
     assert "`pytest -q tests/test_login.py` → exit 1" in texts(document, "commands")
 

@@ -82,7 +82,9 @@ def holds_target(wide: str, target: str) -> bool:
         return not target.startswith("suite ")
     if wide == target or target.startswith((f"{wide}/", f"{wide}::", f"{wide}:")):
         return True
-    return not wide.startswith(("-", "suite ")) and f"/{wide}/" in f"/{target.partition('::')[0]}/"
+    if wide.startswith(("-", "suite ")) or target.startswith(("-", "suite ")):
+        return False
+    return f"/{wide}/" in f"/{target.partition('::')[0]}/" or wide.endswith(f"/{target}")
 
 
 def _covers_scope(later: CheckRun, earlier: CheckRun) -> bool:
@@ -105,6 +107,7 @@ _REDIRECTION = re.compile(r"\s*(?:[0-9&]?>>?\s*&?\s*(?:\"[^\"]*\"|'[^']*'|[^\s&|
 _OPENING = re.compile(r"(?:(?:if|then|else|elif|while|until|do|!|\{)\s+|[({]\s*)+")
 _BLOCK = re.compile(r"\s*(?:if|then|elif|else|while|until|for|do|done|fi|case)\b")
 _ASSIGNMENT = re.compile(r"\w+=", re.ASCII)
+_GLOB = re.compile(r"[*?{]")
 _NUMBER = re.compile(r"[\d.]+[smhdx%]?", re.ASCII)
 _LEAVES = re.compile(r"[({\s]*(?:exit|return|false)\b")
 _STOPS = re.compile(r"(?:^|[;\n&]\s*)set\s+-[a-z]*e")
@@ -133,9 +136,11 @@ def _is_hidden(commands: list[tuple[str, str]], number: int, text: str) -> bool:
             # Only this pipeline loses the status: a pipe after a later && concerns a later command.
             if offset == 0 or all(one in ("|", "|&") for one in operators[:offset]):
                 return True
-        elif operator == "||" and not _LEAVES.match(following):
-            return True
-        elif operator == "&" or (operator in (";", "\n") and not stops):
+        elif (
+            (operator == "||" and not _LEAVES.match(following))
+            or operator == "&"
+            or (operator in (";", "\n") and not stops)
+        ):
             return True
     return False
 
@@ -146,6 +151,7 @@ class _CommandReader:
     def __init__(self, workspace: str, folder: str) -> None:
         self.workspace, self.folder = workspace, folder
         self.runs: list[tuple[str, str, str, tuple[str, ...], str, bool]] = []
+        self.elsewhere = False
         self.others = 0  # commands that may have failed and are no checks
 
     def add(self, simple: str, hidden: bool) -> None:
@@ -155,7 +161,13 @@ class _CommandReader:
         if words[0] in ("cd", "pushd", "Set-Location"):
             self._enter(words)
             return
+        if words[:2] == ["git", "stash"]:
+            # What runs while changes are put away says nothing about them.
+            self.elsewhere = not words[2:] or words[2] in ("push", "save") or words[2].startswith("-")
+            return
         program = find_program(words)
+        if self.elsewhere:
+            return
         if program is None:
             self.others += not hidden and words[0] not in HARMLESS and words[:2] != ["git", "add"]
             return
@@ -206,8 +218,9 @@ def _find_scope(program: CheckProgram) -> tuple[str, ...]:
 
 
 def _clean_target(word: str) -> str:
-    word = word.replace("\\", "/").removeprefix("./").removesuffix("...").rstrip("/*")
-    return "" if word in (".", "..", "/", "**", "$@", "all") else word
+    word = word.replace("\\", "/").removeprefix("./").removesuffix("...")
+    word = (_GLOB.split(word, maxsplit=1)[0].rpartition("/")[0] if _GLOB.search(word) else word).rstrip("/")
+    return "" if word in (".", "..", "$@", "all") else word
 
 
 # --- folders ---

@@ -8,14 +8,16 @@ denial, an interrupt, a time limit. Reads the beginning and the end of a long ou
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
 
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
-_HEAD = 4_000
-_TAIL = 16_000
+_HEAD = 3_000
+_TAIL = 12_000
 _LINE = 200
 _MOST_NAMES = 40
 
@@ -38,13 +40,14 @@ def shown_part(output: str) -> str:
 def read_output(kind: str, text: str) -> CheckOutcome:
     """Return how a check of this kind ended, from the shown part of its output."""
     failed, passed = _patterns(kind)
-    found = None
+    last = None
     count = 0
-    for found in failed.finditer(text):
+    for found in failed.find_all(text):
         count = max((count, *map(int, found.groups("0"))))
-    if found is not None:
-        return CheckOutcome("failed", count, _line_at(text, found.start(), found.end()))
-    good = passed.search(text)
+        last = found if last is None or found.start() > last.start() else last
+    if last is not None:
+        return CheckOutcome("failed", count, _line_at(text, last.start(), last.end()))
+    good = next(passed.find_all(text), None)
     return CheckOutcome("passed", 0, _line_at(text, good.start(), good.end())) if good else CheckOutcome()
 
 
@@ -77,15 +80,36 @@ def _line_at(text: str, start: int, end: int) -> str:
     return one_line(text[start : stop if stop >= 0 else len(text)].strip(), _LINE)
 
 
+class _LinePatterns:
+    """Patterns that are tried at the beginning of each line, and those that are searched anywhere.
+
+    Trying many alternatives only where a line begins is many times faster than searching for them at every character.
+    """
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        at_start = [one for one in patterns if one.startswith("^")]
+        anywhere = [one for one in patterns if not one.startswith("^")]
+        self.at_start = re.compile("|".join(at_start) or "(?!)", re.MULTILINE)
+        self.anywhere = re.compile("|".join(anywhere), re.MULTILINE) if anywhere else None
+
+    def find_all(self, text: str) -> Iterator[re.Match[str]]:
+        at = 0
+        match = self.at_start.match
+        while at >= 0:
+            if (found := match(text, at)) is not None:
+                yield found
+            at = text.find("\n", at) + 1 or -1
+        if self.anywhere is not None:
+            yield from self.anywhere.finditer(text)
+
+
 @lru_cache(maxsize=16)
-def _patterns(kind: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    failed = "|".join(part for name in (kind, "any") for part in _FAILED.get(name, ()))
-    passed = "|".join(_PASSED.get(kind, (r"(?!)",)))
-    return re.compile(failed, re.MULTILINE), re.compile(passed, re.MULTILINE)
+def _patterns(kind: str) -> tuple[_LinePatterns, _LinePatterns]:
+    return _LinePatterns((*_FAILED.get(kind, ()), *_FAILED["any"])), _LinePatterns(_PASSED.get(kind, ()))
 
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_TASK = re.compile(r"^\[[a-z][\w:.-]{0,40}\] (?!ERROR)", re.MULTILINE)  # the name of a task before each of its lines
+_COLOUR = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_TASK = lazy_pattern(r"^\[[a-z][\w:.-]{0,40}\] (?!ERROR)", re.MULTILINE)  # the name of a task before each of its lines
 _N = r"([1-9]\d{0,6})"
 _TESTS_FAILED = (
     rf"^(?:=+ )?(?:\d+ \w+, )*{_N} (?:failed|errors?)\b[^\n]* in [\d.]+s",  # pytest
@@ -119,11 +143,11 @@ _TESTS_PASSED = (
 )  # fmt: skip
 _LINT_FAILED = (
     rf"^[✖×] {_N} problems? \((?!0 errors)", rf"^[ \t]*[✖×] {_N} (?:errors?|problems?)$", rf"^Found {_N} errors?\b(?!.*\b0 remaining)",
-    rf"^{_N} issues?[:.]", rf"^Summary: {_N} (?:issues?|errors?)", rf"^[^\n]*error MD\d{{3}}/", rf", {_N} offenses? detected", r"^would reformat ",
+    rf"^{_N} issues?[:.]", rf"^Summary: {_N} (?:issues?|errors?)", r"^[^\n]*error MD\d{3}/", rf", {_N} offenses? detected", r"^would reformat ",
     r"^Code style issues ", r"\.{3,}Failed$", rf"^Found \d+ warnings? and {_N} errors?", r"^In \S+ line \d+:", r"^[^\s:]+\.py:\d+:\d+: [A-Z]+\d+ ",
-    rf"^(?:Some )?(?:\w+ )?lint(?:ing|er)?(?: checks?)? failed", r"^Files with errors: ([1-9]\d*)", r"^error: script \"[^\"]*(?:lint|format)[^\"]*\" exited with code",
+    r"^(?:Some )?(?:\w+ )?lint(?:ing|er)?(?: checks?)? failed", r"^Files with errors: ([1-9]\d*)", r"^error: script \"[^\"]*(?:lint|format)[^\"]*\" exited with code",
     r"^error: could not compile", r"^error(?:\[\w+\])?: (?!script|unexpected|unrecogni)[^\n]*\n\s*-->", r"^\[(?:lint|fmt)[\w:.-]*\] ERROR ", r"^Errors? found in ",
-    r"^\S+\.go:\d+:\d+: ", rf"^{_N} issues? found\.", r"^[ \t]+error • ", rf"^\S*:\d+:\d+\s+error\s", r"^[^\n]{1,200}:\d+:\d+: error: ",
+    r"^\S+\.go:\d+:\d+: ", rf"^{_N} issues? found\.", r"^[ \t]+error • ", r"^\S*:\d+:\d+\s+error\s", r"^[^\n]{1,200}:\d+:\d+: error: ",
 )  # fmt: skip
 _LINT_PASSED = (
     r"^All checks passed", r"^0 issues", r"No issues found", r"no issues found", r"^Checked \d+ files?[^\n]*(?:No fixes|Fixed)", r"All matched files use",
@@ -136,7 +160,7 @@ _TYPES_FAILED = (
 )  # fmt: skip
 _TYPES_PASSED = (r"^Success: no issues", r"\b0 errors?\b", r"No errors", r"All checks passed")
 _BUILD_FAILED = (
-    r"error TS\d+:", r"^Failed to compile", r"(?i:^\W*(?:the )?build (?:has )?failed)", r"^(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)", r"^\[INFO\] BUILD FAILURE",
+    r"error TS\d+:", r"^Failed to compile", r"^(?i:\W*(?:the )?build (?:has )?failed)", r"^(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)", r"^\[INFO\] BUILD FAILURE",
     r"^\*\* BUILD FAILED", r"^error(?:\[E\d+\])?: (?!script|unrecogni|unexpected arg|unknown)", r"^(?:ld|clang|collect2|gcc): (?:fatal )?error:",
     r"^[^\n:]{1,200}:\d+:(?:\d+:)? (?:fatal )?error[: ]", r"^(?:\./)?[\w./-]+\.go:\d+:\d+: ", r"^ninja: build stopped", r"^ERROR: failed to (?:solve|build)",
     r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^Error: ",
@@ -156,10 +180,10 @@ _CI_PASSED = (
 )  # fmt: skip
 _HOOK_FAILED = (
     r"husky - [\w-]+ (?:script|hook) (?:failed|exited)", r"\.{3,}Failed$", r"(?i:pre-(?:commit|push) hook[^\n]{0,40}(?:failed|exited))", r"✖ [^\n]+ (?:failed|found some errors)",
-    r"hook declined", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)", r"🥊",
+    r"hook declined", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
 )  # fmt: skip
 _PUSH_FAILED = (
-    r"^fatal: ", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey", r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict)",
+    r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey", r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict)",
 )  # fmt: skip
 _FAILED: dict[str, tuple[str, ...]] = {
     "test": _TESTS_FAILED,
@@ -182,17 +206,17 @@ _PASSED: dict[str, tuple[str, ...]] = {
     "push": (r"^Everything up-to-date", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^ \* \[new ", r"^Already up to date", r"^Fast-forward", r"set up to track"),
     "ci": _CI_PASSED,
 }  # fmt: skip
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"^(?:FAILED|ERROR) ([\w./\\-]+\.py)(?:::\S+)?|^[ \t]*(?:FAIL|❌|❯|×) +([\w./\\@-]+\.[cm]?[jt]sx?)\b|^FAIL\t(\S+)|^([\w./\\@-]+\.[cm]?tsx?)\(\d+,\d+\): error|"
     r"^([\w./\\@-]+\.(?:py|go|rs|tsx?))[:]\d+(?::\d+)?:? (?:-? ?error\b|[A-Z]+\d+ )",
     re.MULTILINE,
 )
-_CRASH = re.compile(
+_CRASH = lazy_pattern(
     r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|^Uncaught |"
     r"^(?:Reference|Type|Syntax|Range)Error: |^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
-_NOT_RUN = re.compile(
+_NOT_RUN = lazy_pattern(
     r"command not found|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
@@ -202,9 +226,15 @@ _NOT_RUN = re.compile(
     r"nothing added to commit|no changes added|paths are ignored by|No module named (?:'?)(?:pytest|mypy|ruff|black|tox|nox|unittest2|pylint|flake8)|: not found$|No such file or directory: |"
     r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|error: unknown |Couldn't find any `?pages|"
     r"[Pp]ermission (?:for|to use)[^\n]{0,80}denied|doesn't want to (?:proceed|take)|denied by|requires approval|(?:Operation|Request) [Cc]ancelled|rejected by (?:the )?user|aborted by user|"
-    r"\[Request interrupted|^Command timed out|timed out after|needs? (?:your )?permission|[Uu]ser denied|blocked by (?:hook|policy)|has no upstream branch|No configured push destination|"
+    r"\[Request interrupted|^Command timed out|timed out after|Missing entrypoints|needs? (?:your )?permission|[Uu]ser denied|blocked by (?:hook|policy)|has no upstream branch|No configured push destination|"
     r"[Aa]uthor identity unknown|Sibling tool call|No such file or directory \(os error 2\)$|can't open file|Cannot find module '[^'\n]*/(?:scripts?|bin|dist|build)/",
     re.MULTILINE,
 )
-_STOPPED = re.compile(r"^\^C|KeyboardInterrupt|Command timed out|timed out after|\bSIGINT\b|\bSIGTERM\b|signal: interrupt|Aborted by|was interrupted", re.MULTILINE)
-_RUNNING = re.compile(r"running in (?:the )?background|Process running with session|still running|moved to (?:the )?background|Background process started", re.IGNORECASE)
+_STOPPED = lazy_pattern(
+    r"^\^C|KeyboardInterrupt|Command timed out|timed out after|\bSIGINT\b|\bSIGTERM\b|signal: interrupt|Aborted by|was interrupted",
+    re.MULTILINE,
+)
+_RUNNING = lazy_pattern(
+    r"running in (?:the )?background|Process running with session|still running|moved to (?:the )?background|Background process started",
+    re.IGNORECASE,
+)

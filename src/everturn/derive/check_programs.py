@@ -67,7 +67,22 @@ _PAIR_WRAPPERS = frozenset(
      ("nix", "develop"), ("hatch", "run"), ("pdm", "run"), ("pixi", "run"), ("uv", "tool"))
 )  # fmt: skip
 _WRAPPER_VALUES = frozenset(
-    ("-p", "--package", "--with", "--extra", "--group", "-n", "-u", "--python", "--project", "--directory", "-e", "--env-file", "-k", "-s")
+    (
+        "-p",
+        "--package",
+        "--with",
+        "--extra",
+        "--group",
+        "-n",
+        "-u",
+        "--python",
+        "--project",
+        "--directory",
+        "-e",
+        "--env-file",
+        "-k",
+        "-s",
+    )
 )
 _ASSIGNMENT = re.compile(r"\w+=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|py|pypy)[\d.]*$")
@@ -75,23 +90,28 @@ _PYTHON = re.compile(r"(?:python|py|pypy)[\d.]*$")
 
 def _strip_wrappers(words: list[str]) -> list[str]:
     for _ in range(6):
-        if not words:
+        stripped = _strip_wrapper(words) if words else words
+        if stripped is words:
             break
-        name = _program_name(words[0])
-        if _ASSIGNMENT.match(words[0]):
-            words = words[1:]
-        elif tuple(words[:2]) in _PAIR_WRAPPERS and len(words) > 2:
-            words = _skip_flags(words[2:])
-        elif name in _PLAIN_WRAPPERS and len(words) > 1:
-            words = _skip_flags(words[1:])
-        elif name in ("timeout", "gtimeout") and len(words) > 2:
-            words = _skip_flags(words[1:])[1:]
-        elif _PYTHON.match(name) and "-m" in words[1:4]:
-            words = words[words.index("-m") + 1 :]
-        elif name == "docker" and words[1:2] in (["exec"], ["compose"]) and "exec" in words[1:3]:
-            words = _skip_flags(words[words.index("exec") + 1 :])[1:]
-        else:
-            break
+        words = stripped
+    return words
+
+
+def _strip_wrapper(words: list[str]) -> list[str]:
+    """Return the command that the first words wrap, or the same list."""
+    name = _program_name(words[0])
+    if _ASSIGNMENT.match(words[0]):
+        return words[1:]
+    if tuple(words[:2]) in _PAIR_WRAPPERS and len(words) > 2:
+        return _skip_flags(words[2:])
+    if name in _PLAIN_WRAPPERS and len(words) > 1:
+        return _skip_flags(words[1:])
+    if name in ("timeout", "gtimeout") and len(words) > 2:
+        return _skip_flags(words[1:])[1:]
+    if _PYTHON.match(name) and "-m" in words[1:4]:
+        return words[words.index("-m") + 1 :]
+    if name == "docker" and "exec" in words[1:3]:
+        return _skip_flags(words[words.index("exec") + 1 :])[1:]
     return words
 
 
@@ -147,9 +167,25 @@ _RUNNERS = {
     "lerna": "js", "composer": "php", "npm-run-all": "js", "run-s": "js", "run-p": "js", "moon": "any", "rush": "js",
     "deno": "js", "ant": "jvm", "rails": "ruby", "wireit": "js", "vp": "js",
 }  # fmt: skip
-_RUNNER_WORDS = frozenset(("run", "run-script", "r", "task", "tasks", "workspaces", "foreach", "-r", "--if-present", "run-many"))
+_RUNNER_WORDS = frozenset(
+    ("run", "run-script", "r", "task", "tasks", "workspaces", "foreach", "-r", "--if-present", "run-many")
+)
 _RUNNER_VALUES = frozenset(
-    ("--filter", "-F", "-w", "--workspace", "-f", "--file", "-j", "--jobs", "--justfile", "-p", "--projects", "--scope", "--targets")
+    (
+        "--filter",
+        "-F",
+        "-w",
+        "--workspace",
+        "-f",
+        "--file",
+        "-j",
+        "--jobs",
+        "--justfile",
+        "-p",
+        "--projects",
+        "--scope",
+        "--targets",
+    )
 )
 _NEITHER = frozenset(
     ("install", "i", "add", "ci", "remove", "uninstall", "update", "upgrade", "view", "info", "list", "ls", "why", "outdated",
@@ -192,7 +228,9 @@ def _make_script(name: str, script: str, arguments: tuple[str, ...]) -> CheckPro
     return CheckProgram(kind, _RUNNERS[name], "" if tool == "bun test" else tool, arguments, suite)
 
 
-_INTERPRETERS = re.compile(r"(?:node|tsx|ts-node|bun|deno|python[\d.]*|py|ruby|php|bash|sh|zsh|pwsh|powershell|perl|go)$")
+_INTERPRETERS = re.compile(
+    r"(?:node|tsx|ts-node|bun|deno|python[\d.]*|py|ruby|php|bash|sh|zsh|pwsh|powershell|perl|go)$"
+)
 _FAMILIES = {"node": "js", "tsx": "js", "ts-node": "js", "bun": "js", "deno": "js", "ruby": "ruby", "php": "php"}
 _SOURCE_FILE = re.compile(r"[\w./@~-]+\.(?:m?[jt]sx?|c[jt]s|py|rb|php|sh|bash|ps1|pl|exs?)$")
 
@@ -205,7 +243,7 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
             return None
         family = _FAMILIES.get(name, "py" if name.startswith("py") else "any")
         return _make_file(family, words[0], words[1:])
-    if "/" in word and not word.startswith("/usr") or _SOURCE_FILE.match(word):
+    if ("/" in word and not word.startswith("/usr")) or _SOURCE_FILE.match(word):
         return _make_file("any", word, rest)
     if name in NO_PROGRAMS or not re.fullmatch(r"[a-z][\w.-]+", name):
         return None
@@ -239,11 +277,21 @@ def _find_subcommand(name: str, rest: list[str]) -> CheckProgram | None:
 def _find_tasks(name: str, rest: list[str]) -> CheckProgram | None:
     """Gradle and Maven: the tasks are words, and the heaviest one decides."""
     words = [word.rpartition(":")[2] for word in rest if not word.startswith("-")]
-    kinds = {kind for word in words if (kind := _JVM_TASKS.get(word) or script_kind(re.sub(r"([a-z])([A-Z])", r"\1-\2", word)))}
+    kinds = {
+        kind
+        for word in words
+        if (kind := _JVM_TASKS.get(word) or script_kind(re.sub(r"([a-z])([A-Z])", r"\1-\2", word)))
+    }
     kind = next((kind for kind in ("test", "check", "build", "lint") if kind in kinds), "")
     parts = tuple(word for word in rest if ":" in word and not word.startswith("-"))
-    flags = tuple(word for at, word in enumerate(rest) if word.startswith("-") or (at and rest[at - 1] in SELECTORS["jvm"]))
-    return CheckProgram(kind if kind != "check" else "test", "jvm", name.removesuffix("w"), (*flags, *parts)) if kind else None
+    flags = tuple(
+        word for at, word in enumerate(rest) if word.startswith("-") or (at and rest[at - 1] in SELECTORS["jvm"])
+    )
+    return (
+        CheckProgram(kind if kind != "check" else "test", "jvm", name.removesuffix("w"), (*flags, *parts))
+        if kind
+        else None
+    )
 
 
 _JVM_TASKS = {"test": "test", "build": "build", "assemble": "build", "package": "build", "compile": "build", "install": "build",

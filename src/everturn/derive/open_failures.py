@@ -31,12 +31,13 @@ from everturn.model.conversation import CallStart
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
+_SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
+#: Turns without a repetition after which what was changed since counts as accepted.
+_TACIT = {"reported": 12, "program": 5}
 #: Classes of errors after which nothing is known about the check.
-_NOT_CHECKED = frozenset(
-    ("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input")
-)
+_NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
 _STOPPED = frozenset((124, 126, 127, 130, 137, 143))
 #: Kinds that fail only if their output says so: they also end with an error for other reasons.
 _TOLD_BY_OUTPUT = frozenset(("commit", "push", "ci", "program"))
@@ -65,6 +66,7 @@ class OpenFailure(Struct, frozen=True):
     last_seq: int
     times: int = 1
     count: int = 0  # failures in the last run
+    most: int = 0  # failures when `run` ran last
     edits: int = 0  # changes of files since
     changed: tuple[str, ...] = ()  # the last files changed since
     names: tuple[str, ...] = ()
@@ -95,7 +97,9 @@ def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "")
 
 def proven_commands(call: Call, start: CallStart) -> tuple[str, ...]:
     """Return the commands of a call that went well, by name."""
-    return command_words(start.command) if start.kind == "shell" and call.status == "ok" and not call.exit_status else ()
+    return (
+        command_words(start.command) if start.kind == "shell" and call.status == "ok" and not call.exit_status else ()
+    )
 
 
 def _judge_succeeded(
@@ -104,7 +108,7 @@ def _judge_succeeded(
     """Read the output of the runs whose exit status is not known. Of those with the same last line, the last is meant."""
     taken = {told} if told else set()
     for run in reversed(runs):
-        if certain and not run.hidden:
+        if not run.hidden and run.kind != "ci" and (certain or run.kind in ("commit", "push")):
             yield CheckResult(run, "passed")
             continue
         outcome = _read_run(run, text)
@@ -112,7 +116,7 @@ def _judge_succeeded(
             if outcome.line not in taken:
                 yield _failed_result(run, outcome, text)
             taken.add(outcome.line)
-        elif outcome.verdict == "passed" or not run.hidden or _is_quiet_success(run, text, command):
+        elif outcome.verdict == "passed" or _is_silent_success(run, text, command):
             yield CheckResult(run, "passed")
 
 
@@ -143,7 +147,8 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
         line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
         return CheckOutcome("failed", 0, line) if line else CheckOutcome()
     outcome = read_output(run.kind, text)
-    if outcome.verdict == "failed" and run.kind in ("push", "commit") and is_no_failure(text):
+    unclear = run.kind in ("push", "commit") or (run.kind != "test" and run.family != "docker" and len(text) < _SHORT)
+    if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
         return CheckOutcome()
     return outcome
 
@@ -152,8 +157,10 @@ def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResu
     return CheckResult(run, "failed", outcome.count, outcome.line, failing_names(text))
 
 
-def _is_quiet_success(run: CheckRun, text: str, command: str) -> bool:
-    """Whether a hidden run that prints only errors printed nothing, or its printed exit status is 0."""
+def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
+    """Whether a run without a summary went well: by the status of the call, by a printed one, or by printing no errors."""
+    if not run.hidden or run.kind == "ci":
+        return run.kind != "ci"
     printed = _printed_status(text, command)
     if printed is not None:
         return printed == 0
@@ -208,7 +215,13 @@ def advance_failures(
             items = _apply_result(items, event, result, turn)
         if event.changed:
             items = [_note_edits(one, event.changed) for one in items]
-    return tuple(items[-_MOST_OPEN:])
+    return tuple(one for one in items if not _is_left(one, turn))[-_MOST_OPEN:]
+
+
+def _is_left(one: OpenFailure, turn: int) -> bool:
+    """Whether the work has long gone on after changes: the person did not complain again, the program was not run again."""
+    turns = _TACIT.get(one.kind)
+    return turns is not None and one.edits > 0 and turn - one.last_turn >= turns
 
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
@@ -220,26 +233,25 @@ def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckRe
 
 
 def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> None:
-    """Open a failure, or continue the one that this run is part of or includes."""
-    for number, one in enumerate(items):
-        if one.run is None or not (covers(result.run, one.run) or covers(one.run, result.run)):
-            continue
-        wider = covers(result.run, one.run)
-        items.pop(number)
-        items.append(
-            replace(
-                one, what=event.what, text=result.line or event.error, last_turn=turn, last_seq=event.seq, times=one.times + 1,
-                count=result.count, edits=0, changed=(), run=result.run if wider else one.run,
-                names=result.names if wider else tuple(dict.fromkeys((*one.names, *result.names))),
-            )
-        )  # fmt: skip
-        return
+    """Open a failure, and continue those that this run is part of or includes."""
+    run, count, names = result.run, result.count, result.names
+    first, times = (turn, event.seq), 1
+    most = count
+    for one in [one for one in items if one.run is not None and _overlaps(one.run, result.run)]:
+        items.remove(one)
+        first, times = min(first, (one.turn, one.seq)), times + one.times
+        # A narrower run with as many failures has found them all.
+        if one.run is not None and not covers(run, one.run) and not 0 < one.most <= count:
+            run, most, names = one.run, one.most, tuple(dict.fromkeys((*one.names, *names)))
     items.append(
         OpenFailure(
-            event.what, result.line or event.error, turn, event.seq, turn, event.seq, 1, result.count,
-            names=result.names, run=result.run,
+            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run
         )
     )  # fmt: skip
+
+
+def _overlaps(one: CheckRun, other: CheckRun) -> bool:
+    return covers(one, other) or covers(other, one)
 
 
 def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
@@ -289,11 +301,11 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
         items.pop(number)
         items.append(
             replace(
-                one, what=new.text, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged
+                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged
             )
         )  # fmt: skip
         return
-    items.append(OpenFailure(new.text, "", turn, event.seq, turn, event.seq, complaint=new))
+    items.append(OpenFailure(new.text, new.detail, turn, event.seq, turn, event.seq, complaint=new))
 
 
 def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:

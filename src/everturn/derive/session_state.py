@@ -259,10 +259,14 @@ def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]
     events = [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
     events += [FailureEvent(seq, confirms=True) for seq in facts.confirmed]
     events += [
-        FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in facts.deeds if call.checks or call.ran
+        FailureEvent(call.seq, call.what, call.error, call.checks, call.ran)
+        for call in facts.deeds
+        if call.checks or call.ran
     ]
     events += [
-        FailureEvent(one.seq, changed=(local_path(one.path, state.workspace),)) for one in facts.files if one.action != "read"
+        FailureEvent(one.seq, changed=(local_path(one.path, state.workspace),))
+        for one in facts.files
+        if one.action != "read"
     ]
     return sorted(events, key=lambda event: event.seq)
 

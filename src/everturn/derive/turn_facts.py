@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
+from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
-from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanUpdate,
