@@ -32,6 +32,8 @@ _MOST_TARGETS = 30
 _TARGET = 200
 #: Kinds of one program each: a success of another program says nothing about them.
 _OWN_KINDS = frozenset(("check", "commit", "push", "ci", "program"))
+#: Families that scripts of a project are not about, as far as their names tell.
+_OWN_FAMILIES = frozenset(("infra", "docker", "vcs"))
 #: Families whose tests compile everything first.
 _COMPILED = frozenset(("go", "rust", "jvm", "net", "swift"))
 
@@ -66,7 +68,8 @@ def covers(later: CheckRun, earlier: CheckRun) -> bool:
 
 def is_related(one: CheckRun, other: CheckRun) -> bool:
     """Whether two runs are the same check, whatever their targets."""
-    if one.family != other.family and "any" not in (one.family, other.family):
+    families = {one.family, other.family}
+    if len(families) > 1 and ("any" not in families or families & _OWN_FAMILIES):
         return False
     if one.kind != other.kind:
         compiles = (one.kind, other.kind) == ("test", "build") and one.family == other.family
@@ -88,10 +91,15 @@ def holds_target(wide: str, target: str) -> bool:
 
 
 def _covers_scope(later: CheckRun, earlier: CheckRun) -> bool:
-    if not earlier.scope:
-        return not later.scope
-    wide = later.scope or ("",)
-    return all(any(holds_target(one, target) for one in wide) for target in earlier.scope)
+    """Whether one scope includes another: no selection that the other lacks, and all of its targets."""
+    selected = {one for one in later.scope if one.startswith("-")}
+    if not selected <= set(earlier.scope):
+        return False
+    wide = [one for one in later.scope if not one.startswith("-")]
+    targets = [one for one in earlier.scope if not one.startswith("-")]
+    if not targets:
+        return not wide
+    return all(any(holds_target(one, target) for one in wide or ("",)) for target in targets)
 
 
 def _covers_folder(later: str, earlier: str) -> bool:
@@ -108,7 +116,7 @@ _OPENING = re.compile(r"(?:(?:if|then|else|elif|while|until|do|!|\{)\s+|[({]\s*)
 _BLOCK = re.compile(r"\s*(?:if|then|elif|else|while|until|for|do|done|fi|case)\b")
 _ASSIGNMENT = re.compile(r"\w+=", re.ASCII)
 _GLOB = re.compile(r"[*?{]")
-_NUMBER = re.compile(r"[\d.]+[smhdx%]?", re.ASCII)
+_NUMBER = re.compile(r"[\d.]+[smhdx%]?|true|false", re.ASCII)
 _LEAVES = re.compile(r"[({\s]*(?:exit|return|false)\b")
 _STOPS = re.compile(r"(?:^|[;\n&]\s*)set\s+-[a-z]*e")
 _PIPEFAIL = re.compile(r"set\s+-[a-z]*o\s+pipefail|set\s+-[a-z]*eo\b|pipefail")

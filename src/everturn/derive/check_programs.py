@@ -58,7 +58,7 @@ def _find_known(name: str, rest: list[str]) -> CheckProgram | None:
 
 # --- wrappers ---
 _PLAIN_WRAPPERS = frozenset(
-    ("sudo", "command", "time", "nohup", "exec", "npx", "bunx", "corepack", "unbuffer", "stdbuf", "xvfb-run", "env", "nice",
+    ("sudo", "command", "time", "nohup", "exec", "npx", "uvx", "pnpx", "bunx", "corepack", "unbuffer", "stdbuf", "xvfb-run", "env", "nice",
      "cross-env", "rtk", "dotenv", "winpty", "caffeinate", "&")
 )  # fmt: skip
 _PAIR_WRAPPERS = frozenset(
@@ -408,7 +408,7 @@ FLAGS_WITH_VALUE = frozenset(
      "--features", "--profile", "--color", "--log-level", "--workers", "--retries", "--exclude", "--ignore", "--ignore-path",
      "-covermode", "-coverprofile", "-tags", "-count", "-parallel", "--maxWorkers", "--testTimeout", "--output", "-W", "--cov",
      "--module", "--moduleResolution", "--jsx", "--verbosity", "--configuration", "--runtime", "-L", "-I", "-D", "--output-format",
-     "--seed", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file")
+     "-p", "--seed", "--test-dir", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file")
 )  # fmt: skip
 _NAMES = {"-p": "-p", "--package": "-p", "--project": "-p", "-w": "-p", "--workspace": "-p", "--filter": "-k"}
 #: Flags that select, by family, with the name under which equal selections are compared.

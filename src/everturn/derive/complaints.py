@@ -122,7 +122,7 @@ _COMPLAINS_CJK = lazy_pattern(
 _CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
 #: A quick look before sentences are split.
 _ANY_CUE = lazy_pattern(
-    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|kaputt|stürzt|rot\b|nicht|Fehler|"
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
     r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
     re.IGNORECASE,
 )

@@ -260,7 +260,8 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
         return _close_complaint(one, one.complaint, passed)
     if one.run is None or covers(passed, one.run):
         return None
-    if not passed.scope or not one.names or not is_related(passed, one.run):
+    selects = any(part.startswith("-") and part not in one.run.scope for part in passed.scope)
+    if not passed.scope or selects or not one.names or not is_related(passed, one.run):
         return one
     left = tuple(name for name in one.names if not any(holds_target(target, name) for target in passed.scope))
     return replace(one, names=left) if left else None
