@@ -36,7 +36,7 @@ class LabCheck:
     narrow: tuple[str, ...] = ()  # forms that take a target, if not all do
 
 
-def _python() -> list[LabCheck]:
+def _python(_: random.Random) -> list[LabCheck]:
     test = LabCheck(
         "test",
         ("pytest{t}", "python -m pytest{t}", "uv run pytest{t}", ".venv/bin/pytest{t}", "poetry run python3 -m pytest{t}", "make test{t}"),
@@ -188,15 +188,21 @@ class LabRun:
 def play(seed: int) -> LabRun:
     """Play one transcript."""
     chance = random.Random(seed)
-    checks = chance.choice([_python, lambda: _javascript(chance), lambda: _compiled(chance)])()
+    made: list[Callable[[random.Random], list[LabCheck]]] = [_python, _javascript, _compiled]
+    checks = chance.choice(made)(chance)
     checks = [*checks, *chance.sample(_EXTRA, chance.randint(0, 2))]
     run = LabRun(chance)
     for _ in range(chance.randint(2, 6)):
         _speak(run)
         for _ in range(chance.randint(1, 8)):
-            chance.choices([_run_check, _add_noise, lambda run, _: run.edit()], (6, 4, 2))[0](run, checks)
+            acts: list[Callable[[LabRun, list[LabCheck]], None]] = [_run_check, _add_noise, _edit]
+            chance.choices(acts, (6, 4, 2))[0](run, checks)
         run.end_turn()
     return run
+
+
+def _edit(run: LabRun, _: list[LabCheck]) -> None:
+    run.edit()
 
 
 # --- checks ---

@@ -72,8 +72,7 @@ def is_related(one: CheckRun, other: CheckRun) -> bool:
     if len(families) > 1 and ("any" not in families or families & _OWN_FAMILIES):
         return False
     if one.kind != other.kind:
-        compiles = (one.kind, other.kind) == ("test", "build") and one.family == other.family
-        return (compiles and one.family in _COMPILED) or (one.kind == "check" and other.kind in ("lint", "types"))
+        return (one.kind, other.kind) == ("test", "build") and one.family == other.family and one.family in _COMPILED
     if one.tool == other.tool:
         return True
     return one.kind not in _OWN_KINDS and "" in (one.tool, other.tool)

@@ -438,7 +438,7 @@ NO_PROGRAMS = HARMLESS | frozenset(
      "az", "psql", "mysql", "sqlite3", "redis-cli", "open", "code", "tree", "du", "df", "env", "id", "whoami", "uname", "hostname", "man",
      "for", "while", "if", "case", "function", "local", "eval", "trap", "read", "tmux", "screen", "less", "more", "nl", "tr", "rev", "od",
      "xxd", "hexdump", "strings", "nm", "otool", "sips", "magick", "convert", "identify", "ffmpeg", "apply_patch", "applypatch", "powershell",
-     "pwsh", "cmd", "dir", "sw_vers", "defaults", "launchctl", "systemctl", "journalctl", "crontab", "claude", "codex", "gemini", "make",
+     "pwsh", "cmd", "dir", "sw_vers", "defaults", "launchctl", "systemctl", "journalctl", "crontab", "make",
      "just", "mise", "asdf", "nix", "dotnet", "mvn", "gradle", "terraform", "swift", "flutter", "dart", "gofmt", "column", "paste", "comm",
      "split", "seq", "bc", "expr", "timeout", "time", "xcrun", "plutil", "sha256sum", "md5sum", "shasum", "strace", "ltrace", "gdb", "lldb",
      "dscl", "security", "pbcopy", "pbpaste", "vercel", "netlify", "fly", "heroku", "wrangler", "railway", "supabase", "bash", "sh", "zsh")
