@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.chat.summaries import END, START, extract, mechanical_text, prompt_for
-from everturn.derive.session_state import DecisionState, FailureState, SessionState, TurnRequest
+from everturn.derive.open_failures import OpenFailure
+from everturn.derive.session_state import DecisionState, SessionState, TurnRequest
 
 BLOCK = "**Background Context:** Initial session.\n\n**Current Session Summary:**\n**Topics Discussed:**\n- a\n"
 
@@ -65,7 +66,7 @@ def test_the_mechanical_block_has_the_same_form_and_says_what_is_open() -> None:
     state = SessionState(
         requests=(TurnRequest("build it", 0, 0),),
         constraints=(DecisionState("never use an ORM", 0, 0, "pin", True),),
-        errors=(FailureState("pytest", "1 failed", 0, 3),),
+        failing=(OpenFailure("pytest", "1 failed", 0, 3, 0, 3),),
     )
     text = mechanical_text(state)
     assert extract(marked(text)) == text

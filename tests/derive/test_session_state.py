@@ -10,7 +10,13 @@ import pytest
 
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.open_items import PlanChange, PlanUpdate
-from everturn.derive.session_state import SessionState, advance_state, local_path, still_failing, unanswered_questions
+from everturn.derive.session_state import (
+    SessionState,
+    advance_state,
+    local_path,
+    unanswered_questions,
+    unresolved_failures,
+)
 from everturn.derive.turn_facts import CallFact, Commit, Saying, Touch, TurnFacts
 
 
@@ -76,21 +82,21 @@ def test_what_a_subagent_did_is_marked_until_the_agent_does_it_too() -> None:
 
 def test_an_error_is_resolved_only_by_the_same_thing_later() -> None:
     state = folded(turn(0, deeds=(worked(1, "make"), failed(2, "make"), worked(3, "test"))))
-    assert [(one.what, one.turn, one.seq) for one in still_failing(state)] == [("make", 0, 2)]
+    assert [(one.what, one.turn, one.seq) for one in unresolved_failures(state)] == [("make", 0, 2)]
     later = folded(turn(1, deeds=(worked(12, "make"),)), start=state)
-    assert still_failing(later) == []
+    assert unresolved_failures(later) == []
     assert (later.errors[0].resolved_by, later.errors[0].resolved_seq) == (1, 12)
 
 
 def test_a_chain_is_resolved_when_each_of_its_parts_has_worked() -> None:
     state = folded(turn(0, deeds=(failed(1, "build", "test"), worked(2, "build"))))
-    assert len(still_failing(state)) == 1
-    assert still_failing(folded(turn(1, deeds=(worked(11, "test"),)), start=state)) == []
+    assert len(unresolved_failures(state)) == 1
+    assert unresolved_failures(folded(turn(1, deeds=(worked(11, "test"),)), start=state)) == []
 
 
 def test_a_part_that_worked_must_work_again_after_another_failure() -> None:
     deeds = (failed(1, "build", "test"), worked(2, "build"), failed(3, "build", "test"), worked(4, "test"))
-    assert len(still_failing(folded(turn(0, deeds=deeds)))) == 1
+    assert len(unresolved_failures(folded(turn(0, deeds=deeds)))) == 1
 
 
 def test_the_same_failure_again_is_counted() -> None:
@@ -114,7 +120,7 @@ def test_the_files_changed_in_between_are_named() -> None:
 def test_what_is_no_failure_is_kept_and_told_apart(outcome: str) -> None:
     state = folded(turn(0, deeds=(failed(1, "make", outcome=outcome),)))
     assert [one.outcome for one in state.errors] == [outcome]
-    assert still_failing(state) == []
+    assert unresolved_failures(state) == []
 
 
 def test_commands_are_kept_with_their_exit_status() -> None:

@@ -40,7 +40,7 @@ def test_a_small_session_is_told_whole(store: Store, session: Session) -> None:
     assert texts(document, "open_questions") == ["Should old tokens expire?"]
     assert texts(document, "next_steps") == ["Next step: fix the failing login test."]
     assert texts(document, "still_failing") == [
-        "`pytest -q tests/test_login.py` failed in turn 2: E AssertionError: expected 401, got 500"
+        "`pytest -q tests/test_login.py` failed in turn 2, 1 turn ago: E AssertionError: expected 401, got 500"
     ]
     assert "`pytest -q tests/test_login.py` → exit 1" in texts(document, "commands")
 
@@ -72,6 +72,29 @@ def test_what_was_fixed_is_not_still_failing(archive: Archive, store: Store) -> 
     assert texts(document, "still_failing") == []
     assert texts(document, "errors_fixed") == [
         "`make test` failed: error: no rule; went well in turn 1, after changing Makefile"
+    ]
+
+
+def test_what_still_fails_says_how_often_how_long_ago_and_what_was_edited_since(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "The cart still crashes when I open it."),
+        use("Bash", "c1", command="cd web && npm test 2>&1 | tail -5"),
+        back("c1", "Tests:       3 failed, 2 passed, 5 total"),
+        use("Bash", "c2", command="grep -rn nothing src"),
+        back("c2", "Exit code 1", failed=True),
+        use("Bash", "c3", command="npm test"),
+        back("c3", "Exit code 1\nTests:       2 failed, 3 passed, 5 total", failed=True),
+        use("Edit", "c4", file_path="/home/ann/shop/cart.py", old_string="a", new_string="b"),
+        back("c4", "updated"),
+        line("user", "Now write the docs."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert not document.unverified
+    assert sorted(texts(document, "still_failing")) == [
+        "`npm test` failed 2 times, last in turn 1, 1 turn ago (2 failures): Tests: 2 failed, 3 passed, 5 total; "
+        "not run again since 1 edit (cart.py)",
+        "reported in turn 1, 1 turn ago: The cart still crashes when I open it.; not confirmed as fixed since 1 edit (cart.py)",
     ]
 
 

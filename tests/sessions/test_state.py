@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.policy import Policy
-from everturn.derive.session_state import SessionState, still_failing, unanswered_questions
+from everturn.derive.session_state import SessionState, unanswered_questions, unresolved_failures
 from everturn.derive.state_yaml import as_yaml, prune_state
 from everturn.model.archive import KeptRow, Session
 from everturn.model.vocabulary import SESSION_KINDS
@@ -69,7 +69,7 @@ def test_a_session_is_told_in_facts(archive: Archive) -> None:
         ("paint blue", "paint: command failed", None),
     ]
     assert state.errors[0].between == ("Makefile",)
-    assert [one.what for one in still_failing(state)] == ["paint blue"]
+    assert [one.what for one in unresolved_failures(state)] == ["paint blue"]
     assert [(one.text, one.status) for one in state.plan] == [("docs", "open")]
     assert [(one.text, one.answered_by) for one in state.questions] == [("Shall I write the docs?", 1)]
     assert [one.text for one in state.next_steps] == ["buy paint"]

@@ -81,7 +81,7 @@ def proves_anywhere(start: CallStart) -> tuple[str, ...]:
 def strip_attempt(command: str, workspace: str = "") -> ShellAttempt:
     """Return a command without what does not affect its outcome."""
     text = command[:_MAX_CHARS].strip()
-    commands = _split_shell(text)
+    commands = split_shell(text)
     chain, folder = _last_chain(commands)
     parts = tuple(part for simple, _ in chain if (part := _bare_command(simple)))
     if "<<" in text or len(command) > _MAX_CHARS or not parts or any(_KEYWORD.match(simple) for simple, _ in commands):
@@ -127,7 +127,7 @@ _REDIRECT = re.compile(r"\s*(?:[0-9]?>&[0-9-]|(?:[0-9&])?>>?\s*(?:\"[^\"]*\"|[^\
 _FILTERS = re.compile(r"(?:tail|head|grep|egrep|rg|less|more|cat|wc|tee|sort|uniq|sed|awk|cut|column|nl|jq)\b")
 _SHOWS = re.compile(r"(?:echo|printf|tail|head|cat|date|ls|pwd)\b")
 _COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+)*\s+commit\b(?!-)")
-_WRAPPED = re.compile(
+WRAPPED_COMMAND = re.compile(
     r"(?:powershell|pwsh|bash|sh|zsh|cmd)(?:\.exe)?(?:\s+-\w+)*\s+(?:-Command|-l?c|/c)\s+(['\"])(.*)\1$",
     re.DOTALL | re.IGNORECASE,
 )
@@ -141,7 +141,7 @@ _LOOKS = re.compile(
 )
 
 
-def _split_shell(text: str) -> list[tuple[str, str]]:
+def split_shell(text: str) -> list[tuple[str, str]]:
     """Split into (command, operator after it), where the shell would split."""
     commands: list[tuple[str, str]] = []
     at = start = 0
@@ -198,9 +198,9 @@ def _relative_folder(folder: str, workspace: str) -> str:
 
 def _is_probe(command: str) -> bool:
     text = command[:_MAX_CHARS].strip()
-    wrapped = _WRAPPED.match(text)
+    wrapped = WRAPPED_COMMAND.match(text)
     text = wrapped[2].strip() if wrapped else text
-    chain, _ = _last_chain(_split_shell(text))
+    chain, _ = _last_chain(split_shell(text))
     bare = [words for simple, _ in chain if (words := _bare_command(simple))]
     if text.count('"') % 2:  # the shell did not parse it either
         bare = bare[:1]

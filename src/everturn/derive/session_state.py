@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -127,6 +128,7 @@ class SessionState(Struct, frozen=True):
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     errors: tuple[FailureState, ...] = ()
+    failing: tuple[OpenFailure, ...] = ()  # checks and complaints that are not over, see derive.open_failures
     commands: tuple[CommandState, ...] = ()
     commits: tuple[CommitState, ...] = ()
     plan: tuple[PlanItem, ...] = ()
@@ -158,6 +160,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         decisions=decisions,
         constraints=constraints,
         errors=_update_failures(state, facts),
+        failing=advance_failures(state.failing, _failure_events(state, facts), facts.turn),
         commands=state.commands + _new_commands(facts),
         commits=state.commits
         + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
@@ -171,8 +174,13 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
 
 
-def still_failing(state: SessionState) -> list[FailureState]:
-    """Return the failures that have not succeeded since, the latest last."""
+def still_failing(state: SessionState) -> list[OpenFailure]:
+    """Return the checks whose last run failed and what the person reported, the latest last."""
+    return list(state.failing)
+
+
+def unresolved_failures(state: SessionState) -> list[FailureState]:
+    """Return all calls that failed and have not succeeded since, the latest last."""
     return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
 
 
@@ -244,6 +252,23 @@ def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureStat
             _resolve_failures(errors, call, facts.turn)
         _note_changes_between(errors, changed.pop(call.seq, []))
     return tuple(errors)
+
+
+def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]:
+    """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
+    events = [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
+    events += [FailureEvent(seq, confirms=True) for seq in facts.confirmed]
+    events += [
+        FailureEvent(call.seq, call.what, call.error, call.checks, call.ran)
+        for call in facts.deeds
+        if call.checks or call.ran
+    ]
+    events += [
+        FailureEvent(one.seq, changed=(local_path(one.path, state.workspace),))
+        for one in facts.files
+        if one.action != "read"
+    ]
+    return sorted(events, key=lambda event: event.seq)
 
 
 def _note_changes_between(errors: list[FailureState], paths: list[str]) -> None:

@@ -17,8 +17,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
+from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
+from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanUpdate,
     find_call_questions,
@@ -111,6 +113,8 @@ class CallFact(Struct, frozen=True):
     error: str = ""  # the most telling line of its output then
     keys: tuple[str, ...] = ()  # of the attempt if it failed, of what it proves if it succeeded
     tool: str = ""  # its name if `what` begins with it
+    checks: tuple[CheckResult, ...] = ()  # how the checks that it ran ended
+    ran: tuple[str, ...] = ()  # the commands that went well, by name
 
 
 class Touch(Struct, frozen=True):
@@ -137,6 +141,8 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
+    complaints: tuple[tuple[Complaint, int], ...] = ()
+    confirmed: tuple[int, ...] = ()  # prompts that say that it works now
     deeds: tuple[CallFact, ...] = ()
     files: tuple[Touch, ...] = ()
     commits: tuple[tuple[Commit, int], ...] = ()
@@ -176,6 +182,8 @@ class _FactCollector:
         self.requests: list[Saying] = []
         self.focus = ""
         self.marks: list[tuple[DecisionMark, int]] = []
+        self.complaints: list[tuple[Complaint, int]] = []
+        self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
         self.plans: list[tuple[PlanUpdate, int]] = []
@@ -209,7 +217,8 @@ class _FactCollector:
         closing = [] if turn.interrupted else find_closing_questions(ending)
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
-            focus=self.focus, marks=tuple(self.marks), deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
+            focus=self.focus, marks=tuple(self.marks), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
@@ -226,6 +235,10 @@ class _FactCollector:
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
+            if (complaint := find_complaint(text)) is not None:
+                self.complaints.append((complaint, row.seq))
+            elif is_confirmation(text):
+                self.confirmed.append(row.seq)
 
     def _add_mentions(self, row: MessageRow, text: str) -> None:
         found = find_mentions(text)
@@ -266,6 +279,7 @@ class _FactCollector:
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
             error=error_line(output) if failed else "", keys=self._call_keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
+            checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start),
         )  # fmt: skip
 
     def _call_keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everturn.derive.session_state import still_failing
+from everturn.derive.session_state import unresolved_failures
 from everturn.model.archive import MessageRow
 from everturn.restore.document import Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
@@ -185,7 +185,7 @@ def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedTh
     """Yield contradictions to the records: a success that was never seen, a change made in another turn."""
     prose = _CODE.sub(" ", text)
     if _SUCCESS.search(prose) and not _FAILURE.search(prose):
-        for one in still_failing(ground.state):
+        for one in unresolved_failures(ground.state):
             if any(_is_similar_code(code, one.what) for code in things.code) and max(turns) >= one.turn:
                 yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
     if _CHANGE.search(prose) and len(things.files) == 1:

@@ -14,6 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.open_failures import OpenFailure
 from everturn.derive.session_state import (
     DecisionState,
     FailureState,
@@ -159,6 +160,7 @@ _GOAL = 400
 _FOCUS = 300
 _COMMAND = 110
 _COMPLAINT = 120
+_REPORTED = 200
 _SUMMARY = 1200
 _MOST_NAMED = 200
 _FEW_WORDS = 4  # a shorter request is not the goal
@@ -244,9 +246,9 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 # --- facts ---
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Calls that failed and have not succeeded since."""
+    """Checks whose last run failed, and what the person reported, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
-        refs = [(one.last_seq, _failed_words(one)), (material.results.get(one.last_seq, -1), one.text)]
+        refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 
 
@@ -384,14 +386,33 @@ def _failed_words(one: FailureState) -> str:
     return one.what.removeprefix(one.tool).strip()
 
 
-def _failing_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:
+def _failing_text(material: StatementMaterial, one: OpenFailure) -> Callable[[], str]:
     times = f" {one.times} times, last" if one.times > 1 else ""
+    ago = material.state.turn_count - 1 - one.last_turn
+    age = f", {ago} turn{'s' if ago > 1 else ''} ago" if ago else ""
 
     def text() -> str:
-        what = safe_excerpt(material, (one.last_seq, one.what), _COMMAND)
-        return f"`{what}` failed{times} in turn {one.last_turn + 1}{_complaint_text(material, one)}"
+        what = safe_excerpt(material, (one.last_seq, one.what), _COMMAND if one.run else _REPORTED)
+        if one.run is None:
+            detail = safe_excerpt(material, (one.last_seq, one.text), _COMPLAINT)
+            words = f"{what} {detail}".strip()
+            return (
+                f"reported{times} in turn {one.last_turn + 1}{age}: {words}; not confirmed as fixed{_edits_text(one)}"
+            )
+        count = f" ({one.count} failure{'s' if one.count > 1 else ''})" if one.count else ""
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_rerun_text(one)}"
 
     return text
+
+
+def _rerun_text(one: OpenFailure) -> str:
+    return f"; not run again{_edits_text(one)}" if one.edits else ""
+
+
+def _edits_text(one: OpenFailure) -> str:
+    if not one.edits:
+        return ""
+    return f" since {one.edits} edit{'s' if one.edits > 1 else ''} ({one_line(', '.join(one.changed[-2:]), 120)})"
 
 
 def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:
@@ -404,7 +425,7 @@ def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], 
     return text
 
 
-def _complaint_text(material: StatementMaterial, one: FailureState) -> str:
+def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure) -> str:
     if not one.text or one.text in one.what:
         return ""
     return f": {safe_excerpt(material, (material.results.get(one.last_seq, one.last_seq), one.text), _COMPLAINT)}"

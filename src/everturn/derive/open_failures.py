@@ -1,0 +1,314 @@
+"""What still fails: checks whose last run failed, and what a person reported, until a run or the person says it is over.
+
+`judge_checks` says how each check of a call ended. `advance_failures` folds the calls, edits and prompts of a turn, in order,
+into the list of `OpenFailure`s. A failed run opens one, a later success of the same or a wider run closes it; a narrower
+success closes it when the runs together cover every file that the failed run named. Wrong calls, probes, missing programs,
+denials, interrupts and time limits neither open nor close anything. Pure; the list is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from posixpath import basename
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.check_commands import CheckRun, command_words, covers, find_checks, holds_target, is_related
+from everturn.derive.check_output import (
+    CheckOutcome,
+    failing_names,
+    has_crashed,
+    is_no_failure,
+    is_running,
+    read_output,
+    shown_part,
+)
+from everturn.derive.complaints import Complaint
+from everturn.model.archive import Call
+from everturn.model.conversation import CallStart
+
+_MOST_OPEN = 100
+_MOST_CHANGED = 5
+_SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
+_COMMON_TERMS = 2
+_SOON = 3  # turns within which one common term is enough
+#: Turns without a repetition after which what was changed since counts as accepted.
+_TACIT = {"reported": 12, "program": 5}
+#: Classes of errors after which nothing is known about the check.
+_NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
+_STOPPED = frozenset((124, 126, 127, 130, 137, 143))
+#: Kinds that fail only if their output says so: they also end with an error for other reasons.
+_TOLD_BY_OUTPUT = frozenset(("commit", "push", "ci", "program"))
+#: Tools that print nothing when all is well.
+_QUIET_KINDS = frozenset(("types", "lint", "build"))
+
+
+class CheckResult(Struct, frozen=True):
+    """How one check of a call ended."""
+
+    run: CheckRun
+    verdict: str  # failed | passed
+    count: int = 0
+    line: str = ""
+    names: tuple[str, ...] = ()  # failing files, tests or packages, as far as the output names them
+
+
+class OpenFailure(Struct, frozen=True):
+    """A check whose last run failed (`run`), or what a person reported (`complaint`)."""
+
+    what: str  # the command as run, or the words of the person
+    text: str  # the last line of the output that says so
+    turn: int
+    seq: int
+    last_turn: int
+    last_seq: int
+    times: int = 1
+    count: int = 0  # failures in the last run
+    most: int = 0  # failures when `run` ran last
+    edits: int = 0  # changes of files since
+    changed: tuple[str, ...] = ()  # the last files changed since
+    names: tuple[str, ...] = ()
+    run: CheckRun | None = None
+    complaint: Complaint | None = None
+    tool: str = ""  # as in FailureState
+
+    @property
+    def kind(self) -> str:
+        """The kind of the check, or `reported`."""
+        return self.run.kind if self.run is not None else "reported"
+
+
+# --- one call ---
+def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "") -> tuple[CheckResult, ...]:
+    """Return how the checks of a call ended; those about which nothing is known are left out."""
+    if start.kind != "shell" or not start.command or call.status in ("open", "orphan"):
+        return ()
+    runs = find_checks(start.command, workspace, _given_folder(start))
+    text = shown_part(output) if runs else ""
+    if not runs or call.error_class in _NOT_CHECKED or is_running(text):
+        return ()
+    failed = call.status == "error" or bool(call.exit_status)
+    if failed:
+        return tuple(_judge_failed(runs, text, call.exit_status, start.command))
+    return tuple(_judge_succeeded(runs, text, call.exit_status == 0, start.command))
+
+
+def proven_commands(call: Call, start: CallStart) -> tuple[str, ...]:
+    """Return the commands of a call that went well, by name."""
+    return (
+        command_words(start.command) if start.kind == "shell" and call.status == "ok" and not call.exit_status else ()
+    )
+
+
+def _judge_succeeded(
+    runs: tuple[CheckRun, ...], text: str, certain: bool, command: str, told: str = ""
+) -> Iterator[CheckResult]:
+    """Read the output of the runs whose exit status is not known. Of those with the same last line, the last is meant."""
+    taken = {told} if told else set()
+    for run in reversed(runs):
+        if not run.hidden and run.kind != "ci" and (certain or run.kind in ("commit", "push")):
+            yield CheckResult(run, "passed")
+            continue
+        outcome = _read_run(run, text)
+        if outcome.verdict == "failed":
+            if outcome.line not in taken:
+                yield _failed_result(run, outcome, text)
+            taken.add(outcome.line)
+        elif outcome.verdict == "passed" or _is_silent_success(run, text, command):
+            yield CheckResult(run, "passed")
+
+
+def _judge_failed(
+    runs: tuple[CheckRun, ...], text: str, exit_status: int | None, command: str
+) -> Iterator[CheckResult]:
+    """Find the run that failed: the first whose output says so, else the only one that can have."""
+    seen = [run for run in runs if not run.hidden]
+    outcomes = [_read_run(run, text) for run in seen]
+    culprit = next((at for at, one in enumerate(outcomes) if one.verdict == "failed"), None)
+    if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
+        culprit = next((at for at, one in enumerate(outcomes) if _can_be_blamed(seen[at], one)), None)
+    for at, run in enumerate(seen if culprit is not None else ()):
+        if at < (culprit or 0):
+            yield CheckResult(run, "passed")
+        elif at == culprit:
+            yield _failed_result(run, outcomes[at], text)
+    told = outcomes[culprit].line if culprit is not None else ""
+    yield from _judge_succeeded(tuple(run for run in runs if run.hidden), text, False, command, told)
+
+
+def _can_be_blamed(run: CheckRun, outcome: CheckOutcome) -> bool:
+    return not outcome.verdict and run.alone and run.kind not in _TOLD_BY_OUTPUT
+
+
+def _read_run(run: CheckRun, text: str) -> CheckOutcome:
+    if run.kind == "program":
+        line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
+        return CheckOutcome("failed", 0, line) if line else CheckOutcome()
+    outcome = read_output(run.kind, text)
+    unclear = run.kind in ("push", "commit") or (run.kind != "test" and run.family != "docker" and len(text) < _SHORT)
+    if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
+        return CheckOutcome()
+    return outcome
+
+
+def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResult:
+    return CheckResult(run, "failed", outcome.count, outcome.line, failing_names(text))
+
+
+def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
+    """Whether a run without a summary went well: by the status of the call, by a printed one, or by printing no errors."""
+    if not run.hidden or run.kind == "ci":
+        return run.kind != "ci"
+    printed = _printed_status(text, command)
+    if printed is not None:
+        return printed == 0
+    return run.kind in _QUIET_KINDS and not text.strip() and "/dev/null" not in command
+
+
+_ECHO_STATUS = re.compile(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
+
+
+def _printed_status(text: str, command: str) -> int | None:
+    """Return the exit status that `echo "exit: $?"` printed."""
+    echo = _ECHO_STATUS.search(command)
+    if echo is None:
+        return None
+    found = re.findall(rf"^{re.escape(echo[1])}(\d{{1,3}})\s*$", text, re.MULTILINE)
+    return int(found[-1]) if found else None
+
+
+def _given_folder(start: CallStart) -> str:
+    given = start.input if isinstance(start.input, dict) else {}
+    folder = given.get("workdir") or given.get("cwd") or given.get("dir_path") or ""
+    return folder if isinstance(folder, str) else ""
+
+
+# --- many calls ---
+class FailureEvent(Struct, frozen=True):
+    """What happened at one message: results of checks, commands that went well, changed files, words of a person."""
+
+    seq: int
+    what: str = ""
+    error: str = ""
+    results: tuple[CheckResult, ...] = ()
+    ran: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    complaint: Complaint | None = None
+    confirms: bool = False
+
+
+def advance_failures(
+    known: tuple[OpenFailure, ...], events: Iterable[FailureEvent], turn: int
+) -> tuple[OpenFailure, ...]:
+    """Return what still fails after the events of one more turn."""
+    items = list(known)
+    for event in events:
+        if event.confirms:
+            items = [one for one in items if one.complaint is None]
+        if event.complaint is not None:
+            _add_complaint(items, event, event.complaint, turn)
+        if items and event.ran:
+            items = [one for one in items if not _is_shown(one, event.ran)]
+        for result in event.results:
+            items = _apply_result(items, event, result, turn)
+        if event.changed:
+            items = [_note_edits(one, event.changed) for one in items]
+    return tuple(one for one in items if not _is_left(one, turn))[-_MOST_OPEN:]
+
+
+def _is_left(one: OpenFailure, turn: int) -> bool:
+    """Whether the work has long gone on after changes: the person did not complain again, the program was not run again."""
+    turns = _TACIT.get(one.kind)
+    return turns is not None and one.edits > 0 and turn - one.last_turn >= turns
+
+
+def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
+    if result.verdict == "failed":
+        _add_failed(items, event, result, turn)
+        return [one for one in items if one.complaint is None or result.run.kind not in one.complaint.kinds]
+    kept = (_close(one, result.run) for one in items)
+    return [one for one in kept if one is not None]
+
+
+def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> None:
+    """Open a failure, and continue those that this run is part of or includes."""
+    run, count, names = result.run, result.count, result.names
+    first, times = (turn, event.seq), 1
+    most = count
+    for one in [one for one in items if one.run is not None and _overlaps(one.run, result.run)]:
+        items.remove(one)
+        first, times = min(first, (one.turn, one.seq)), times + one.times
+        # A narrower run with as many failures has found them all.
+        if one.run is not None and not covers(run, one.run) and not 0 < one.most <= count:
+            run, most, names = one.run, one.most, tuple(dict.fromkeys((*one.names, *names)))
+    items.append(
+        OpenFailure(
+            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run
+        )
+    )  # fmt: skip
+
+
+def _overlaps(one: CheckRun, other: CheckRun) -> bool:
+    return covers(one, other) or covers(other, one)
+
+
+def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
+    """Return what is left of a failure after a run passed."""
+    if one.complaint is not None:
+        return _close_complaint(one, one.complaint, passed)
+    if one.run is None or covers(passed, one.run):
+        return None
+    selects = any(part.startswith("-") and part not in one.run.scope for part in passed.scope)
+    if not passed.scope or selects or not one.names or not is_related(passed, one.run):
+        return one
+    left = tuple(name for name in one.names if not any(holds_target(target, name) for target in passed.scope))
+    return replace(one, names=left) if left else None
+
+
+def _close_complaint(one: OpenFailure, complaint: Complaint, passed: CheckRun) -> OpenFailure | None:
+    if passed.kind not in complaint.kinds:
+        return one
+    left = tuple(kind for kind in complaint.kinds if kind != passed.kind)
+    return replace(one, complaint=replace(complaint, kinds=left)) if left else None
+
+
+def _is_shown(one: OpenFailure, ran: tuple[str, ...]) -> bool:
+    """Whether a command that a complaint names went well."""
+    for command in one.complaint.commands if one.complaint is not None else ():
+        first, _, rest = command.partition(" ")
+        named = f"{basename(first)} {rest}"
+        if any(done == named or done.startswith(f"{named} ") for done in ran):
+            return True
+    return False
+
+
+def _note_edits(one: OpenFailure, paths: tuple[str, ...]) -> OpenFailure:
+    changed = tuple(dict.fromkeys((*one.changed, *paths)))[-_MOST_CHANGED:]
+    return replace(one, edits=one.edits + len(paths), changed=changed)
+
+
+def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint, turn: int) -> None:
+    """Open a complaint, or continue the one that it repeats."""
+    for number in range(len(items) - 1, -1, -1):
+        one = items[number]
+        if one.complaint is None or not _repeats(new, one.complaint, turn - one.last_turn):
+            continue
+        merged = replace(
+            new, kinds=new.kinds or one.complaint.kinds, commands=new.commands or one.complaint.commands,
+            terms=tuple(dict.fromkeys((*new.terms, *one.complaint.terms))),
+        )  # fmt: skip
+        items.pop(number)
+        items.append(
+            replace(
+                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged
+            )
+        )  # fmt: skip
+        return
+    items.append(OpenFailure(new.text, new.detail, turn, event.seq, turn, event.seq, complaint=new))
+
+
+def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:
+    common = len(set(new.terms) & set(old.terms))
+    return new.again or common >= _COMMON_TERMS or (common > 0 and turns <= _SOON)

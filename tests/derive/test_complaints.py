@@ -1,0 +1,87 @@
+"""What a person says does not work."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.complaints import find_complaint, is_confirmation
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it still crashes when I click save",
+        "CI is red",
+        "the icon is not visible in the store",
+        "Nope, I don't see it in the list.",
+        "better but still no stats, why?",
+        "when I run this, I see no stats",
+        "this still isnt right, it should compare to main",
+        "publish to npm failed, https://example.org/runs/1",
+        "lint and test failures :(",
+        "The release pipeline fails because of a recent change.",
+        "I get this error:\n```\nTypeError: x\n```",
+        "it seems this isn't part of the release artifacts",
+        "Der Build schlägt immer noch fehl.",
+        "Das geht immer noch nicht.",
+        "Ça ne marche toujours pas.",
+        "La prueba sigue fallando.",
+        "まだ動きません",
+        "还是报错",
+    ],
+)
+def test_a_complaint_is_found(text: str) -> None:
+    assert find_complaint(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Make sure it does not crash on empty input.",
+        "If the upload fails, show a message.",
+        "Handle the case when the request fails with 500.",
+        "It should not load twice.",
+        "Don't open the file yet.",
+        "Add a test that fails when the name is empty.",
+        "Does it fail when offline?",
+        "We want to fail fast here.",
+        "there's still a comment on the pull request",
+        "Good addition of events when session creation fails, providing feedback.",
+        "A command that did not work once will not work again unless you change it!",
+        "```\nit crashes\n```",
+        "Füge einen Test hinzu, falls der Aufruf fehlschlägt.",
+        "如果失败了请重试",
+        "エラーが出た場合は再試行してください",
+        "commit",
+        "",
+    ],
+)
+def test_wishes_conditions_and_questions_are_no_complaints(text: str) -> None:
+    assert find_complaint(text) is None
+
+
+def test_a_complaint_says_what_would_show_that_it_is_over() -> None:
+    found = find_complaint("lint and test failures :(")
+    assert found and found.kinds == ("lint", "test")
+    found = find_complaint("`shop explain` is just bombing out with an error")
+    assert found and found.commands == ("shop explain",)
+    found = find_complaint("On the server it fails with:\n\n```\nTrust required\n```\nFix it.")
+    assert found and found.detail == "Trust required"
+    found = find_complaint("It still crashes.")
+    assert found and found.again
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["works now", "That works, thanks", "Great, now the footer", "it's fixed", "Perfekt", "Jetzt klappt es, es funktioniert jetzt", "ça marche", "ya funciona", "直りました", "可以了"],
+)  # fmt: skip
+def test_a_confirmation_is_found(text: str) -> None:
+    assert is_confirmation(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["good, but the stats are empty", "does it work now?", "make sure it works", "it works only on Linux", "commit", "Good morning", "ça marche pas", "Release version 2"],
+)  # fmt: skip
+def test_praise_with_a_but_is_none(text: str) -> None:
+    assert not is_confirmation(text)

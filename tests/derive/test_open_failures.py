@@ -1,0 +1,146 @@
+"""What opens a failure, what continues it, and what closes it."""
+
+from __future__ import annotations
+
+from everturn.derive.complaints import Complaint
+from everturn.derive.open_failures import CheckResult, FailureEvent, OpenFailure, advance_failures, judge_checks
+from everturn.model.archive import Call
+from everturn.model.conversation import CallStart
+
+FAILED = "== 2 failed, 3 passed in 0.1s =="
+PASSED = "5 passed in 0.1s"
+
+
+def judged(
+    command: str, output: str = "", exit_status: int | None = 0, error_class: str = ""
+) -> tuple[CheckResult, ...]:
+    status = "error" if exit_status or error_class else "ok"
+    call = Call(status=status, exit_status=exit_status, error_class=error_class)
+    return judge_checks(call, CallStart("c", "Bash", "shell", command=command), output)
+
+
+def verdicts(
+    command: str, output: str = "", exit_status: int | None = 0, error_class: str = ""
+) -> list[tuple[str, str]]:
+    return [(one.run.kind, one.verdict) for one in judged(command, output, exit_status, error_class)]
+
+
+def folded(*events: FailureEvent | tuple[str, str, int | None], turn: int = 0) -> tuple[OpenFailure, ...]:
+    made = [
+        one if isinstance(one, FailureEvent) else FailureEvent(at, one[0], "", judged(*one))
+        for at, one in enumerate(events)
+    ]
+    return advance_failures((), made, turn)
+
+
+def test_an_exit_status_that_is_seen_decides() -> None:
+    assert verdicts("pytest", FAILED, 0) == [("test", "passed")]
+    assert verdicts("pytest", "no summary", 1) == [("test", "failed")]
+
+
+def test_behind_a_pipe_the_output_decides() -> None:
+    assert verdicts("pytest | tail -3", FAILED) == [("test", "failed")]
+    assert verdicts("pytest | tail -3", PASSED) == [("test", "passed")]
+    assert verdicts("pytest | tail -3", "nothing to see") == []
+    assert verdicts("tsc --noEmit | head") == [("types", "passed")]
+    assert verdicts("tsc --noEmit > /dev/null; true") == []
+
+
+def test_a_printed_exit_status_counts() -> None:
+    assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=0") == [("build", "passed")]
+    assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=2") == []  # it may have been called wrongly
+
+
+def test_without_an_exit_status_the_output_decides() -> None:
+    assert verdicts("bun test", " 3 pass\n 41 fail", None) == [("test", "failed")]
+    assert verdicts("bun test", " 3 pass\n 0 fail", None) == [("test", "passed")]
+
+
+def test_of_a_chain_the_one_whose_output_says_so_has_failed() -> None:
+    command = "npm run test && npm run lint && npm run build"
+    output = "Tests:       3 passed, 3 total\n✖ 2 problems (2 errors, 0 warnings)"
+    assert verdicts(command, output, 1) == [("test", "passed"), ("lint", "failed")]
+
+
+def test_a_check_is_not_blamed_for_another_command() -> None:
+    assert verdicts("npm install && npm test", "npm error ERESOLVE", 1) == []
+    assert verdicts("npm test && cp a b", PASSED, 1) == []
+
+
+def test_what_did_not_check_anything_is_no_verdict() -> None:
+    assert verdicts("pytest --bogus", "error: unrecognized arguments: --bogus", 4) == []
+    assert verdicts("pytest", "bash: pytest: command not found", 127) == []
+    assert verdicts("pytest", "", None, "rejected") == verdicts("pytest", "", None, "interrupted") == []
+    assert verdicts("pytest", FAILED, None, "timeout") == []
+    assert verdicts("git commit -m x", "nothing to commit, working tree clean", 1) == []
+    assert verdicts("gh run view 7", "some run") == []
+
+
+def test_a_program_fails_only_by_dying() -> None:
+    assert verdicts("shop list", "error: Cannot find module 'x' from 'y'", 1) == [("program", "failed")]
+    assert verdicts("shop list", "nothing found", 1) == []
+
+
+def test_a_failure_stays_until_the_same_or_a_wider_run_passes() -> None:
+    (item,) = folded(("pytest tests/a", FAILED, 1), ("pytest tests/b", PASSED, 0))
+    assert (item.what, item.text, item.count, item.seq) == ("pytest tests/a", FAILED, 2, 0)
+    assert folded(("pytest tests/a", FAILED, 1), ("cd /x && pytest -q | tail", PASSED, 0)) == ()
+
+
+def test_runs_of_one_check_are_one_failure() -> None:
+    (item,) = folded(("pytest tests/a", FAILED, 1), ("pytest tests/b", FAILED, 1), ("pytest", FAILED, 1))
+    assert (item.what, item.times, item.seq, item.last_seq) == ("pytest", 3, 0, 2)
+
+
+def test_a_narrower_run_closes_it_when_it_covers_every_file_that_was_named() -> None:
+    output = "FAILED tests/a.py::test_x\nFAILED tests/b.py::test_y\n9 failed, 3 passed in 0.1s"
+    (item,) = folded(("pytest", output, 1), ("pytest tests/a.py", PASSED, 0))
+    assert item.names == ("tests/b.py",)
+    assert folded(("pytest", output, 1), ("pytest tests/a.py", PASSED, 0), ("pytest tests/b.py", PASSED, 0)) == ()
+    assert len(folded(("pytest", output, 1), ("pytest tests -k one", PASSED, 0))) == 1
+
+
+def test_a_narrower_run_with_as_many_failures_has_found_them_all() -> None:
+    assert folded(("npm test", " 1 fail", 1), ("npm test a.ts", " 1 fail", 1), ("npm test a.ts", " 0 fail", 0)) == ()
+    assert (
+        len(folded(("npm test", " 3 fail", 1), ("npm test a.ts", " 1 fail", 1), ("npm test a.ts", " 0 fail", 0))) == 1
+    )
+
+
+def test_edits_since_the_last_run_are_counted() -> None:
+    edit = FailureEvent(1, changed=("a.py",))
+    (item,) = folded(("pytest", FAILED, 1), edit, FailureEvent(2, changed=("b.py",)))
+    assert (item.edits, item.changed) == (2, ("a.py", "b.py"))
+    (item,) = folded(("pytest", FAILED, 1), edit, ("pytest", FAILED, 1))
+    assert item.edits == 0
+
+
+def test_a_complaint_holds_until_the_person_confirms() -> None:
+    said = FailureEvent(0, complaint=Complaint("it crashes"))
+    (item,) = folded(said, ("pytest", PASSED, 0))
+    assert (item.kind, item.what) == ("reported", "it crashes")
+    assert folded(said, FailureEvent(1, confirms=True)) == ()
+
+
+def test_a_complaint_that_names_checks_holds_until_all_of_them_pass() -> None:
+    said = FailureEvent(0, complaint=Complaint("lint and test failures", ("lint", "test")))
+    assert len(folded(said, ("npm test", PASSED, 0))) == 1
+    assert folded(said, ("npm test", PASSED, 0), ("npm run lint", "", 0)) == ()
+
+
+def test_a_complaint_that_names_a_command_holds_until_it_goes_well() -> None:
+    said = FailureEvent(0, complaint=Complaint("`shop explain` dies", commands=("shop explain",)))
+    assert len(folded(said, FailureEvent(1, ran=("shop list",)))) == 1
+    assert folded(said, FailureEvent(1, ran=("shop explain --all",))) == ()
+
+
+def test_a_repeated_complaint_is_one() -> None:
+    first = FailureEvent(0, complaint=Complaint("the cart page is empty", terms=("cart", "page")))
+    (item,) = folded(first, FailureEvent(5, complaint=Complaint("still empty", again=True)))
+    assert (item.what, item.times, item.seq, item.last_seq) == ("still empty", 2, 0, 5)
+
+
+def test_what_was_changed_long_ago_without_another_complaint_is_accepted() -> None:
+    known = folded(FailureEvent(0, complaint=Complaint("it crashes")), FailureEvent(1, changed=("a.py",)))
+    assert advance_failures(known, (), 11) == known
+    assert advance_failures(known, (), 12) == ()
