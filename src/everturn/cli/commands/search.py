@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from everturn.cli import frame
 from everturn.cli.frame import WordsCommand
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS, ORIGINS
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output, Pen
@@ -34,7 +34,7 @@ _ROLES = ("user", "assistant")
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
-@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--here", is_flag=True, help="Only in sessions held in the current folder.")
 @click.option("--session", default="", metavar="SESSION", help="Only in this session: an id, its beginning, @last.")
 @click.option("--lineage", is_flag=True, help="With --session: also in what it came from and what it started.")
@@ -102,7 +102,7 @@ def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilter
         raise UsageError("--here and --workspace both name a folder; keep one of them")
     return SearchFilters(
         agent=options["agent"],
-        workspace=os.getcwd() if options["here"] else options["workspace"],
+        workspace=resolve_folder("." if options["here"] else options["workspace"]),
         session=resolve_session(cx.store(), session) if session else None,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,

@@ -24,6 +24,7 @@ from everturn.sessions.lineage import Lineage, lineage
 from everturn.sessions.lookup import list_sessions, put_marks
 from everturn.sessions.messages import TurnView, read_turns
 from everturn.sessions.transcript import passages
+from everturn.text.folders import FOLDER_RULE
 from everturn.web import schemas
 from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of
 from everturn.web.job_starts import health_now, last_restore_job, start_examining, start_restore_job, start_verifying
@@ -107,7 +108,7 @@ def job_without_result(job: Any) -> dict[str, Any]:
 
 _WHERE = (
     Parameter("agent", "Only of this agent."),
-    Parameter("workspace", "Only where the working folder holds this."),
+    Parameter("workspace", FOLDER_RULE),
     Parameter("since", "Since then: 2026-01-31, 7d, yesterday."),
     Parameter("until", "Before then."),
 )

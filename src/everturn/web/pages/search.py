@@ -14,6 +14,7 @@ from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.scope import SearchFilters
 from everturn.retrieval.search import Results, search
 from everturn.sessions.lookup import NONE, marks_by_session, short_ids
+from everturn.text.folders import resolve_folder
 from everturn.text.printable import short_folder
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import SessionLine, archived_agents, session_line
@@ -77,7 +78,7 @@ def filters_of(request: WebRequest) -> SearchFilters:
     """Return the filters of the request. Raises UsageError."""
     return SearchFilters(
         agent=request.word("agent"),
-        workspace=request.word("workspace"),
+        workspace=resolve_folder(request.word("workspace")),
         since=request.when("since"),
         until=request.when("until"),
         fields=request.choices("in", FIELDS),
