@@ -45,10 +45,10 @@ def test_a_folder_is_compared_as_a_path(wanted: str, folder: str, is_match: bool
 
 
 def test_typed_folders_are_resolved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", "/home/ann")
     monkeypatch.chdir(tmp_path)
-    assert resolve_folder("~/shop/") == "/home/ann/shop"
-    assert resolve_folder("~") == "/home/ann"
+    assert resolve_folder("~/shop/", home="/home/ann") == "/home/ann/shop"
+    assert resolve_folder("~", home="/home/ann") == "/home/ann"
+    assert resolve_folder("~/team/shop") == "team/shop", "a name where the home folder is not known"
     assert resolve_folder(".") == str(tmp_path)
     assert resolve_folder("./a/../b") == str(tmp_path / "b")
     assert resolve_folder("..", "/srv/shop/src") == "/srv/shop"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,7 @@ def scope_of(
     at = parse_when(since, clock.now()) if since else None
     only = family_ids(store, resolve_session(store, session), also) if session else None
     cx.update_counts(store)
-    folder = resolve_folder(workspace)
+    folder = resolve_folder(workspace, home=os.path.expanduser("~"))
     session_filter = (
         SessionFilter(agent=agent, workspace=folder, since=at) if agent or folder or at is not None else None
     )

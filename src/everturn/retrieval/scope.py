@@ -186,12 +186,14 @@ _TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int) -> SearchFilters:
+def apply_typed_filters(
+    store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int, home: str = ""
+) -> SearchFilters:
     """Add typed filters. Raises UsageError for an invalid value or a contradiction."""
     for one in typed:
         if not one.value:
             raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
-        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now))
+        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now, home))
         for name, value in changes.items():
             before = getattr(filters, name)
             if before != getattr(EVERYWHERE, name) and not isinstance(value, tuple | Exclusions) and before != value:
@@ -211,6 +213,7 @@ class _TypedFilter(Struct, frozen=True):
     filters: SearchFilters
     filter: Filter
     now: int
+    home: str  # for `~`
 
     def values(self) -> tuple[str, ...]:
         return tuple(part for part in self.filter.value.split(",") if part)
@@ -232,7 +235,7 @@ def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[s
 
 
 def _narrow_workspace(typed: _TypedFilter) -> dict[str, object]:
-    folder = resolve_folder(typed.filter.value)
+    folder = resolve_folder(typed.filter.value, home=typed.home)
     return typed.exclude("workspaces", folder) if typed.filter.negated else {"workspace": folder}
 
 

@@ -38,11 +38,14 @@ class FolderFilter(Struct, frozen=True):
         return path.startswith(self.beginnings) if self.beginnings else self.names in f"/{path}".lower()
 
 
-def resolve_folder(typed: str, base: str = "") -> str:
-    """Return a typed folder with `~`, `.` and `..` replaced; relative to `base`, or else to the current folder."""
+def resolve_folder(typed: str, base: str = "", home: str = "") -> str:
+    """Return a typed folder with `~`, `.` and `..` replaced; relative to `base`, or else to the current folder.
+
+    Without `home`, what follows `~/` is a name.
+    """
     start = typed.replace("\\", "/").partition("/")[0]
     if start == "~":
-        typed = os.path.expanduser("~") + typed[1:]
+        typed = home + typed[1:] if home else typed[2:]
     elif start in _RELATIVE:
         typed = os.path.join(base or os.getcwd(), typed.replace("\\", "/"))
     path = typed.replace("\\", "/")

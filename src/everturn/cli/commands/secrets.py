@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
 
     return SessionFilter(
         agent=agent,
-        workspace=resolve_folder(workspace),
+        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
         since=parse_when(since, clock.now()) if since else None,
         kinds=SESSION_KINDS,
         states=("current", "superseded"),

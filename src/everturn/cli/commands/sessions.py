@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -67,7 +68,7 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
 
     return SessionFilter(
         agent=agent,
-        workspace=resolve_folder(workspace),
+        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
         text=text,

@@ -20,6 +20,7 @@ from everturn.export.json_document import (
     turn_facts,
 )
 from everturn.model.archive import Session
+from everturn.model.vocabulary import QUERY_RULE
 from everturn.sessions.lineage import Lineage, lineage
 from everturn.sessions.lookup import list_sessions, put_marks
 from everturn.sessions.messages import TurnView, read_turns
@@ -140,8 +141,10 @@ READ_OPERATIONS = (
     Operation(
         "/api/search", "Find messages by their words, best first.", _search, schemas.SearchJson,
         (
-            Parameter("q", "What to look for, as `everturn search` takes it.", required=True), *_WHERE,
-            Parameter("in", "Only in this part.", several=True), *_PAGED,
+            Parameter("q", f"What to look for, as `everturn search` takes it. {QUERY_RULE}", required=True), *_WHERE,
+            Parameter("in", "Only in this part.", several=True),
+            Parameter("sort", "best, or time for the newest matches first."),
+            Parameter("collapse", "no: list matches with the same text one by one, not under `similar`."), *_PAGED,
         ),
     ),
     Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.GraphJson, (SESSION,)),
