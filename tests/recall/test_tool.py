@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_instruction_names_the_tool_the_state_and_the_two_habits() -> None:
 def test_a_match_comes_with_the_turns_before_and_after(archive: Archive) -> None:
     session = talk(archive, "zero", "one", "fix the walrus", "three", "four")
     text = tool(archive.store, session)(action="search", query="walrus")
-    assert text.startswith("1 matching turn in this session: turn 3\n")
+    assert text.startswith("1 matching turn in this session: turn 3 (2026-03-01 10:00)\n")
     assert body(text) == "\n\n".join(
         f"[Turn {number}] {who}:\n  {said}"
         for number, ask in ((2, "one"), (3, "fix the walrus"), (4, "three"))
@@ -86,7 +87,7 @@ def test_the_very_words_come_before_other_prompts_and_these_before_tool_output(a
         archive.history.turn("is it the walrus fish we know", "no"),
     )
     lead = tool(archive.store, session)(action="search", query="walrus fish").split("\n")[0]
-    assert lead.endswith("turn 9, turn 5, turn 1")
+    assert re.sub(r" \([-0-9: ]+\)", "", lead).endswith("turn 9, turn 5, turn 1")
 
 
 def test_a_match_in_tool_output_is_told_with_its_call_and_the_lines_around_it(archive: Archive) -> None:

@@ -8,6 +8,7 @@ from everturn.errors import UsageError
 from everturn.model.archive import IndexRow, MessageRow, SessionGrowth, SessionText
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexQuery, SessionFilter, Store
+from everturn.text.folders import folder_filter
 from tests.store.building import NOON, answer, look_for, new_session, new_version, places, prompt, result, tell
 
 
@@ -224,3 +225,37 @@ def test_the_times_of_sessions_can_be_asked_together(store: Store) -> None:
         first: (NOON, NOON + 5), second: (NOON + 9, NOON + 9), empty: (None, None),
     }  # fmt: skip
     assert store.times([]) == {}
+
+
+def test_a_workspace_is_compared_as_a_path(store: Store) -> None:
+    folders = (
+        *("/x/t12", "/x/t12/src", "/x/t12b", "/x/T12", "/x/t12/", "/y/x/t12", "", "t12", "t12b"),
+        *("C:\\x\\t12", "c:/x/t12/src", "C:\\x\\t12b", "/x/100%/a_b", "/x/100x/aXb", "/x/é t12"),
+    )
+    by_folder = {folder: new_session(store, f"s{number}") for number, folder in enumerate(folders)}
+    for folder, session in by_folder.items():
+        tell(store, session, prompt("apple"))
+        with store.write():
+            store.set_text(SessionText(session, workspace=folder))
+    for wanted in (
+        "/x/t12",
+        "/x/t12/",
+        "t12",
+        "T12",
+        "x/t12",
+        "/",
+        "c:/x/t12",
+        "C:\\x\\t12",
+        "100%",
+        "a_b",
+        "é t12",
+        "É t12",
+    ):
+        matching = {folder for folder in folders if folder_filter(wanted).matches(folder)}
+        listed, _ = store.sessions(SessionFilter(workspace=wanted))
+        found = look_for(store, "apple", sessions=SessionFilter(workspace=wanted))
+        assert {text.workspace for _, text in listed} == matching, wanted
+        assert {hit.session for hit in found} == {by_folder[folder] for folder in matching}, wanted
+        assert store.count_sessions(SessionFilter(workspace=wanted)) == len(matching)
+    listed, _ = store.sessions(SessionFilter(workspace="/x/t12"))
+    assert {text.workspace for _, text in listed} == {"/x/t12", "/x/t12/", "/x/t12/src"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.analytics.counts import AnalyticsScope, TrailHandle
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option("--since", default="", metavar="WHEN", help="Only sessions active since then: 2026-01-31, 7d, yesterday."),
     click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them."),
-    click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this."),
+    click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE),
     click.option("--session", default="", metavar="ID", help="Only this session (any unique beginning, @last, @-2)."),
     click.option(
         "--subagents", default="inclusive", show_default=True, type=click.Choice(["own", "inclusive"]),
@@ -60,8 +62,9 @@ def scope_of(
     at = parse_when(since, clock.now()) if since else None
     only = family_ids(store, resolve_session(store, session), also) if session else None
     cx.update_counts(store)
+    folder = resolve_folder(workspace, home=os.path.expanduser("~"))
     session_filter = (
-        SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
+        SessionFilter(agent=agent, workspace=folder, since=at) if agent or folder or at is not None else None
     )
     return counts.AnalyticsScope(session_filter, only, also)
 

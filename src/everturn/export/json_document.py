@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from everturn.model.archive import Artifact, Call, MessageRow, Session, SessionText, Step, Turn
 from everturn.model.conversation import Block, Message
-from everturn.retrieval.hits import NeighbourTurn, SearchHit
+from everturn.retrieval.hits import NeighbourTurn, SearchHit, SimilarHit
 from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import SessionListing
 from everturn.sessions.messages import Records, Sources, TurnView, has_words, read_turns
@@ -324,17 +324,28 @@ def hit_item(hit: SearchHit) -> dict[str, Any]:
         "role": None if row is None else row.role,
         "origin": None if row is None else row.origin,
         "field": hit.field,
-        "at": None if row is None else time_text(row.at),
+        "at": time_text(hit.at),
         "score": round(hit.score, 4),
         "snippet": hit.snippet,
         "spans": [list(span) for span in hit.spans],
         "before": [_neighbour_item(one) for one in hit.before],
         "after": [_neighbour_item(one) for one in hit.after],
+        "similar": [_similar_item(one) for one in hit.similar],
     }
 
 
 def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
     return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
+
+
+def _similar_item(one: SimilarHit) -> dict[str, Any]:
+    row = one.row
+    return {
+        "session": one.session.native_id,
+        "turn": None if row is None else row.turn + 1,
+        "message": None if row is None else row.seq + 1,
+        "at": time_text(one.at),
+    }
 
 
 def _neighbour_item(one: NeighbourTurn) -> dict[str, Any]:

@@ -81,3 +81,9 @@ PRECISIONS = ("", "ms", "s", "min", "day")
 
 #: Kinds of problems in which nothing is damaged: a reading is doubtful, and says so.
 DOUBTS = ("screen_unread", "prompt_unread")
+
+#: How the words of a search combine. Help, documentation and tool descriptions quote it.
+QUERY_RULE = (
+    "Words are optional: messages with more of them, and with rarer ones, come first. "
+    'A "quoted phrase", a beginning like pars* and one of the words joined by OR are required; -word excludes.'
+)

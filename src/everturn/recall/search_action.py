@@ -23,6 +23,7 @@ from everturn.retrieval.search import search
 from everturn.sessions.lookup import short_ids
 from everturn.sessions.messages import TurnView, has_words
 from everturn.text.printable import one_line
+from everturn.text.times import iso
 
 #: Characters of a hit, and of the prompts and answers around it.
 _MATCH, _SAME_TURN, _NEIGHBOUR_TURN = 1200, 400, 240
@@ -300,6 +301,8 @@ def _count_text(n: int, is_more: bool) -> str:
 
 def _turn_name(matched: MatchedTurn, shorts: dict[int, str], heads: dict[int, str]) -> str:
     turn = f"turn {matched.turn + 1}" if matched.turn >= 0 else "title or summary"
+    at = matched.found[0].at
+    turn += f" ({iso(at)[:16].replace('T', ' ')})" if at is not None else ""
     return f"session {shorts[matched.session.id]} {turn}" if matched.session.id in heads else turn
 
 

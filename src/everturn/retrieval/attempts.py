@@ -52,6 +52,7 @@ NOTES = {
     "newest": "no words to look for: the newest first, of {}",
     "meaning": "the order follows meaning too, by {}",
     "no meaning": "the order follows words alone: {}",
+    "filter": "{!r} was searched as text; did you mean {}:?",
 }
 _MAX_TRIED = 400  # hits that a pattern is tried on
 _LETTERS = 3  # of a literal that is worth a query to the index
@@ -213,7 +214,7 @@ def _has_plain_and_quoted(query: SearchQuery) -> bool:
 
 
 def _replaced_note(words: tuple[str, list[str]]) -> str:
-    return f"no message holds {words[0]!r}; looked for {' and '.join(map(repr, words[1]))} too"
+    return f"no message holds {words[0]!r}; also searched for {' and '.join(map(repr, words[1]))}"
 
 
 def _compile_regex(regex: str) -> LinearPattern:

@@ -1,18 +1,14 @@
 """Turn index hits into search hits: the session, the message, an excerpt with the match marked, the turns around it.
 
-`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words
-(`parse json line` matches `parse_json_line`). A word is searched as it is, then with other endings, then within words.
-Work is bounded: at most 64 parts of a long text are searched, each once per phrase. Secrets are masked in the whole text
-before an excerpt is cut: one that was cut in half would not be recognised.
+`excerpt` finds where most of the phrases are together (`retrieval.marks`). Work is bounded: at most 64 parts of a long text
+are searched, each once per phrase. Secrets are masked in the whole text before an excerpt is cut: one that was cut in
+half would not be recognised.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,10 +16,10 @@ from msgspec.structs import replace
 
 from everturn.model.archive import MessageRow, Session, SessionText, Turn
 from everturn.model.conversation import Message
+from everturn.retrieval.marks import MarkPatterns, each_mark, fold_text, literal_patterns, mark_patterns
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import IndexHit, Store
 from everturn.text.printable import one_line, printable
-from everturn.text.terms import terms
 
 if TYPE_CHECKING:
     from everturn.text.regex import Effort, LinearPattern
@@ -38,18 +34,16 @@ _MATCHES = 100  # per phrase and part
 _PHRASES = 16
 _MARGIN = 4  # white space may take this many times the room it is given
 _SPACE = re.compile(r"\s+")
-_OVERLAP = 1000  # between two parts
-_Patterns = tuple[str, ...]
-#: Endings of a stem, perhaps after a doubled letter.
-_ENDINGS = r"[a-z]?(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])?(?![^\W_])"
 
 
-def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans]:
+def excerpt(text: str, phrases: list[str], width: int = 160, literally: bool = False) -> tuple[str, Spans]:
     """Return the best part of a text on one line of at most `width` characters, cut with `…`, and the matches in it.
 
-    A phrase that ends in `*` matches the beginning of a word. Without any match it is the beginning of the text.
+    `retrieval.marks` says what matches; `literally`, the characters do, wherever they are. Without any match it is the
+    beginning of the text.
     """
-    patterns = [pattern for phrase in phrases[:_PHRASES] if (pattern := _pattern(phrase))]
+    patterns_of = literal_patterns if literally else mark_patterns
+    patterns = [pattern for phrase in phrases[:_PHRASES] if (pattern := patterns_of(phrase))]
     best = _best_window(text, patterns, width)
     if not best:
         return one_line(text, width), []
@@ -64,48 +58,19 @@ def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
     return _excerpt_around(text, [(start, end, 0) for start, end in near], width)
 
 
-def find_phrases(text: str, phrases: list[str]) -> set[int]:
-    compiled = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
-    found: set[int] = set()
-    for start in range(0, min(len(text), _PART * _PARTS), _PART):
-        folded = _fold_text(text[start : start + _PART + _OVERLAP])
-        found |= {
-            number
-            for number, patterns in compiled.items()
-            if number not in found and any(re.search(pattern, folded) for pattern in patterns)
-        }
-        if len(found) == len(compiled):
-            break
-    return found
-
-
-def _best_window(text: str, phrases: list[_Patterns], width: int) -> list[Match]:
+def _best_window(text: str, phrases: list[MarkPatterns], width: int) -> list[Match]:
     """Return the matches in the best window: most phrases, then most matches, then the first."""
     best: list[Match] = []
     for start in range(0, min(len(text), _PART * _PARTS), _PART):
         # Parts overlap by a window, so that nothing is missed between two of them.
-        folded = _fold_text(text[start : start + _PART + width])
-        matches = sorted(
-            match for number, patterns in enumerate(phrases) for match in _find_phrase(folded, patterns, number)
-        )
+        part = text[start : start + _PART + width]
+        matches = sorted(each_mark(part, fold_text(part), phrases, _MATCHES))
         found = _densest_matches(matches, width)
         if _window_worth(found) > _window_worth(best):
             best = [(start + first, start + last, number) for first, last, number in found]
         if len({number for _, _, number in best}) == len(phrases):
             break
     return best
-
-
-def _find_phrase(folded: str, patterns: _Patterns, number: int) -> list[Match]:
-    """Find a phrase as whole words, or else with other endings, or else within words."""
-    for pattern in patterns:
-        found = [
-            (match.start(), match.end(), number)
-            for match, _ in zip(re.finditer(pattern, folded), range(_MATCHES), strict=False)
-        ]
-        if found:
-            return found
-    return []
 
 
 def _densest_matches(matches: list[Match], width: int) -> list[Match]:
@@ -122,72 +87,6 @@ def _densest_matches(matches: list[Match], width: int) -> list[Match]:
 
 def _window_worth(matches: list[Match]) -> tuple[int, int]:
     return len({number for _, _, number in matches}), len(matches)
-
-
-# --- patterns ---
-
-
-@lru_cache(256)
-def _pattern(phrase: str) -> _Patterns:
-    """Return patterns over folded text, the strictest first. Each begins with literal text, which is fast to find."""
-    words = terms(phrase)
-    if not words:
-        literal = re.escape(phrase.strip().lower())
-        return (literal,) if literal else ()
-    by_prefix = phrase.rstrip().endswith("*")
-    found = [_words_pattern(words, by_prefix)]
-    if len(words) == 1 and not by_prefix and (stem := _stem(words[0])):
-        found.append(_word_start_pattern(stem) + _ENDINGS)
-    if len(phrase) < 3 and phrase.isascii():  # within words it matches almost anywhere
-        return tuple(found)
-    loose = re.escape(words[0])
-    for word in words[1:]:
-        loose += rf"[\W_]{{0,40}}{re.escape(word)}"
-    return (*found, loose)
-
-
-def _words_pattern(words: list[str], by_prefix: bool) -> str:
-    pattern = _word_start_pattern(words[0])
-    for before, word in pairwise(words):
-        gap = 0 if _is_single_character(before) or _is_single_character(word) else 1
-        pattern += rf"[\W_]{{{gap},40}}{re.escape(word)}"
-    return pattern if by_prefix or _is_single_character(words[-1]) else pattern + r"(?![^\W_])"
-
-
-def _word_start_pattern(word: str) -> str:
-    return re.escape(word) if _is_single_character(word) else rf"{re.escape(word)}(?<![^\W_]{re.escape(word)})"
-
-
-def _stem(word: str) -> str:
-    """Return a word without its ending, since the index knows words by their stems; "" if it is not worth trying."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
-        return ""
-    ending = re.search(r"(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])$", word)
-    stem = word[: ending.start()] if ending else word
-    stem = stem if len(stem) >= 3 else word
-    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl" else stem
-
-
-def _is_single_character(word: str) -> bool:
-    """Whether the word is one character of a script written without spaces."""
-    return len(word) == 1 and ord(word) >= 0x2E80
-
-
-def _fold_text(text: str) -> str:
-    """Lower the case and drop accents, character by character, so that positions stay."""
-    return text.lower() if text.isascii() else text.translate(_FOLDED)
-
-
-class _FoldingTable(dict[int, str]):
-    def __missing__(self, point: int) -> str:
-        char = chr(point)
-        plain = unicodedata.normalize("NFKD", char.lower())
-        base = "".join(part for part in plain if not unicodedata.combining(part))
-        folded = self[point] = base if len(base) == 1 else char
-        return folded
-
-
-_FOLDED = _FoldingTable()
 
 
 # --- the excerpt ---
@@ -269,6 +168,17 @@ class NeighbourTurn(Struct, frozen=True):
     text: str
 
 
+class SimilarHit(Struct, frozen=True):
+    """A hit with the same text as the one it is counted under."""
+
+    session: Session
+    row: MessageRow | None
+
+    @property
+    def at(self) -> int | None:
+        return hit_time(self.session, self.row)
+
+
 class SearchHit(Struct, frozen=True):
     """A search hit with its excerpt. `row` is None if the title or summary of the session matches."""
 
@@ -281,6 +191,12 @@ class SearchHit(Struct, frozen=True):
     score: float
     before: tuple[NeighbourTurn, ...] = ()  # turns before and after it, if requested
     after: tuple[NeighbourTurn, ...] = ()
+    similar: tuple[SimilarHit, ...] = ()  # hits with the same text, if these are collapsed
+
+    @property
+    def at(self) -> int | None:
+        """The time of the message, or else of the session."""
+        return hit_time(self.session, self.row)
 
 
 class HitOptions(Struct, frozen=True):
@@ -289,6 +205,13 @@ class HitOptions(Struct, frozen=True):
     fields: tuple[str, ...]
     clean: Clean
     pattern: LinearPattern | None = None
+
+
+def hit_time(session: Session, row: MessageRow | None) -> int | None:
+    """Return the time of a message, or else the time its session ended."""
+    if row is not None and row.at is not None:
+        return row.at
+    return session.started if session.ended is None else session.ended
 
 
 def hit_texts(message: Message, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -308,7 +231,7 @@ class HitBuilder:
         self._open: dict[int, Records] = {}
         self._effort: Effort | None = None
         self.words: list[str] = []  # to mark
-        self.held: list[set[int]] = []  # for each message shown, the numbers of its words
+        self.literally = False  # whether to mark their characters, also within words
 
     def session(self, number: int) -> tuple[Session, SessionText]:
         if number not in self._sessions:
@@ -338,17 +261,13 @@ class HitBuilder:
 
     def _best_excerpt(self, found: list[tuple[str, str]]) -> tuple[str, str, Spans]:
         """Return field, excerpt and spans of the text with most matches together; of equals the first."""
-        cleaned = [(name, self._options.clean(words)) for name, words in found]
-        words = self.words
-        if len(words) > 1:
-            self.held.append({number for _, text in cleaned for number in find_phrases(text, words)})
-        made = [(name, *self._text_excerpt(text)) for name, text in cleaned]
+        made = [(name, *self._text_excerpt(self._options.clean(words))) for name, words in found]
         return max(made, key=lambda one: len(one[2]), default=("", "", []))
 
     def _text_excerpt(self, text: str) -> tuple[str, Spans]:
         pattern = self._options.pattern
         if pattern is None:
-            return excerpt(text, self.words)
+            return excerpt(text, self.words, literally=self.literally)
         from everturn.text.regex import EFFORT, Effort
 
         # Effort of its own: hits are shown even if the search used up its effort.

@@ -12,12 +12,8 @@
     × its age       a little more for the newest, so that of equals the newer one comes first
     × its position  a little less for each after the third of one session, so that others are seen too
 
-The order depends only on the archive, the query and the day of `now`, so pages fit together. A word that is nowhere in the
-archive is taken for a typing error and replaced by its nearest known words; `RankedHits.replaced` says so.
-
-One slip (a letter too many, missing, wrong, or two swapped) is corrected in words of four letters and more, two in words of
-eight and more. Words one slip away are generated and looked up, a few hundred of them; words two slips away are taken
-from the vocabulary of the index with the same beginning. If an engine cannot list its vocabulary, only one slip is corrected.
+The order depends only on the archive, the query and the day of `now`, so pages fit together. For a typing error its nearest
+known words are searched too (`retrieval.spelling`); `RankedHits.replaced` says so.
 """
 
 from __future__ import annotations
@@ -27,71 +23,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.retrieval.spelling import find_replacements
 from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
-from everturn.store.index import rareness, stem_word
-
-# --- spelling ---
-
-SHORTEST = 4
-LONG = 8
-TWO = 2  # slips in a long word
-MOST_SPELLINGS = 2  # words returned
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_SAME_START = 3  # letters
-_LISTED = 3000  # terms compared
-_SHORTEST_STEM = 6  # in which two slips are corrected
-_ENDINGS = frozenset("ation ations ion ions ing ings ed er ers ment ments ness ity ly able ive ance ence".split())
-
-
-def nearest_words(store: Store, word: str) -> list[str]:
-    """Return the most common of the nearest words; none for short words, numbers and ids. A stem becomes a prefix."""
-    if len(word) < SHORTEST or not (word.isascii() and word.isalpha()):
-        return []
-    root = stem_word(word)
-    stems = ((stem_word(made), made) for made in sorted(words_one_slip_away(word), key=lambda made: (-len(made), made)))
-    # Of words with the same stem one is enough: the shortest.
-    by_stem = {near: made for near, made in stems if _is_regular(made, near, word, root)}
-    known = store.count_words(list(by_stem.values()))
-    if known or len(word) < LONG:
-        return sorted(known, key=lambda other: (-known[other], other))[:MOST_SPELLINGS]
-    terms = store.vocabulary(word[:_SAME_START], _LISTED)
-    near = sorted((count_slips(root, term), term) for term in terms if len(term) >= _SHORTEST_STEM)
-    return [f"{term}*" for far, term in near if far <= TWO][:MOST_SPELLINGS]
-
-
-def _is_regular(made: str, near: str, word: str, root: str) -> bool:
-    """Whether a generated word may be used. The index has stems, so its end must not only look like an ending."""
-    if made.startswith(near) and made[len(near) :] in _ENDINGS:
-        return True
-    return (near == made and root == word) or count_slips(root, near) <= 1
-
-
-def count_slips(word: str, other: str) -> int:
-    """Count the slips between two words; two swapped letters are one."""
-    older: list[int] = []
-    above = list(range(len(other) + 1))
-    for at, letter in enumerate(word, 1):
-        row = [at]
-        for number, sign in enumerate(other, 1):
-            best = min(above[number] + 1, row[-1] + 1, above[number - 1] + (letter != sign))
-            if older and number > 1 and letter == other[number - 2] and word[at - 2] == sign:
-                best = min(best, older[number - 2] + 1)
-            row.append(best)
-        older, above = above, row
-    return above[-1]
-
-
-def words_one_slip_away(word: str) -> set[str]:
-    """Return all words one slip away with the same first letter, which hardly anybody gets wrong."""
-    halves = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
-    made = {before + behind[1:] for before, behind in halves if behind}
-    made |= {before + behind[1] + behind[0] + behind[2:] for before, behind in halves if len(behind) > 1}
-    made |= {before + letter + behind[1:] for before, behind in halves if behind for letter in _LETTERS}
-    made |= {before + letter + behind for before, behind in halves for letter in _LETTERS}
-    return made - {word}
-
-
-# --- ranking ---
+from everturn.store.index import rareness
 
 DAY = 86_400_000
 
@@ -126,7 +60,6 @@ MOST = 500
 #: Messages in a stretch of a session; stretches overlap by half.
 STRETCH = 8
 TOP = 3  # messages that count for their session
-MENDED = 2  # words checked for slips
 
 HeldPhrases = tuple[tuple[int, float], ...]
 OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
@@ -143,7 +76,7 @@ def rank_candidates(
 ) -> RankedHits:
     """Return the best hits for a query; its `limit` and `offset` are ignored. Without `now` age does not matter."""
     found = store.candidates(query, LOOKED_AT)
-    replaced = _find_unknown(store, query, found)
+    replaced = find_replacements(store, query, found)
     if replaced:
         others = [word for words in replaced.values() for word in words]
         new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
@@ -325,16 +258,3 @@ def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: We
 
     factors = {-session: factor(ended) for session, (_, ended) in times.items()}
     return sorted((score * factors.get(session, 1.0), session, seq) for score, session, seq in order)
-
-
-def _find_unknown(store: Store, query: IndexQuery, found: IndexCandidates) -> dict[str, list[str]]:
-    """Return the plain words that are nowhere in the archive, with their nearest known words."""
-    counts = dict(zip(found.phrases, found.counts, strict=True))
-    words = [
-        phrase[0]
-        for phrase, weight in zip(query.optional, query.weights, strict=False)
-        if len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
-    ]
-    unknown = [word for word in words if not counts.get((word,), 1.0)][:MENDED]
-    near = {word: nearest_words(store, word) for word in unknown}
-    return {word: others for word, others in near.items() if others}

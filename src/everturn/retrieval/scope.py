@@ -21,6 +21,7 @@ from everturn.retrieval.query import Filter
 from everturn.sessions.lineage import find_session_by_id, lineage, origin_of
 from everturn.sessions.lookup import resolve_session
 from everturn.store.contract import IndexQuery, SessionFilter, Store
+from everturn.text.folders import folder_filter, resolve_folder
 from everturn.text.times import parse_when
 
 #: Origins searched by default: all but text that clients inserted.
@@ -29,7 +30,7 @@ _MAX_RELATIVES = 500
 
 
 class Exclusions(Struct, frozen=True):
-    """Properties that exclude a message: parts of names, in lower case."""
+    """Properties that exclude a message: folders, and parts of names in lower case."""
 
     agents: tuple[str, ...] = ()
     sessions: tuple[int, ...] = ()
@@ -44,7 +45,7 @@ class SearchFilters(Struct, frozen=True):
     """Filters of a search. Empty fields do not filter."""
 
     agent: str = ""
-    workspace: str = ""  # part of the path, case-insensitive
+    workspace: str = ""  # a folder and everything below it, or its name (`text.folders`)
     session: Session | None = None
     since: int | None = None  # of the message
     until: int | None = None
@@ -148,7 +149,9 @@ def is_unwanted(store: Store, without: Exclusions, session: Session, text: Sessi
         return False
     if session.agent.lower() in without.agents or session.id in without.sessions:
         return True
-    if _has_any_part(text.workspace, without.workspaces) or _has_any_part(text.branch, without.branches):
+    if any(folder_filter(one).matches(text.workspace) for one in without.workspaces):
+        return True
+    if _has_any_part(text.branch, without.branches):
         return True
     return row is not None and (
         any(first <= row.turn <= last for first, last in without.turns) or _has_call(store, without, row)
@@ -183,12 +186,14 @@ _TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int) -> SearchFilters:
+def apply_typed_filters(
+    store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int, home: str = ""
+) -> SearchFilters:
     """Add typed filters. Raises UsageError for an invalid value or a contradiction."""
     for one in typed:
         if not one.value:
             raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
-        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now))
+        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now, home))
         for name, value in changes.items():
             before = getattr(filters, name)
             if before != getattr(EVERYWHERE, name) and not isinstance(value, tuple | Exclusions) and before != value:
@@ -198,7 +203,7 @@ def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filte
 
 
 _EXAMPLES = {
-    "agent": "NAME", "session": "@last", "workspace": "PART", "branch": "main", "role": "user", "tool": "Bash",
+    "agent": "NAME", "session": "@last", "workspace": "NAME", "branch": "main", "role": "user", "tool": "Bash",
     "path": "src/", "field": "answer", "since": "7d", "until": "2026-01-31", "turn": "3-7", "error": "yes",
 }  # fmt: skip
 
@@ -208,6 +213,7 @@ class _TypedFilter(Struct, frozen=True):
     filters: SearchFilters
     filter: Filter
     now: int
+    home: str  # for `~`
 
     def values(self) -> tuple[str, ...]:
         return tuple(part for part in self.filter.value.split(",") if part)
@@ -226,6 +232,11 @@ def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[s
         return {name: typed.filter.value}
 
     return narrow
+
+
+def _narrow_workspace(typed: _TypedFilter) -> dict[str, object]:
+    folder = resolve_folder(typed.filter.value, home=typed.home)
+    return typed.exclude("workspaces", folder) if typed.filter.negated else {"workspace": folder}
 
 
 def _narrow_session(typed: _TypedFilter) -> dict[str, object]:
@@ -301,7 +312,7 @@ def _filter_mistake(typed: _TypedFilter, valid: str) -> UsageError:
 
 _NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
     "agent": _narrow_part_of("agent", "agents"),
-    "workspace": _narrow_part_of("workspace", "workspaces"),
+    "workspace": _narrow_workspace,
     "branch": _narrow_part_of("branch", "branches"),
     "path": _narrow_part_of("path", "paths"),
     "session": _narrow_session,

@@ -11,7 +11,9 @@ new messages arrive.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,18 +22,30 @@ from msgspec.structs import replace
 from everturn.errors import UsageError
 from everturn.model.archive import MessageRow
 from everturn.retrieval.attempts import MODES, NOTES, Attempt, SearchRequest
-from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit
-from everturn.retrieval.index_query import STOP_WORDS
-from everturn.retrieval.query import SearchQuery, parse_query, phrase_of
-from everturn.retrieval.scope import EVERYWHERE, SearchFilters, apply_typed_filters, is_unwanted
+from everturn.retrieval.duplicates import HitGroups, collect_groups, text_key
+from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit, SimilarHit, hit_time
+from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query
+from everturn.retrieval.query import Phrase, QueryPhrase, SearchQuery, parse_query, phrase_of
+from everturn.retrieval.scope import (
+    EVERYWHERE,
+    SAID,
+    SearchFilters,
+    apply_typed_filters,
+    is_unwanted,
+    limit_to_scope,
+)
+from everturn.retrieval.spelling import meant_filters
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources
-from everturn.store.contract import IndexHit, Store
+from everturn.store.contract import IndexHit, IndexQuery, Store
 
 if TYPE_CHECKING:  # few have one
     from everturn.retrieval.meaning import MeaningSearch
 
-__all__ = ["EVERYWHERE", "NOTES", "NeighbourTurn", "Results", "SearchFilters", "SearchHit", "search"]
+__all__ = ["EVERYWHERE", "NOTES", "SORTS", "NeighbourTurn", "Results", "SearchFilters", "SearchHit", "search"]
+
+#: Orders of hits: the best first, or the newest of the matching first.
+SORTS = ("best", "time")
 
 _WIDENED = {
     "lineage": "nothing like it in the session itself; these are from sessions that hang together with it",
@@ -43,6 +57,7 @@ _CURSOR = (  # compiled when there is one
     r"\.([0-9]{1,18})\.(-1|[0-9]{1,9})\.([0-9a-f]{8})"
 )
 _HitAndRow = tuple[IndexHit, MessageRow | None]
+_PROBED = 200  # messages with all the words that are checked
 
 
 class Results(ResultPage[SearchHit], frozen=True):
@@ -58,10 +73,18 @@ class SearchCursor(Struct, frozen=True):
     mode: str
     ring: str
     now: int
-    score: int  # in millionths
+    score: int  # in millionths; the time of the hit if hits are ordered by time
     session: int
     seq: int
     mark: str
+
+
+class PageLayout(Struct, frozen=True):
+    """How hits are arranged on a page."""
+
+    limit: int
+    sort: str
+    collapse: bool
 
 
 def search(  # noqa: PLR0913 -- one face for every surface; all but three have a default
@@ -74,29 +97,41 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     clean: Clean | None = None,
     now: int = 0,
     meaning: MeaningSearch | None = None,
+    sort: str = "best",
+    collapse: bool = False,
+    home: str = "",
 ) -> Results:
-    """Return a page of hits, best first.
+    """Return a page of hits, in the order `sort`, one of SORTS. With `collapse`, hits with the same text are one.
 
-    `since:7d` counts from `now`. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
+    `since:7d` counts from `now`, `workspace:~/x` is in `home`. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
     search; ModelError only if earlier pages were ordered by meaning.
     """
+    if sort not in SORTS:
+        raise UsageError(f"there is no order {sort!r}; give one of {', '.join(SORTS)}")
     query = parse_query(text)
     if not query.wanted and not query.regex and (query.pieces or not query.filters):
         raise UsageError(f"there is no word to look for in {text!r}; give at least one word to find")
-    mark = _search_mark(query, filters)
+    mark = _search_mark(query, filters, sort)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
     now = last.now if last else now
     if last and last.mark == mark:
         meaning = None  # the first page was ordered by words alone, so the others are too
-    filters = apply_typed_filters(store, filters, query.filters, now)
+    filters = apply_typed_filters(store, filters, query.filters, now, home)
     request = SearchRequest(store, sources, query, filters, now, meaning)
     builder = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
     after = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
-    return _first_answer(request, builder, limit, after, is_first=last is None)
+    layout = PageLayout(limit, sort, collapse)
+    return _add_hints(query, _first_answer(request, builder, layout, after, is_first=last is None))
+
+
+def _add_hints(query: SearchQuery, results: Results) -> Results:
+    hints = [NOTES["filter"].format(word, name) for word, name in meant_filters(query)]
+    notes = (*results.notes, *hints)
+    return replace(results, note="; ".join(notes), notes=notes) if hints else results
 
 
 def _first_answer(
-    request: SearchRequest, builder: HitBuilder, limit: int, after: SearchCursor, is_first: bool
+    request: SearchRequest, builder: HitBuilder, layout: PageLayout, after: SearchCursor, is_first: bool
 ) -> Results:
     """Return the results of the first attempt with a hit to show."""
     partly: Results | None = None
@@ -104,13 +139,17 @@ def _first_answer(
     for attempt in request.attempts(builder, None if is_first else (after.mode, after.ring)):
         if partly and attempt.mode != "words":
             break
-        hits = attempt.hits if is_first else _hits_after(attempt.hits, after)
-        chosen = _choose_hits(request.store, builder, attempt, hits, limit + 1)
-        if not chosen:
+        places = _hit_places(request.store, builder, attempt.hits, layout.sort)
+        hits = list(places) if is_first else _hits_after(places, after)
+        shown = _visible_hits(request.store, builder, attempt, hits)
+        page = collect_groups(shown, layout.limit, _text_key_of(builder) if layout.collapse else None)
+        if page.last is None:
             # Unless the index itself says that there is nothing, an empty page says how far the search went.
             empty_notes = () if request.query.groups and not request.pattern else attempt.notes
             continue
-        results = _make_results(builder, request, attempt, chosen[:limit], after, len(chosen) > limit)
+        last = page.last[0]
+        cursor = replace(after, score=places[last], session=last.session, seq=last.seq) if page.has_more else None
+        results = _make_results(builder, request, attempt, page, cursor)
         # Some of the words are almost anywhere: a wider scope may have a message with all of them.
         if not is_first or not request.filters.widen or NOTES["any"] not in results.notes:
             return results
@@ -118,54 +157,70 @@ def _first_answer(
     return partly or Results([], note="; ".join(empty_notes), notes=empty_notes)
 
 
-def _choose_hits(
-    store: Store, builder: HitBuilder, attempt: Attempt, hits: list[IndexHit], most: int
-) -> list[_HitAndRow]:
-    """Return the first hits with their rows, without those that must not be shown."""
-    found: list[_HitAndRow] = []
+def _visible_hits(
+    store: Store, builder: HitBuilder, attempt: Attempt, hits: Iterable[IndexHit]
+) -> Iterator[_HitAndRow]:
+    """Yield the hits with their rows, without those that must not be shown."""
     unwanted = attempt.ring.filters.unwanted
     for hit in hits:
-        row = next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+        row = _message_row(store, hit)
         if attempt.hides and row is not None and row.origin == "injected":
             continue
-        if is_unwanted(store, unwanted, *builder.session(hit.session), row):
-            continue
-        found.append((hit, row))
-        if len(found) == most:
-            break
-    return found
+        if not is_unwanted(store, unwanted, *builder.session(hit.session), row):
+            yield hit, row
 
 
-def _hits_after(hits: list[IndexHit], last: SearchCursor) -> list[IndexHit]:
-    """Return the hits after the last one shown; if that is gone, those with a lower score."""
+def _message_row(store: Store, hit: IndexHit) -> MessageRow | None:
+    return next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+
+
+def _text_key_of(builder: HitBuilder) -> Callable[[_HitAndRow], bytes]:
+    return lambda chosen: text_key(builder.texts(*chosen))
+
+
+def _hit_places(store: Store, builder: HitBuilder, hits: list[IndexHit], sort: str) -> dict[IndexHit, int]:
+    """Return the hits in their order, each with the number by which a cursor knows its place."""
+    if sort != "time":
+        return {hit: _score_millionths(hit.score) for hit in hits}
+    times = {hit: hit_time(builder.session(hit.session)[0], _message_row(store, hit)) or 0 for hit in hits}
+    newest = sorted(hits, key=lambda hit: (times[hit], hit.session, hit.seq), reverse=True)
+    return {hit: times[hit] for hit in newest}
+
+
+def _hits_after(places: dict[IndexHit, int], last: SearchCursor) -> list[IndexHit]:
+    """Return the hits after the last one shown; if that is gone, those with a lower place."""
+    hits = list(places)
     for number, hit in enumerate(hits):
         if (hit.session, hit.seq) == (last.session, last.seq):
             return hits[number + 1 :]
-    return [hit for hit in hits if _score_millionths(hit.score) < last.score]
+    return [hit for hit in hits if places[hit] < last.score]
 
 
 def _make_results(
     builder: HitBuilder,
     request: SearchRequest,
     attempt: Attempt,
-    chosen: list[_HitAndRow],
-    after: SearchCursor,
-    is_more: bool,
+    page: HitGroups[_HitAndRow],
+    cursor: SearchCursor | None,
 ) -> Results:
-    marks = _marked_words(request.query, attempt.replaced)
-    builder.words, builder.held = [word for word, _ in marks], []
-    items = [builder.build(hit, row) for hit, row in chosen]
+    builder.words, builder.literally = _marked_words(request.query, attempt.replaced), attempt.mode == "text"
+    items = [_build_group(builder, group) for group in page.groups]
     notes = list(attempt.notes)
-    if attempt.mode in ("words", "said") and not _contains_all([group for _, group in marks], builder.held):
+    if attempt.mode in ("words", "said") and not _is_all_held(request, builder, attempt):
         notes.append(NOTES["any"])
     if request.filters.widen and attempt.ring.name != _first_ring(request.filters):
         notes.append(_WIDENED[attempt.ring.name])
-    hit = chosen[-1][0]
-    mark = _mark_with_model(after.mark, attempt.by_meaning) if attempt.by_meaning else after.mark
-    last = SearchCursor(
-        attempt.mode, attempt.ring.name, after.now, _score_millionths(hit.score), hit.session, hit.seq, mark
-    )
-    return Results(items, _write_cursor(last) if is_more else "", "; ".join(notes), tuple(notes), attempt.ring.name)
+    following = ""
+    if cursor is not None:
+        mark = _mark_with_model(cursor.mark, attempt.by_meaning) if attempt.by_meaning else cursor.mark
+        following = _write_cursor(replace(cursor, mode=attempt.mode, ring=attempt.ring.name, mark=mark))
+    return Results(items, following, "; ".join(notes), tuple(notes), attempt.ring.name)
+
+
+def _build_group(builder: HitBuilder, group: list[_HitAndRow]) -> SearchHit:
+    found = builder.build(*group[0])
+    similar = tuple(SimilarHit(builder.session(hit.session)[0], row) for hit, row in group[1:])
+    return replace(found, similar=similar) if similar else found
 
 
 def _first_ring(filters: SearchFilters) -> str:
@@ -174,28 +229,72 @@ def _first_ring(filters: SearchFilters) -> str:
     return "workspace" if filters.workspace else "everything"
 
 
-def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[tuple[str, int]]:
-    """Return the words to mark with their OR groups: without stop words, but with corrected spellings."""
+# --- the words of a query ---
+
+
+def _content_words(query: SearchQuery) -> list[QueryPhrase]:
+    """Return the phrases without stop words, unless there is nothing else."""
     content = [phrase for phrase in query.wanted if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
+    return content or list(query.wanted)
+
+
+def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[str]:
+    """Return the words to mark: corrected ones too, and last two words written as one."""
+    content = _content_words(query)
     marks = []
-    for phrase in content or query.wanted:
-        marks.append((f"{phrase.text}*" if phrase.prefix else phrase.text, phrase.group))
-        marks += [(other, phrase.group) for word in phrase_of(phrase) for other in replaced.get(word, ())]
-    return marks
+    for phrase in content:
+        marks.append(f"{phrase.text}*" if phrase.prefix else phrase.text)
+        marks += [other for word in phrase_of(phrase) for other in replaced.get(word, ())]
+    plain = [() if phrase.quoted or phrase.prefix else phrase_of(phrase) for phrase in content]
+    return marks + [one[0] + two[0] for one, two in pairwise(plain) if len(one) == len(two) == 1]
 
 
-def _contains_all(groups: list[int], held: list[set[int]]) -> bool:
-    """Whether one of the messages shown contains a word of every OR group."""
-    return len(set(groups)) < 2 or any({groups[number] for number in one} == set(groups) for one in held)
+def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt) -> bool:
+    """Whether a message in scope holds all the words of the query, of words joined by OR one.
+
+    The index is asked, not the page, so that the answer is the same for every page and limit.
+    """
+    query = request.query
+    groups = _word_groups(query, attempt.replaced)
+    if len(groups) < 2:
+        return True
+    filters = attempt.ring.filters
+    origins = [SAID] if attempt.mode == "said" else [filters.origins, SAID] if attempt.hides else [filters.origins]
+    for some in origins:
+        asked = limit_to_scope(IndexQuery(groups, query.without), replace(filters, origins=some))
+        entries = request.store.candidates(asked, _PROBED).entries
+        hits = (IndexHit(entry.session, entry.seq, 0.0) for entry in entries)
+        if any(True for _ in _visible_hits(request.store, builder, attempt, hits)):
+            return True
+    return False
+
+
+def _word_groups(query: SearchQuery, replaced: dict[str, list[str]]) -> tuple[tuple[Phrase, ...], ...]:
+    """Return the words as groups of which each must match, by any spelling or correction."""
+    groups: dict[int, dict[Phrase, None]] = {}
+    for piece in _content_words(query):
+        if phrase := phrase_of(piece):
+            others = [(other,) for word in phrase for other in replaced.get(word, ())]
+            groups.setdefault(piece.group, {}).update(dict.fromkeys([phrase, *_spellings(piece), *others]))
+    return tuple(map(tuple, groups.values()))
+
+
+def _spellings(piece: QueryPhrase) -> list[Phrase]:
+    """Return the ways to write a plain word, without parts of it."""
+    if not piece.text.isascii():
+        return []
+    alone = build_index_query(SearchQuery((piece,)))
+    return [phrase for phrase, weight in zip(alone.optional, alone.weights, strict=True) if weight > PIECE]
 
 
 # --- the cursor ---
 
 
-def _search_mark(query: SearchQuery, filters: SearchFilters) -> str:
+def _search_mark(query: SearchQuery, filters: SearchFilters, sort: str) -> str:
     """Return a hash that is equal for all pages of a search. Times are left out: `--since 7d` moves between two pages."""
     session = filters.session.id if filters.session else 0
     parts = repr((query, session, replace(filters, session=None, since=None, until=None)))
+    parts += sort if sort != "best" else ""
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

@@ -42,7 +42,7 @@ class SessionFilter(Struct, frozen=True):
     """Which sessions to list. Empty fields do not filter."""
 
     agent: str = ""
-    workspace: str = ""  # part of the path, case-insensitive
+    workspace: str = ""  # a folder and everything below it, or its name (`text.folders`)
     since: int | None = None  # ended at or after
     until: int | None = None  # started before
     text: str = ""  # part of title, first prompt or summary, case-insensitive

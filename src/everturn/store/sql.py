@@ -35,6 +35,7 @@ from everturn.model.archive import (
     Version,
 )
 from everturn.store.contract import IndexQuery, SessionFilter
+from everturn.text.folders import folder_filter
 
 Row = tuple[Any, ...]
 
@@ -227,13 +228,26 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
     if session_filter.until is not None:
         conditions.add(f'{s}."started"<?', session_filter.until)
     if session_filter.workspace:
-        conditions.add(_like_sql(f'{x}."workspace"'), substring_pattern(session_filter.workspace))
+        _add_folder(conditions, f'{x}."workspace"', session_filter.workspace)
     if session_filter.branch:
         conditions.add(_like_sql(f'{x}."branch"'), substring_pattern(session_filter.branch))
     if session_filter.text:
         columns = ("title", "first_prompt", "summary")
         anywhere = " OR ".join(_like_sql(f'{x}."{column}"') for column in columns)
         conditions.add(f"({anywhere})", *[substring_pattern(session_filter.text)] * len(columns))
+
+
+def _add_folder(conditions: Conditions, column: str, folder: str) -> None:
+    """Require a folder or one below it: `FolderFilter.matches` in SQL."""
+    wanted = folder_filter(folder)
+    path = f"RTRIM(REPLACE({column},'\\','/'),'/') || '/'"
+    if wanted.beginnings:
+        length = len(wanted.beginnings[0])
+        marks = parameter_marks(len(wanted.beginnings))
+        conditions.add(f"{column}<>'' AND SUBSTR({path},1,{length}) IN ({marks})", *wanted.beginnings)
+    else:
+        named = _like_sql(f"('/' || {path})")
+        conditions.add(f"{column}<>'' AND {named}", substring_pattern(wanted.names))
 
 
 def add_messages(conditions: Conditions, query: IndexQuery, turns: bool = True) -> None:

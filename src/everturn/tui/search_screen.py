@@ -9,10 +9,12 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from everturn.errors import EverturnError
+from everturn.model.vocabulary import QUERY_RULE
 from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.search import search
 from everturn.store.contract import Store
 from everturn.text.printable import short_folder
+from everturn.text.times import iso
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.feed import FeedPage, FeedWidget
@@ -49,7 +51,14 @@ class HitFeed:
         archive = self._archive
         cursor = self._cursors[number]
         found = search(
-            store, archive.sources, self.query, limit=HITS, cursor=cursor, clean=archive.clean, now=self._now
+            store,
+            archive.sources,
+            self.query,
+            limit=HITS,
+            cursor=cursor,
+            clean=archive.clean,
+            now=self._now,
+            collapse=True,
         )
         if found.next and number + 1 == len(self._cursors):
             self._cursors.append(found.next)
@@ -60,10 +69,12 @@ class HitFeed:
     def _make_hit(self, one: SearchHit) -> HitItem:
         line, session, row = self._archive.line, one.session, one.row
         about = line(one.text.title or one.text.first_prompt, 120)
-        where: list[Span] = [(f"{age_text(session.ended, self._now):>4} ", "dim"), (line(session.agent, 12), "ok")]
+        where: list[Span] = [(f"{age_text(one.at, self._now):>4} ", "dim"), (line(session.agent, 12), "ok")]
         where.append((f" {short_folder(line(one.text.workspace, 400))}", "head"))
         where.append((f" turn {row.turn + 1}" if row is not None else " title", "bold"))
         where.append((f" {one.field.replace('_', ' ')}", "dim"))
+        where.append((f" {iso(one.at)[:16].replace('T', ' ')}", "dim"))
+        where.append((f" and {len(one.similar)} more like it" if one.similar else "", "dim"))
         where.append((f"  {about}", ""))
         spot = None
         if row is not None:
@@ -82,8 +93,8 @@ def _snippet_spans(one: SearchHit) -> list[Span]:
 
 
 WAIT = 0.25  # seconds after the last key before the archive is asked
-_HELP = """
-Words in any order; "side by side"; pre*; -without; json OR yaml; /a pattern/i.
+_HELP = f"""
+{QUERY_RULE} /a pattern/i is a regular expression.
 Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes
 """
 

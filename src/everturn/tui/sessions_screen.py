@@ -19,6 +19,7 @@ from everturn.model.archive import Session, SessionText
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.lookup import short_ids
 from everturn.store.contract import SessionFilter, Store
+from everturn.text.folders import resolve_folder
 from everturn.text.printable import short_folder
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
@@ -111,7 +112,7 @@ def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = Fa
     times = {name: parse_when(given[name], now) for name in ("since", "until") if given.get(name)}
     return SessionFilter(
         agent=_agent(given["agent"], agents) if given.get("agent") else "",
-        workspace=given.get("workspace", ""),
+        workspace=resolve_folder(given.get("workspace", "")),
         branch=given.get("branch", ""),
         text=" ".join(words),
         since=times.get("since"),

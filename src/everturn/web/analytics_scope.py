@@ -9,6 +9,7 @@ from everturn.analytics import cost, counts
 from everturn.analytics.cost import Prices
 from everturn.analytics.counts import AnalyticsScope
 from everturn.store.contract import SessionFilter
+from everturn.text.folders import resolve_folder
 from everturn.web.request import WebRequest
 from everturn.web.site import Step, WebJob
 
@@ -21,7 +22,7 @@ FILTERS = ("agent", "workspace", "since", "subagents")
 
 def scope_of(request: WebRequest) -> AnalyticsScope:
     """Return the scope of the request. Raises UsageError."""
-    agent, workspace, since = request.word("agent"), request.word("workspace"), request.when("since")
+    agent, workspace, since = request.word("agent"), resolve_folder(request.word("workspace")), request.when("since")
     session_filter = SessionFilter(agent=agent, workspace=workspace, since=since)
     return AnalyticsScope(
         session_filter if agent or workspace or since is not None else None,

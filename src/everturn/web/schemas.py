@@ -206,6 +206,15 @@ class NeighbourTurnJson(StrictJson):
     text: str
 
 
+class SimilarHitJson(StrictJson):
+    """A match with the same text as the one it is listed under."""
+
+    session: str
+    turn: int | None
+    message: int | None
+    at: str | None
+
+
 class HitJson(StrictJson):
     """A message that matches; without a turn when the session's own title or summary does."""
 
@@ -226,6 +235,7 @@ class HitJson(StrictJson):
     spans: list[tuple[int, int]]
     before: list[NeighbourTurnJson]
     after: list[NeighbourTurnJson]
+    similar: list[SimilarHitJson]
 
 
 class SearchJson(ItemsJson[HitJson]):

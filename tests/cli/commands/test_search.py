@@ -30,9 +30,9 @@ def test_matches_are_grouped_by_session_and_marked(desk: Desk) -> None:
     assert head == "11111111  fix the walrus"
     assert facts == f"  {AGENT} · 2026-03-01 · ann/shop"
     assert sorted(matches) == [
-        "  turn 1 #1 prompt  fix the «walrus»",
-        "  turn 1 #2 answer  the «walrus» is fixed",
-        "  turn 2 #4 tool input  Bash grep «walrus»",
+        "  turn 1 #1 prompt 2026-03-01 10:00  fix the «walrus»",
+        "  turn 1 #2 answer 2026-03-01 10:00  the «walrus» is fixed",
+        "  turn 2 #4 tool input 2026-03-01 10:00  Bash grep «walrus»",
     ]
 
 
@@ -126,7 +126,7 @@ def test_the_turns_beside_a_match_can_be_shown(desk: Desk) -> None:
     lines = out.splitlines()[2:]
     assert [line.split("  ")[1].strip() or line.split("  ")[2] for line in lines] == [
         "turn 1 user",
-        "turn 2 #3 prompt",
+        "turn 2 #3 prompt 2026-03-01 10:00",
         "turn 3 user",
     ]
     assert "[REDACTED" in lines[0] and KEY not in out and not ACTIVE & set(out)
@@ -256,3 +256,15 @@ def test_nothing_found_with_a_filter_among_the_words_says_to_leave_it_out(desk: 
     two(desk)
     assert "leave out a filter" in desk.run("search", "walrus agent:nobody")[2]
     assert "leave out a filter" not in desk.run("search", "giraffe")[2]
+
+
+def test_matches_with_the_same_text_are_shown_once(desk: Desk) -> None:
+    desk.take_in(*(desk.archive.history.turn("the walrus", f"answer {n}") for n in range(3)))
+    _, out, _ = desk.run("search", "walrus")
+    assert out.count("«walrus»") == 1 and "    and 2 more like it: turn " in out
+    _, out, _ = desk.run("search", "walrus", "--no-collapse")
+    assert out.count("«walrus»") == 3 and "more like it" not in out
+    [item] = desk.json("search", "walrus")["items"]
+    assert len(item["similar"]) == 2 and set(item["similar"][0]) == {"session", "turn", "message", "at"}
+    newest = desk.json("search", "walrus", "--sort", "time", "--no-collapse")["items"]
+    assert [one["turn"] for one in newest] == [3, 2, 1] and all(one["at"] for one in newest)

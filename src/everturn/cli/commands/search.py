@@ -11,7 +11,8 @@ from everturn import clock
 from everturn.cli import frame
 from everturn.cli.frame import WordsCommand
 from everturn.errors import UsageError
-from everturn.model.vocabulary import FIELDS, ORIGINS
+from everturn.model.vocabulary import FIELDS, ORIGINS, QUERY_RULE
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output, Pen
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from everturn.retrieval.scope import SearchFilters
 
 _ROLES = ("user", "assistant")
+_SIMILAR = 4  # matches with the same text that are named
 
 
 @frame.command(
@@ -31,10 +33,20 @@ _ROLES = ("user", "assistant")
     "everturn search migration --session @last --lineage --widen",
     cls=WordsCommand,
     reveal=True,
+    help=f"""Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
+
+    {QUERY_RULE} /…/ is a regular expression, /…/i in any case. Filters stand among the words: agent: session: workspace:
+    branch: role: tool: path: field: since: until: turn:3-7 error:yes, each also with a minus before it.
+
+    What the client put in by itself is left out while there is anything else. Matches with the same text are shown once, with
+    their number. A line says when no message holds all the words, and what else was done. Where the config has a [meaning]
+    section and `everturn sync --meaning` has made vectors, the words you look for are sent to that model and the order
+    follows meaning too; a line says that as well.
+    """,
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
-@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--here", is_flag=True, help="Only in sessions held in the current folder.")
 @click.option("--session", default="", metavar="SESSION", help="Only in this session: an id, its beginning, @last.")
 @click.option("--lineage", is_flag=True, help="With --session: also in what it came from and what it started.")
@@ -48,20 +60,15 @@ _ROLES = ("user", "assistant")
 @click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
+@click.option(
+    "--sort", default="best", show_default=True, type=click.Choice(["best", "time"]), help="The best first, or the newest.",
+)  # fmt: skip
+@click.option("--no-collapse", is_flag=True, help="Show every match, also those with the same text.")
 @click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
-    """Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
-
-    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives; /…/ is a regular expression, /…/i in any case.
-    Filters stand among the words: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7
-    error:yes, each also with a minus before it.
-
-    What the client put in by itself is left out while there is anything else; when no message holds all the words, those
-    that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
-    vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
-    """
+    """Search and print the hits."""
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
     from everturn.sources.contract import all_sources
@@ -73,7 +80,10 @@ def command(
         from everturn.cli.meaning_options import for_search
 
         meaning = for_search(cx, store)
-    page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
+    page = search(
+        store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning,
+        sort=options["sort"], collapse=not options["no_collapse"], home=os.path.expanduser("~"),
+    )  # fmt: skip
     items = _add_context(cx, page.items, context)
     if cx.json:
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
@@ -102,7 +112,7 @@ def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilter
         raise UsageError("--here and --workspace both name a folder; keep one of them")
     return SearchFilters(
         agent=options["agent"],
-        workspace=os.getcwd() if options["here"] else options["workspace"],
+        workspace=resolve_folder("." if options["here"] else options["workspace"], home=os.path.expanduser("~")),
         session=resolve_session(cx.store(), session) if session else None,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
@@ -129,7 +139,8 @@ def _print_hits(out: Output, items: list[SearchHit]) -> None:
     from everturn.text.times import iso
 
     pen = Pen(out)
-    shorts = short_ids((found.session for found in items), out.archive)
+    also = [one.session for found in items for one in found.similar]
+    shorts = short_ids([*(found.session for found in items), *also], out.archive)
     groups: dict[int, list[SearchHit]] = {}
     for found in items:
         groups.setdefault(found.session.id, []).append(found)
@@ -145,6 +156,8 @@ def _print_hits(out: Output, items: list[SearchHit]) -> None:
         for found in group:
             _print_neighbours(out, pen, found.before)
             out.emit(f"  {_place_text(found, pen)}  {mark_matches(out, pen, found)}")
+            if found.similar:
+                out.emit("    " + pen("dim", _similar_text(out, found, shorts)))
             _print_neighbours(out, pen, found.after)
 
 
@@ -153,12 +166,23 @@ def _print_neighbours(out: Output, pen: Pen, turns: tuple[NeighbourTurn, ...]) -
         out.emit("    " + pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"))
 
 
+def _similar_text(out: Output, found: SearchHit, shorts: dict[int, str]) -> str:
+    """Return how many matches have the same text, and where the first of them are."""
+    places = []
+    for one in found.similar[:_SIMILAR]:
+        where = "" if one.session.id == found.session.id else f"{out.text(shorts[one.session.id])} "
+        places.append(where + ("title" if one.row is None else f"turn {one.row.turn + 1} #{one.row.seq + 1}"))
+    more = ", …" if len(found.similar) > _SIMILAR else ""
+    return f"and {len(found.similar)} more like it: {', '.join(places)}{more}"
+
+
 def _place_text(found: SearchHit, pen: Pen) -> str:
+    from everturn.text.times import iso
+
+    field, at = found.field.replace("_", " "), iso(found.at)[:16].replace("T", " ")
     if found.row is None:
-        return pen("cyan", found.field.replace("_", " "))
-    return pen("cyan", f"turn {found.row.turn + 1}") + pen(
-        "dim", f" #{found.row.seq + 1} {found.field.replace('_', ' ')}"
-    )
+        return pen("cyan", field) + pen("dim", f" {at}")
+    return pen("cyan", f"turn {found.row.turn + 1}") + pen("dim", f" #{found.row.seq + 1} {field} {at}")
 
 
 def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:

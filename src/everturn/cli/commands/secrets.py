@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -28,7 +30,7 @@ _MOST_TOLD_APART = 100_000  # distinct secrets that are counted
 )
 @click.argument("session", default="")
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
-@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--since", default="", metavar="WHEN", help="Only in sessions active since then: 2026-01-31, 7d.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="How many places to list.")
 def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, since: str, limit: int) -> int:
@@ -103,7 +105,7 @@ def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
 
     return SessionFilter(
         agent=agent,
-        workspace=workspace,
+        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
         since=parse_when(since, clock.now()) if since else None,
         kinds=SESSION_KINDS,
         states=("current", "superseded"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import ResultPage, SessionListing
@@ -26,7 +28,7 @@ _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 )
 @click.argument("text", nargs=-1)
 @click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them.")
-@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--since", default="", metavar="WHEN", help="Only those active since then: 2026-01-31, 7d, yesterday.")
 @click.option("--until", default="", metavar="WHEN", help="Only those begun before then.")
 @click.option("--all", "everything", is_flag=True, help="Also subagents, saved outputs and older editions.")
@@ -66,7 +68,7 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
 
     return SessionFilter(
         agent=agent,
-        workspace=workspace,
+        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
         text=text,

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
+from everturn.text.folders import FOLDER_RULE, resolve_folder
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import ResultPage, SessionListing
@@ -26,9 +27,7 @@ class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
     text: Annotated[str, Meta(description="Only sessions whose title, first prompt or summary holds this.")] = ""
     agent: Annotated[str, Meta(description="Only sessions of this agent, by its name in these lists.")] = ""
-    workspace: Annotated[
-        str, Meta(description="Only where the path of the working folder holds this; `.` is the current workspace.")
-    ] = ""
+    workspace: Annotated[str, Meta(description=f"{FOLDER_RULE} `.` is the current workspace.")] = ""
     since: Annotated[str, Meta(description="Only sessions active since then: 2026-01-31, 7d, yesterday.")] = ""
     until: Annotated[str, Meta(description="Only sessions begun before then.")] = ""
     subagents: Annotated[bool, Meta(description="Also list subagents' own sessions.")] = False
@@ -49,7 +48,7 @@ def _make_filter(archive: McpArchive, arguments: ListSessionsArguments) -> Sessi
     now = archive.clock()
     return SessionFilter(
         agent=arguments.agent,
-        workspace=archive.folder if arguments.workspace == "." else arguments.workspace,
+        workspace=resolve_folder(arguments.workspace, archive.folder),
         since=parse_when(arguments.since, now) if arguments.since else None,
         until=parse_when(arguments.until, now) if arguments.until else None,
         text=arguments.text,

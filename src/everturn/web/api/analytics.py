@@ -10,6 +10,7 @@ from everturn.analytics.paths import ToolPathFinding, find_paths
 from everturn.analytics.stats import KEYS, PERIODS, Period, UseTotal, count_stats
 from everturn.analytics.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
+from everturn.text.folders import FOLDER_RULE
 from everturn.web.analytics_scope import load_prices, scope_of
 from everturn.web.api.operation import Operation, Parameter, list_frame
 from everturn.web.request import WebRequest
@@ -74,7 +75,7 @@ def _top_number(request: WebRequest) -> int:
 
 _SCOPE_PARAMETERS = (
     Parameter("agent", "Only of this agent."),
-    Parameter("workspace", "Only where the working folder holds this."),
+    Parameter("workspace", FOLDER_RULE),
     Parameter("since", "Only sessions active since then: 2026-01-31, 7d, yesterday."),
     Parameter("subagents", "own: leave out what subagents did."),
 )

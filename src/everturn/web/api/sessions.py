@@ -20,10 +20,12 @@ from everturn.export.json_document import (
     turn_facts,
 )
 from everturn.model.archive import Session
+from everturn.model.vocabulary import QUERY_RULE
 from everturn.sessions.lineage import Lineage, lineage
 from everturn.sessions.lookup import list_sessions, put_marks
 from everturn.sessions.messages import TurnView, read_turns
 from everturn.sessions.transcript import passages
+from everturn.text.folders import FOLDER_RULE
 from everturn.web import schemas
 from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of
 from everturn.web.job_starts import health_now, last_restore_job, start_examining, start_restore_job, start_verifying
@@ -107,7 +109,7 @@ def job_without_result(job: Any) -> dict[str, Any]:
 
 _WHERE = (
     Parameter("agent", "Only of this agent."),
-    Parameter("workspace", "Only where the working folder holds this."),
+    Parameter("workspace", FOLDER_RULE),
     Parameter("since", "Since then: 2026-01-31, 7d, yesterday."),
     Parameter("until", "Before then."),
 )
@@ -139,8 +141,10 @@ READ_OPERATIONS = (
     Operation(
         "/api/search", "Find messages by their words, best first.", _search, schemas.SearchJson,
         (
-            Parameter("q", "What to look for, as `everturn search` takes it.", required=True), *_WHERE,
-            Parameter("in", "Only in this part.", several=True), *_PAGED,
+            Parameter("q", f"What to look for, as `everturn search` takes it. {QUERY_RULE}", required=True), *_WHERE,
+            Parameter("in", "Only in this part.", several=True),
+            Parameter("sort", "best, or time for the newest matches first."),
+            Parameter("collapse", "no: list matches with the same text one by one, not under `similar`."), *_PAGED,
         ),
     ),
     Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.GraphJson, (SESSION,)),

@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS
-from everturn.retrieval.hits import SearchHit
+from everturn.retrieval.hits import SearchHit, SimilarHit
 from everturn.retrieval.scope import SearchFilters
-from everturn.retrieval.search import Results, search
+from everturn.retrieval.search import SORTS, Results, search
 from everturn.sessions.lookup import NONE, marks_by_session, short_ids
+from everturn.text.folders import resolve_folder
 from everturn.text.printable import short_folder
+from everturn.text.times import iso
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import SessionLine, archived_agents, session_line
 
@@ -31,6 +33,7 @@ class HitLine(Struct, frozen=True):
     role: str
     at: int | None
     pieces: list[tuple[str, bool]]
+    similar: list[tuple[str, str]] = []  # addresses and names of hits with the same text
 
 
 class Group(Struct, frozen=True):
@@ -55,6 +58,8 @@ def draw(request: WebRequest) -> PageReply:
         "filters": {name: request.word(name) for name in _FILTERS},
         "fields": request.choices("in", FIELDS),
         "all_fields": FIELDS,
+        "sort": request.choice("sort", SORTS) or SORTS[0],
+        "sorts": {"best": "best first", "time": "newest first"},
         "groups": [],
         "facets": {},
         "notes": (),
@@ -77,7 +82,7 @@ def filters_of(request: WebRequest) -> SearchFilters:
     """Return the filters of the request. Raises UsageError."""
     return SearchFilters(
         agent=request.word("agent"),
-        workspace=request.word("workspace"),
+        workspace=resolve_folder(request.word("workspace")),
         since=request.when("since"),
         until=request.when("until"),
         fields=request.choices("in", FIELDS),
@@ -87,6 +92,7 @@ def filters_of(request: WebRequest) -> SearchFilters:
 def find_hits(request: WebRequest, words: str, limit: int) -> Results:
     return search(
         request.store, request.sources, words, filters_of(request), limit, request.word("after"), request.clean, request.now,
+        sort=request.choice("sort", SORTS) or SORTS[0], collapse=request.word("collapse") != "no",
     )  # fmt: skip
 
 
@@ -114,7 +120,7 @@ def _search_answer(request: WebRequest, words: str) -> dict[str, Any]:
 
 
 def _make_hit(request: WebRequest, found: SearchHit) -> HitLine:
-    row, where = found.row, f"/s/{found.session.id}"
+    row = found.row
     pieces, at = list[tuple[str, bool]](), 0
     for start, end in found.spans:
         pieces += [(found.snippet[at:start], False), (found.snippet[start:end], True)]
@@ -122,9 +128,19 @@ def _make_hit(request: WebRequest, found: SearchHit) -> HitLine:
     pieces.append((found.snippet[at:], False))
     shown = [(request.text(text, " "), marked) for text, marked in pieces if text]
     field = found.field.replace("_", " ")
-    if row is None:
-        return HitLine(where, 0, field, "", None, shown)
-    return HitLine(f"{where}?turn={row.turn + 1}#m{row.seq + 1}", row.turn + 1, field, row.origin, row.at, shown)
+    similar = [(_hit_address(one), _hit_name(one)) for one in found.similar]
+    turn, role = (0, "") if row is None else (row.turn + 1, row.origin)
+    return HitLine(_hit_address(found), turn, field, role, found.at, shown, similar)
+
+
+def _hit_address(found: SearchHit | SimilarHit) -> str:
+    row, where = found.row, f"/s/{found.session.id}"
+    return where if row is None else f"{where}?turn={row.turn + 1}#m{row.seq + 1}"
+
+
+def _hit_name(found: SimilarHit) -> str:
+    turn = "title" if found.row is None else f"turn {found.row.turn + 1}"
+    return f"{turn}, {iso(found.at)[:10]}" if found.at is not None else turn
 
 
 # facets ---------------------------------------------------------------------------------------------------------------

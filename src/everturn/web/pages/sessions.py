@@ -9,6 +9,7 @@ from everturn.model.archive import Session, SessionText
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.lookup import starred_sessions
 from everturn.store.contract import SessionFilter
+from everturn.text.folders import folder_filter, resolve_folder
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import archived_agents, session_lines
 
@@ -41,7 +42,7 @@ def _is_match(pair: tuple[Session, SessionText], session_filter: SessionFilter) 
     words = "\n".join((text.title, text.first_prompt, text.summary)).casefold()
     return (
         session_filter.agent in ("", session.agent)
-        and session_filter.workspace in text.workspace
+        and (not session_filter.workspace or folder_filter(session_filter.workspace).matches(text.workspace))
         and session_filter.text.casefold() in words
         and (session_filter.since is None or (session.ended or 0) >= session_filter.since)
         and (session_filter.until is None or (session.started or 0) < session_filter.until)
@@ -53,7 +54,7 @@ def filter_of(request: WebRequest) -> SessionFilter:
     everything = bool(request.word("all"))
     return SessionFilter(
         agent=request.word("agent"),
-        workspace=request.word("workspace"),
+        workspace=resolve_folder(request.word("workspace")),
         since=request.when("since"),
         until=request.when("until"),
         text=request.word("q"),
