@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk
-from tests.sources.terminal.drawing import TEXT, Block
+from tests.sources.terminal.drawing import TEXT, Block, Row
 from tests.sources.terminal.screens import Boxes
 
 OVERWRITTEN = "First this was written here"
@@ -58,10 +58,10 @@ def with_overwritten_words() -> Boxes:
 def with_a_menu() -> Boxes:
     """A menu that fills the screen for a while: it is in no turn."""
     client = read_whole()
-    menu = [[(f"  {line}", TEXT)] for line in (MENU, "  the first choice of all", "  another one to choose from")]
-    blank: list[tuple[str, int]] = []
+    lines = (MENU, "  the first choice of all", "  another one to choose from", *[""] * (client.height - 3))
+    menu: list[Row] = [[(f"  {line}", TEXT)] if line else [] for line in lines]
     for _ in range(4):
-        client.painter.frame([*menu, *([blank] * (client.height - len(menu)))])
+        client.painter.frame(menu)
     client.draw()
     return client
 
