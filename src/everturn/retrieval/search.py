@@ -23,6 +23,7 @@ from everturn.retrieval.attempts import MODES, NOTES, Attempt, SearchRequest
 from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit
 from everturn.retrieval.index_query import STOP_WORDS
 from everturn.retrieval.query import SearchQuery, parse_query, phrase_of
+from everturn.retrieval.question import split_literal, understand_query
 from everturn.retrieval.scope import EVERYWHERE, SearchFilters, apply_typed_filters, is_unwanted
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources
@@ -50,6 +51,7 @@ class Results(ResultPage[SearchHit], frozen=True):
 
     notes: tuple[str, ...] = ()  # the parts of `note`
     scope: str = ""  # session | lineage | workspace | everything; "" without hits
+    fits: bool = True  # whether some hits are of the time and the speaker that the question names
 
 
 class SearchCursor(Struct, frozen=True):
@@ -74,25 +76,36 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     clean: Clean | None = None,
     now: int = 0,
     meaning: MeaningSearch | None = None,
+    understand: bool = True,
 ) -> Results:
     """Return a page of hits, best first.
 
-    `since:7d` counts from `now`. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
+    `since:7d` and `yesterday` count from `now`. With `understand`, the time and the speaker that a question names are
+    preferred (`retrieval.question`), and a note says so; `literal:yes` in the text turns it off too. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
     search; ModelError only if earlier pages were ordered by meaning.
     """
-    query = parse_query(text)
+    query, is_literal = split_literal(parse_query(text))
+    understand = understand and not is_literal
     if not query.wanted and not query.regex and (query.pieces or not query.filters):
         raise UsageError(f"there is no word to look for in {text!r}; give at least one word to find")
-    mark = _search_mark(query, filters)
+    mark = _search_mark(query, filters, understand)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
     now = last.now if last else now
     if last and last.mark == mark:
         meaning = None  # the first page was ordered by words alone, so the others are too
     filters = apply_typed_filters(store, filters, query.filters, now)
-    request = SearchRequest(store, sources, query, filters, now, meaning)
+    understood = understand_query(query, filters, now or None) if understand else None
+    request = SearchRequest(store, sources, query, filters, now, meaning, understood)
     builder = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
     after = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
-    return _first_answer(request, builder, limit, after, is_first=last is None)
+    results = _first_answer(request, builder, limit, after, is_first=last is None)
+    note = understood.note(results.fits) if understood else ""
+    return _with_note(results, note) if note else results
+
+
+def _with_note(results: Results, note: str) -> Results:
+    notes = (note, *results.notes)
+    return replace(results, note="; ".join(notes), notes=notes)
 
 
 def _first_answer(
@@ -111,8 +124,8 @@ def _first_answer(
             empty_notes = () if request.query.groups and not request.pattern else attempt.notes
             continue
         results = _make_results(builder, request, attempt, chosen[:limit], after, len(chosen) > limit)
-        # Some of the words are almost anywhere: a wider scope may have a message with all of them.
-        if not is_first or not request.filters.widen or NOTES["any"] not in results.notes:
+        # Some of the words are almost anywhere: a wider scope may have a message with all of them, or of the time meant.
+        if not is_first or not request.filters.widen or (attempt.fits and NOTES["any"] not in results.notes):
             return results
         partly = partly or results
     return partly or Results([], note="; ".join(empty_notes), notes=empty_notes)
@@ -165,7 +178,8 @@ def _make_results(
     last = SearchCursor(
         attempt.mode, attempt.ring.name, after.now, _score_millionths(hit.score), hit.session, hit.seq, mark
     )
-    return Results(items, _write_cursor(last) if is_more else "", "; ".join(notes), tuple(notes), attempt.ring.name)
+    cursor = _write_cursor(last) if is_more else ""
+    return Results(items, cursor, "; ".join(notes), tuple(notes), attempt.ring.name, attempt.fits)
 
 
 def _first_ring(filters: SearchFilters) -> str:
@@ -192,10 +206,10 @@ def _contains_all(groups: list[int], held: list[set[int]]) -> bool:
 # --- the cursor ---
 
 
-def _search_mark(query: SearchQuery, filters: SearchFilters) -> str:
+def _search_mark(query: SearchQuery, filters: SearchFilters, understand: bool) -> str:
     """Return a hash that is equal for all pages of a search. Times are left out: `--since 7d` moves between two pages."""
     session = filters.session.id if filters.session else 0
-    parts = repr((query, session, replace(filters, session=None, since=None, until=None)))
+    parts = repr((query, session, replace(filters, session=None, since=None, until=None), understand))
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

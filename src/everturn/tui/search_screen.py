@@ -84,7 +84,7 @@ def _snippet_spans(one: SearchHit) -> list[Span]:
 WAIT = 0.25  # seconds after the last key before the archive is asked
 _HELP = """
 Words in any order; "side by side"; pre*; -without; json OR yaml; /a pattern/i.
-Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes
+Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes literal:yes
 """
 
 

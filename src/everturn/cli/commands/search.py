@@ -29,6 +29,7 @@ _ROLES = ("user", "assistant")
     "everturn search '/line \\d+: .*denied/i'",
     "everturn search timeout --in tool_output --context 1",
     "everturn search migration --session @last --lineage --widen",
+    "everturn search what did I say about the cache 3 days ago",
     cls=WordsCommand,
     reveal=True,
 )
@@ -48,6 +49,7 @@ _ROLES = ("user", "assistant")
 @click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
+@click.option("--literal", is_flag=True, help="Search for the words as they are: understand no time and no speaker.")
 @click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
@@ -56,7 +58,10 @@ def command(
 
     A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives; /…/ is a regular expression, /…/i in any case.
     Filters stand among the words: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7
-    error:yes, each also with a minus before it.
+    error:yes literal:yes, each also with a minus before it.
+
+    Of a question such as "what did I say about the cache 3 days ago", the time and the speaker are understood: messages that
+    fit come first, the others follow, and a line says so. Typed filters win, and --literal turns it off.
 
     What the client put in by itself is left out while there is anything else; when no message holds all the words, those
     that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
@@ -73,7 +78,9 @@ def command(
         from everturn.cli.meaning_options import for_search
 
         meaning = for_search(cx, store)
-    page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
+    page = search(
+        store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning, not options["literal"]
+    )
     items = _add_context(cx, page.items, context)
     if cx.json:
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
