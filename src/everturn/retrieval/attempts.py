@@ -88,6 +88,7 @@ class SearchRequest:
         self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
         self.query, self.filters = understood.query if understood else query, filters
         self._understood = understood or UnderstoodQuery(query)
+        self._typed = query
         self.pattern: LinearPattern | None = _compile_regex(query.regex) if query.regex else None
         self._was_found = False
         self._has_fitting = True
@@ -148,6 +149,9 @@ class SearchRequest:
         narrower = narrow_filters(filters, meant)
         narrow = rank_candidates(self.store, limit_to_scope(index_query, narrower), self._now).hits if narrower else []
         self._has_fitting = bool(narrow) or narrower is None
+        if not self._has_fitting and query is self.query:  # the words for the time may be in the text itself
+            index_query = build_index_query(self._typed, self._now or None)
+            return rank_candidates(self.store, limit_to_scope(index_query, filters), self._now)
         return replace(ranked, hits=prefer_hits(self.store, meant, ranked.hits, narrow))
 
     def _list_newest(self, filters: SearchFilters, hits: list[IndexHit]) -> list[IndexHit]:

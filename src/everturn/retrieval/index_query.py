@@ -85,7 +85,7 @@ def build_index_query(
         without=query.without,
         optional=tuple(kept),
         weights=tuple(weighed[phrase] for phrase in kept),
-        about=tuple(dict.fromkeys(time.span for time in times)),
+        about=tuple(dict.fromkeys(time.named or time.span for time in times)),
     )
 
 

@@ -24,6 +24,8 @@ class Factors(Struct, frozen=True):
 
     within: float = 4.0  # the time
     near: float = 2.0  # a little before or after it
+    dated: float = 2.0  # a day, month or year by its name: what happened then is often told later
+    near_date: float = 1.4
     soft: float = 1.3  # a time that is not exact
     speaker: float = 4.0  # the words of the one who spoke
     same_role: float = 2.0  # another message of the same role: a call, a thought, a prompt of another agent
@@ -83,9 +85,10 @@ def time_factor(times: Iterable[SpokenTime], at: int | None, until: int | None, 
         return best
     for time in times:
         if at < max(time.last, time.first + 1) and until >= time.first:
-            best = max(best, factors.within if time.is_definite else factors.soft)
+            within = factors.dated if time.is_dated else factors.within
+            best = max(best, within if time.is_definite else factors.soft)
         elif time.is_definite and at < time.last + time.slack and until >= time.first - time.slack:
-            best = max(best, factors.near)
+            best = max(best, factors.near_date if time.is_dated else factors.near)
     return best
 
 

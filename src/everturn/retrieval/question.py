@@ -42,8 +42,8 @@ class Understanding(Struct, frozen=True):
 
     @property
     def used(self) -> tuple[Range, ...]:
-        """The characters of the text, with single spaces, that only express the time and the speaker."""
-        return _merge_ranges([(time.start, time.end) for time in self.times] + list(self.spoken))
+        """The characters of the text, with single spaces, that only express a definite time and the speaker."""
+        return _merge_ranges([(time.start, time.end) for time in self.times if time.is_definite] + list(self.spoken))
 
     @property
     def span(self) -> Range | None:

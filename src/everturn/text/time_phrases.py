@@ -42,6 +42,8 @@ class SpokenTime(Struct, frozen=True):
     slack: int = DAY  # so near before and after it is still likely
     is_definite: bool = True
     date: str = ""  # the words, if they are a date: texts contain such words too
+    is_dated: bool = False  # a day, month or year by its name, not counted back from now
+    named: tuple[int, int] | None = None  # the time itself, if it is one end of an open span: `before March`
 
     @property
     def span(self) -> tuple[int, int]:
@@ -146,7 +148,7 @@ def _read_lead(text: str, atom: TimeAtom, bound: int) -> _LedTime:
         end, relation = trailing.end(), trailing.lastgroup or relation
     phrase = text[atom.start : atom.end] if atom.is_date else ""
     phrase = phrase if any(map(str.isdigit, phrase)) else ""  # a month alone says too little
-    time = SpokenTime(atom.first, atom.last, start, end, atom.slack, atom.is_definite, phrase)
+    time = SpokenTime(atom.first, atom.last, start, end, atom.slack, atom.is_definite, phrase, atom.is_date)
     return _LedTime(time, atom, relation, frozenset(leads))
 
 
@@ -203,11 +205,11 @@ def _close_span(led: _LedTime) -> SpokenTime:
     """Return the time with its relation applied, and soft if only a weekday was named."""
     time = led.time
     if led.relation == "before":
-        return replace(time, first=min(EARLIEST, time.first), last=time.first)
+        return replace(time, first=min(EARLIEST, time.first), last=time.first, named=time.span)
     if led.relation == "until":
-        return replace(time, first=min(EARLIEST, time.first))
+        return replace(time, first=min(EARLIEST, time.first), named=time.span)
     if led.relation in ("since", "after"):
         first = time.first if led.relation == "since" else time.last
-        return replace(time, first=first, last=LATEST)
+        return replace(time, first=first, last=LATEST, named=time.span)
     is_bare = led.atom.needs == "weekday" and not led.leads
     return replace(time, is_definite=time.is_definite and not is_bare)

@@ -256,3 +256,18 @@ def test_nothing_found_with_a_filter_among_the_words_says_to_leave_it_out(desk: 
     two(desk)
     assert "leave out a filter" in desk.run("search", "walrus agent:nobody")[2]
     assert "leave out a filter" not in desk.run("search", "giraffe")[2]
+
+
+def test_a_question_is_understood_unless_it_is_literal(desk: Desk) -> None:
+    two(desk)
+    question = "what did I say about the walrus on 2026-03-01".split()
+    answer = desk.json("search", *question)
+    assert (
+        answer["notes"][0]
+        == "looked first at what you said, 1 March 2026; literal:yes searches for the words as they are"
+    )
+    assert answer["items"][0]["origin"] == "human"
+    _, _, err = desk.run("search", *question)
+    assert "looked first at what you said, 1 March 2026" in err
+    for literal in (desk.json("search", "--literal", *question), desk.json("search", *question, "literal:yes")):
+        assert not any("looked first" in note for note in literal["notes"])
