@@ -44,6 +44,11 @@ def test_no_time_and_an_impossible_time_are_shown_as_nothing() -> None:
         (" Today ", "2026-01-31T00:00:00Z"),
         ("yesterday", "2026-01-30T00:00:00Z"),
         ("last  week", "2026-01-24T00:00:00Z"),
+        ("Monday", "2026-01-26T00:00:00Z"),
+        ("last Saturday", "2026-01-24T00:00:00Z"),
+        ("3 May", "2025-05-03T00:00:00Z"),
+        ("31.01.2026", "2026-01-31T00:00:00Z"),
+        ("march", "2025-03-01T00:00:00Z"),
     ],
 )
 def test_a_moment_can_be_given_in_many_ways(text: str, moment: str) -> None:
@@ -61,7 +66,10 @@ def test_a_moment_can_be_given_in_many_ways(text: str, moment: str) -> None:
         "2026-13-01",
         "2026-02-30T10:00",
         "2026-01-31T25:00",
-        "31.01.2026",
+        "31.13.2026",
+        "before monday",
+        "monday or so",
+        "two weeks ago",
         "１d",
         "9" * 40 + "d",
     ],

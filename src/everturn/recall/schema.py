@@ -17,6 +17,20 @@ ACTIONS = ("search", "range", "tool_calls", "summary")
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 50
 
+#: Every filter of a search, with an example.
+FILTER_EXAMPLES = (
+    *("agent:NAME", "session:@last", "workspace:shop", "branch:main", "role:user", "tool:Bash", "path:src/"),
+    *("field:tool_output", "since:7d", "until:2026-01-31", "turn:3-7", "error:yes", "literal:yes"),
+)
+QUERY_DESCRIPTION = (
+    "Search query (for 'search' action): words, or a question. Times (3 days ago, last Tuesday, in March) and speakers "
+    "(what did I say, what did you suggest) are understood: messages that fit come first. "
+    '"quoted words" must stand side by side; -word excludes, pars* is a beginning, OR joins alternatives. '
+    f"Filters stand among the words: {' '.join(FILTER_EXAMPLES)}. "
+    "role is user, assistant or tool; field is prompt, answer, thinking, tool_input, tool_output or summary; "
+    "literal:yes understands no times and speakers. Filters alone list the newest messages."
+)
+
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -30,7 +44,7 @@ SCHEMA: dict[str, Any] = {
                 "summary: get a structured summary of the full session."
             ),
         },
-        "query": {"type": "string", "description": "Search query (for 'search' action)."},
+        "query": {"type": "string", "description": QUERY_DESCRIPTION},
         "tool_name": {"type": "string", "description": "Tool name to filter by (for 'tool_calls' action)."},
         "start_turn": {"type": "integer", "description": "Start of turn range (for 'range' action)."},
         "end_turn": {"type": "integer", "description": "End of turn range, inclusive (for 'range' action)."},
@@ -41,7 +55,7 @@ SCHEMA: dict[str, Any] = {
 
 DESCRIPTION = (
     "Search the conversation archive for past messages. "
-    "Use 'search' to find messages by keyword, "
+    "Use 'search' to find messages by keyword, question or filter (since:7d role:user tool:Bash), "
     "'range' to get a specific range of turns, "
     "or 'tool_calls' to find past tool executions by name. "
     f"{QUERY_RULE} "

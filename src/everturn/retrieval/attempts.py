@@ -30,7 +30,9 @@ from everturn.model.archive import MessageRow, Session
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.retrieval.hits import HitBuilder, hit_texts
 from everturn.retrieval.index_query import build_index_query
+from everturn.retrieval.preference import narrow_filters, prefer_hits
 from everturn.retrieval.query import QueryPhrase, SearchQuery
+from everturn.retrieval.question import NOTHING, UnderstoodQuery
 from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
 from everturn.sessions.lookup import iterate_sessions
@@ -68,6 +70,7 @@ class Attempt(Struct, frozen=True):
     hides: bool = False  # whether injected text is skipped
     replaced: dict[str, list[str]] = {}  # unknown words, and their replacements
     by_meaning: str = ""  # the model that helped to order them
+    fits: bool = True  # whether some are of the time and the speaker that the question names
 
 
 class SearchRequest:
@@ -81,11 +84,15 @@ class SearchRequest:
         filters: SearchFilters,
         now: int,
         meaning: MeaningSearch | None = None,
+        understood: UnderstoodQuery | None = None,
     ) -> None:
         self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
-        self.query, self.filters = query, filters
+        self.query, self.filters = understood.query if understood else query, filters
+        self._understood = understood or UnderstoodQuery(query)
+        self._typed = query
         self.pattern: LinearPattern | None = _compile_regex(query.regex) if query.regex else None
         self._was_found = False
+        self._has_fitting = True
         self._insists = False  # on meaning: earlier pages were ordered by it
 
     def attempts(self, builder: HitBuilder, only: tuple[str, str] | None) -> Iterator[Attempt]:
@@ -96,7 +103,7 @@ class SearchRequest:
                 continue
             for ring in scope_rings(self.store, self.filters):
                 if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
-                    attempt = self._attempt(mode, ring, builder)
+                    attempt = replace(self._attempt(mode, ring, builder), fits=self._has_fitting)
                     self._was_found = self._was_found or bool(attempt.hits)
                     yield attempt
 
@@ -126,6 +133,8 @@ class SearchRequest:
         if mode == "injected":
             filters = replace(filters, origins=("injected",))
         ranked = self._rank_query(self.query, filters)
+        if self._understood.is_listing and mode == "words":
+            ranked = replace(ranked, hits=self._list_newest(filters, ranked.hits))
         hits, model, note = self._order_by_meaning(ranked.hits)
         injected = (NOTES["injected"],) if mode == "injected" else ()
         notes = (*injected, *map(_replaced_note, ranked.replaced.items()), *filter(None, [note]))
@@ -133,8 +142,30 @@ class SearchRequest:
         return Attempt(mode, ring, hits, notes, hides, ranked.replaced, model)
 
     def _rank_query(self, query: SearchQuery, filters: SearchFilters) -> RankedHits:
-        index_query = limit_to_scope(build_index_query(query, self._now or None), filters)
-        return rank_candidates(self.store, index_query, self._now)
+        meant = self._understood.meant
+        index_query = build_index_query(query, self._now or None, meant.times)
+        ranked = rank_candidates(self.store, limit_to_scope(index_query, filters), self._now)
+        if meant == NOTHING:
+            return ranked
+        narrower = narrow_filters(filters, meant)
+        narrow = rank_candidates(self.store, limit_to_scope(index_query, narrower), self._now).hits if narrower else []
+        self._has_fitting = bool(narrow) or narrower is None
+        if not self._has_fitting and query is self.query:  # the words for the time may be in the text itself
+            index_query = build_index_query(self._typed, self._now or None)
+            return rank_candidates(self.store, limit_to_scope(index_query, filters), self._now)
+        return replace(ranked, hits=prefer_hits(self.store, meant, ranked.hits, narrow))
+
+    def _list_newest(self, filters: SearchFilters, hits: list[IndexHit]) -> list[IndexHit]:
+        """Return the messages of the understood time or speaker, the newest first, before hits of other times."""
+        narrower = narrow_filters(filters, self._understood.meant, slack=False)
+        if narrower is None:
+            return hits
+        listed = scan_text(self.store, self._sources, narrower, bool).hits
+        self._has_fitting = self._has_fitting or bool(listed)
+        best = max((hit.score for hit in hits), default=1.0)
+        known = {(hit.session, hit.seq) for hit in listed}
+        listed = [replace(hit, score=best + hit.score) for hit in listed]
+        return listed + [hit for hit in hits if (hit.session, hit.seq) not in known]
 
     def _order_by_meaning(self, hits: list[IndexHit]) -> tuple[list[IndexHit], str, str]:
         """Return the hits, perhaps reordered, the model that helped, and a note."""

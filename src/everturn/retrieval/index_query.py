@@ -11,101 +11,20 @@
 Two plain words that are adjacent in the query count more where they are adjacent in the text, or one word. A query of
 nothing but stop words searches for these.
 
-`times_spoken_of` finds the times a query mentions (`8 May 2023`, `2023-05-08`, `in May`, `last week`, `2023`), in UTC.
-They are not filters: messages of that span, or soon after, are only more likely. A day or month without a year is the
-last one that has been. A number or a `may` alone is not a time.
+Times that a query mentions (`text.time_phrases`) are not filters: messages of that span, or soon after, are only more
+likely. The words of a date count a little where a text contains them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from everturn.retrieval.query import MAX_PHRASE, QueryPhrase, SearchQuery, phrase_of
 from everturn.store.contract import IndexQuery
 from everturn.text.terms import humps, terms
-
-Span = tuple[int, int]
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    "(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
-    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_YEAR = "(?P<year>19[89][0-9]|20[0-9]{2})"
-_DAY = "(?P<day>[12][0-9]|3[01]|0?[1-9])(?:st|nd|rd|th)?"
-_FORMS = [
-    re.compile(form, re.I)
-    for form in (
-        rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])-(?P<day>[0-3][0-9])\b",
-        rf"\b{_DAY}(?: of)? {_MONTH}\b\.?,?(?: {_YEAR}\b)?",
-        rf"\b{_MONTH}\.? {_DAY}\b,?(?: {_YEAR}\b)?",
-        rf"\b{_MONTH},? {_YEAR}\b",
-        rf"\b(?:in|during|since|until|of|by|last|this|early|late|mid|around) {_MONTH}\b",
-        rf"\b(?:in|during|since|of|by|year) {_YEAR}\b",
-    )
-]
-_RELATIVE = {"today": (0, 1), "yesterday": (1, 1), "this week": (7, 8), "last week": (14, 14), "last month": (62, 62)}
-
-
-def times_spoken_of(text: str, now: int | None = None) -> tuple[Span, ...]:
-    """Return the spans of the times in a text, in the order found; no part of the text counts twice."""
-    spans: list[Span] = []
-    for form in _FORMS:
-        text = form.sub(lambda match: _note_span(match, now, spans), text)
-    if now is not None:
-        spans += _relative_spans(text.lower(), now)
-    return tuple(dict.fromkeys(spans))
-
-
-def _note_span(match: re.Match[str], now: int | None, spans: list[Span]) -> str:
-    found = _time_span(match.groupdict(), now)
-    if found is None:
-        return match[0]
-    spans.append(found)
-    return " , "
-
-
-def _time_span(given: dict[str, str | None], now: int | None) -> Span | None:
-    named = given.get("month")
-    number = _MONTHS.index(named[:3].lower()) + 1 if named else int(given.get("number") or 0)
-    day, year = int(given.get("day") or 0), int(given.get("year") or 0)
-    try:
-        if year:
-            return _date_span(year, number, day)
-        if now is None:
-            return None
-        latest = datetime.fromtimestamp(now / 1000, UTC)
-        this = _date_span(latest.year, number, day)
-        return this if this[0] <= now else _date_span(latest.year - 1, number, day)
-    except (ValueError, OverflowError):  # 31 June
-        return None
-
-
-def _date_span(year: int, month: int, day: int) -> Span:
-    start = datetime(year, month or 1, day or 1, tzinfo=UTC)
-    if day:
-        end = start + timedelta(days=1)
-    elif month:
-        end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
-    else:
-        end = datetime(year + 1, 1, 1, tzinfo=UTC)
-    return _as_milliseconds(start), _as_milliseconds(end)
-
-
-def _relative_spans(text: str, now: int) -> Iterator[Span]:
-    midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    for words, (ago, length) in _RELATIVE.items():
-        if re.search(rf"\b{words}\b", text):
-            start = midnight - timedelta(days=ago)
-            yield _as_milliseconds(start), _as_milliseconds(start + timedelta(days=length))
-
-
-def _as_milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
-
+from everturn.text.time_phrases import SpokenTime, find_times
 
 Phrase = tuple[str, ...]
 
@@ -140,8 +59,14 @@ _OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
 
 
-def build_index_query(query: SearchQuery, now: int | None = None) -> IndexQuery:
-    """Return the query for the index, empty for an empty one. `now` resolves times such as `yesterday`."""
+def build_index_query(
+    query: SearchQuery, now: int | None = None, times: Sequence[SpokenTime] | None = None
+) -> IndexQuery:
+    """Return the query for the index, empty for an empty one.
+
+    `times` are those the query mentions, if its words do not contain them any more. By default they are found in the words;
+    `now` resolves times such as `yesterday`.
+    """
     plain, groups = _sort_phrases(query)
     weighed: dict[Phrase, float] = {}
     if len(query.wanted) > LONG_TEXT:  # prose: its quotes are what somebody said, not what every hit must hold
@@ -154,13 +79,18 @@ def build_index_query(query: SearchQuery, now: int | None = None) -> IndexQuery:
         weighed = dict.fromkeys(((term,) for term in everything), 1.0)
     if 2 < len(everything) <= MAX_PHRASE:
         weighed[everything] = WHOLE
+    for time in times or ():
+        if time.date and (date := tuple(terms(time.date))):
+            weighed.setdefault(date, PIECE)
+    if times is None:
+        times = find_times(" ".join(piece.text for piece in plain), now)
     kept = sorted(weighed, key=lambda phrase: -weighed[phrase])[:MOST]
     return IndexQuery(
         groups=groups,
         without=query.without,
         optional=tuple(kept),
         weights=tuple(weighed[phrase] for phrase in kept),
-        about=times_spoken_of(" ".join(piece.text for piece in plain), now),
+        about=tuple(dict.fromkeys(time.named or time.span for time in times)),
     )
 
 

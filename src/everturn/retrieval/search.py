@@ -26,6 +26,7 @@ from everturn.retrieval.duplicates import HitGroups, collect_groups, text_key
 from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit, SimilarHit, hit_time
 from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query
 from everturn.retrieval.query import Phrase, QueryPhrase, SearchQuery, parse_query, phrase_of
+from everturn.retrieval.question import split_literal, understand_query
 from everturn.retrieval.scope import (
     EVERYWHERE,
     SAID,
@@ -65,6 +66,7 @@ class Results(ResultPage[SearchHit], frozen=True):
 
     notes: tuple[str, ...] = ()  # the parts of `note`
     scope: str = ""  # session | lineage | workspace | everything; "" without hits
+    fits: bool = True  # whether some hits are of the time and the speaker that the question names
 
 
 class SearchCursor(Struct, frozen=True):
@@ -97,37 +99,44 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     clean: Clean | None = None,
     now: int = 0,
     meaning: MeaningSearch | None = None,
+    understand: bool = True,
     sort: str = "best",
     collapse: bool = False,
     home: str = "",
 ) -> Results:
     """Return a page of hits, in the order `sort`, one of SORTS. With `collapse`, hits with the same text are one.
 
-    `since:7d` counts from `now`, `workspace:~/x` is in `home`. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
-    search; ModelError only if earlier pages were ordered by meaning.
+    `since:7d` and `yesterday` count from `now`, `workspace:~/x` is in `home`. With `understand`, the time and the speaker
+    that a question names are preferred (`retrieval.question`), and a note says so; `literal:yes` in the text turns it off
+    too. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another search; ModelError only
+    if earlier pages were ordered by meaning.
     """
     if sort not in SORTS:
         raise UsageError(f"there is no order {sort!r}; give one of {', '.join(SORTS)}")
-    query = parse_query(text)
+    query, is_literal = split_literal(parse_query(text))
+    understand = understand and not is_literal
     if not query.wanted and not query.regex and (query.pieces or not query.filters):
         raise UsageError(f"there is no word to look for in {text!r}; give at least one word to find")
-    mark = _search_mark(query, filters, sort)
+    mark = _search_mark(query, filters, sort, understand)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
     now = last.now if last else now
     if last and last.mark == mark:
         meaning = None  # the first page was ordered by words alone, so the others are too
     filters = apply_typed_filters(store, filters, query.filters, now, home)
-    request = SearchRequest(store, sources, query, filters, now, meaning)
+    understood = understand_query(query, filters, now or None) if understand else None
+    request = SearchRequest(store, sources, query, filters, now, meaning, understood)
     builder = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
     after = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
     layout = PageLayout(limit, sort, collapse)
-    return _add_hints(query, _first_answer(request, builder, layout, after, is_first=last is None))
-
-
-def _add_hints(query: SearchQuery, results: Results) -> Results:
+    results = _first_answer(request, builder, layout, after, is_first=last is None)
+    note = understood.note(results.fits) if understood else ""
     hints = [NOTES["filter"].format(word, name) for word, name in meant_filters(query)]
-    notes = (*results.notes, *hints)
-    return replace(results, note="; ".join(notes), notes=notes) if hints else results
+    return _add_notes(results, [note] if note else [], hints)
+
+
+def _add_notes(results: Results, before: list[str], behind: list[str]) -> Results:
+    notes = (*before, *results.notes, *behind)
+    return replace(results, note="; ".join(notes), notes=notes) if before or behind else results
 
 
 def _first_answer(
@@ -150,8 +159,8 @@ def _first_answer(
         last = page.last[0]
         cursor = replace(after, score=places[last], session=last.session, seq=last.seq) if page.has_more else None
         results = _make_results(builder, request, attempt, page, cursor)
-        # Some of the words are almost anywhere: a wider scope may have a message with all of them.
-        if not is_first or not request.filters.widen or NOTES["any"] not in results.notes:
+        # Some of the words are almost anywhere: a wider scope may have a message with all of them, or of the time meant.
+        if not is_first or not request.filters.widen or (attempt.fits and NOTES["any"] not in results.notes):
             return results
         partly = partly or results
     return partly or Results([], note="; ".join(empty_notes), notes=empty_notes)
@@ -214,7 +223,7 @@ def _make_results(
     if cursor is not None:
         mark = _mark_with_model(cursor.mark, attempt.by_meaning) if attempt.by_meaning else cursor.mark
         following = _write_cursor(replace(cursor, mode=attempt.mode, ring=attempt.ring.name, mark=mark))
-    return Results(items, following, "; ".join(notes), tuple(notes), attempt.ring.name)
+    return Results(items, following, "; ".join(notes), tuple(notes), attempt.ring.name, attempt.fits)
 
 
 def _build_group(builder: HitBuilder, group: list[_HitAndRow]) -> SearchHit:
@@ -290,10 +299,10 @@ def _spellings(piece: QueryPhrase) -> list[Phrase]:
 # --- the cursor ---
 
 
-def _search_mark(query: SearchQuery, filters: SearchFilters, sort: str) -> str:
+def _search_mark(query: SearchQuery, filters: SearchFilters, sort: str, understand: bool) -> str:
     """Return a hash that is equal for all pages of a search. Times are left out: `--since 7d` moves between two pages."""
     session = filters.session.id if filters.session else 0
-    parts = repr((query, session, replace(filters, session=None, since=None, until=None)))
+    parts = repr((query, session, replace(filters, session=None, since=None, until=None), understand))
     parts += sort if sort != "best" else ""
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 

@@ -39,7 +39,7 @@ def iso(ms: int | None) -> str:
 
 
 def parse_when(text: str, now_ms: int) -> int:
-    """Parse a time typed by a person: a date, a date and time, a span back from now, or a word."""
+    """Parse a time typed by a person: a date, a date and time, a span back from now, or a word such as `monday`."""
     words = " ".join(text.split())
     lower = words.lower()
     if lower in _WORDS:
@@ -53,10 +53,24 @@ def parse_when(text: str, now_ms: int) -> int:
             return _as_milliseconds(datetime.fromisoformat(words.upper()))
         except (ValueError, OverflowError):
             pass
+    if (spoken := _spoken_start(lower, now_ms)) is not None:
+        return spoken
     raise UsageError(
         f"{text!r} is not a time; try 2026-01-31, 2026-01-31T10:00, 2026-01-31T10:00+02:00, 7d, 12h, 30m, 2w, today, "
-        "yesterday or last week"
+        "yesterday, last week, monday or 3 May"
     )
+
+
+def _spoken_start(words: str, now_ms: int) -> int | None:
+    """Return the beginning of a weekday, a month or a date as people say it; None for anything else."""
+    if words.endswith("ago"):  # a span around that time: too vague for a limit
+        return None
+    from everturn.text.time_phrases import EARLIEST, find_times
+
+    text = f"in {words}"
+    found = find_times(text, now_ms)
+    is_whole = len(found) == 1 and (found[0].start, found[0].end) == (0, len(text))
+    return found[0].first if is_whole and found[0].first > EARLIEST else None
 
 
 def ago(ms: int | None, now_ms: int) -> str:

@@ -268,3 +268,18 @@ def test_matches_with_the_same_text_are_shown_once(desk: Desk) -> None:
     assert len(item["similar"]) == 2 and set(item["similar"][0]) == {"session", "turn", "message", "at"}
     newest = desk.json("search", "walrus", "--sort", "time", "--no-collapse")["items"]
     assert [one["turn"] for one in newest] == [3, 2, 1] and all(one["at"] for one in newest)
+
+
+def test_a_question_is_understood_unless_it_is_literal(desk: Desk) -> None:
+    two(desk)
+    question = "what did I say about the walrus on 2026-03-01".split()
+    answer = desk.json("search", *question)
+    assert (
+        answer["notes"][0]
+        == "looked first at what you said, 1 March 2026; literal:yes searches for the words as they are"
+    )
+    assert answer["items"][0]["origin"] == "human"
+    _, _, err = desk.run("search", *question)
+    assert "looked first at what you said, 1 March 2026" in err
+    for literal in (desk.json("search", "--literal", *question), desk.json("search", *question, "literal:yes")):
+        assert not any("looked first" in note for note in literal["notes"])

@@ -31,12 +31,17 @@ _SIMILAR = 4  # matches with the same text that are named
     "everturn search '/line \\d+: .*denied/i'",
     "everturn search timeout --in tool_output --context 1",
     "everturn search migration --session @last --lineage --widen",
+    "everturn search what did I say about the cache 3 days ago",
     cls=WordsCommand,
     reveal=True,
     help=f"""Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
 
     {QUERY_RULE} /…/ is a regular expression, /…/i in any case. Filters stand among the words: agent: session: workspace:
-    branch: role: tool: path: field: since: until: turn:3-7 error:yes, each also with a minus before it.
+    branch: role: tool: path: field: since: until: turn:3-7 error:yes literal:yes, each also with a minus
+    before it.
+
+    Of a question such as "what did I say about the cache 3 days ago", the time and the speaker are understood: messages that
+    fit come first, the others follow, and a line says so. Typed filters win, and --literal turns it off.
 
     What the client put in by itself is left out while there is anything else. Matches with the same text are shown once, with
     their number. A line says when no message holds all the words, and what else was done. Where the config has a [meaning]
@@ -64,6 +69,7 @@ _SIMILAR = 4  # matches with the same text that are named
     "--sort", default="best", show_default=True, type=click.Choice(["best", "time"]), help="The best first, or the newest.",
 )  # fmt: skip
 @click.option("--no-collapse", is_flag=True, help="Show every match, also those with the same text.")
+@click.option("--literal", is_flag=True, help="Search for the words as they are: understand no time and no speaker.")
 @click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
@@ -82,7 +88,7 @@ def command(
         meaning = for_search(cx, store)
     page = search(
         store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning,
-        sort=options["sort"], collapse=not options["no_collapse"], home=os.path.expanduser("~"),
+        understand=not options["literal"], sort=options["sort"], collapse=not options["no_collapse"], home=os.path.expanduser("~"),
     )  # fmt: skip
     items = _add_context(cx, page.items, context)
     if cx.json:
