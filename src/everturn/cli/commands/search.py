@@ -48,7 +48,7 @@ _ROLES = ("user", "assistant")
 @click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
-@click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
+@click.option("--no-meaning", is_flag=True, help="Find and order by words alone, not by meaning.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
@@ -59,8 +59,11 @@ def command(
     error:yes, each also with a minus before it.
 
     What the client put in by itself is left out while there is anything else; when no message holds all the words, those
-    that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
-    vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
+    that hold some are shown. A line says so.
+
+    With `everturn[meaning]` installed, a question also finds messages that say the same in other words; nothing is sent. Where
+    the config has a [meaning] section with another model and `everturn sync --meaning` has made vectors, the words are sent
+    to that model. Names, paths, quoted phrases and one or two words are found by words alone.
     """
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
@@ -69,7 +72,7 @@ def command(
     store, now = cx.store(), clock.now()
     filters = _filters(cx, now, **options)
     meaning = None
-    if cx.settings.meaning and not options["no_meaning"]:
+    if not options["no_meaning"]:
         from everturn.cli.meaning_options import for_search
 
         meaning = for_search(cx, store)
