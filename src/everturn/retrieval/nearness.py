@@ -29,7 +29,7 @@ NEAREST = 50
 MOST_SCANNED = 400_000
 #: Vectors that count for a centre of 0.
 _STILL = 50
-_AT_ONCE = 20_000  # vectors, so that memory stays small
+_AT_ONCE = 1_000  # vectors, so that they stay in the cache of the processor
 
 
 class Nearness:
@@ -71,7 +71,8 @@ class NearnessScan:
             if size >= _AT_ONCE * self._record.itemsize:
                 parts.append(self._compare(waiting))
                 waiting, size = [], 0
-                if sum(len(part[0]) for part in parts) >= MOST_SCANNED:
+                self.scanned += len(parts[-1][0])
+                if self.scanned >= MOST_SCANNED:
                     break
         parts.append(self._compare(waiting))
         self._sessions, self._seqs, self._cosines = (numpy.concatenate(some) for some in zip(*parts, strict=True))
