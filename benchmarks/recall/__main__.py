@@ -30,7 +30,7 @@ def main() -> int:
         "--misses", type=int, default=0, metavar="N", help="also N questions whose session is not first"
     )
     parser.add_argument(
-        "--meaning", metavar="MODEL", help="also with vectors of a model on this machine: name or folder"
+        "--meaning", metavar="MODEL", help="also with vectors of a model on this machine: name, folder, or static"
     )
     parser.add_argument("--dimensions", type=int, default=384, metavar="N", help="with --meaning: numbers of a vector")
     parser.add_argument("--weights", default="0.5", metavar="W,W", help="with --meaning: how much it counts")

@@ -10,7 +10,7 @@ from benchmarks.figures import say
 from benchmarks.recall.archive import Archive
 from benchmarks.recall.baselines import Ask
 from benchmarks.recall.questions import Place
-from everturn.llm.embedder import LocalEmbedder
+from everturn.llm.embedder import Embedder, LocalEmbedder, open_embedder, read_embedder_config
 from everturn.retrieval.meaning import HeldVectors, MeaningSearch, make_all_vectors
 
 
@@ -25,7 +25,7 @@ class Model:
 
 def with_meaning(archive: Archive, model: Model) -> dict[str, Ask]:
     """Embed what was said in an archive; one method for each weight. What it costs is said."""
-    embedder, vectors = LocalEmbedder(model.name, model.dimensions), HeldVectors()
+    embedder, vectors = _embedder(model), HeldVectors()
     begun, made = time.process_time(), 0
     for portion in make_all_vectors(archive.store, archive.sources, embedder, vectors, str):
         made += portion.vectors
@@ -34,6 +34,13 @@ def with_meaning(archive: Archive, model: Model) -> dict[str, Ask]:
     for weight in model.weights:
         asked[f"with meaning × {weight:g}"] = partial(_ask, archive, MeaningSearch(embedder, vectors, str, weight))
     return asked
+
+
+def _embedder(model: Model) -> Embedder:
+    """The table of `everturn[meaning]` by the name `static`, else a model on this machine."""
+    if model.name != "static":
+        return LocalEmbedder(model.name, model.dimensions)
+    return open_embedder(read_embedder_config({"kind": "static"}), {})
 
 
 def _ask(archive: Archive, meaning: MeaningSearch, text: str, scope: str, until: int | None) -> list[Place]:

@@ -239,7 +239,7 @@ GOOD = {"kind": "endpoint", "base_url": "http://127.0.0.1:1/v1", "model": "small
 
 
 def test_a_section_becomes_an_embedder() -> None:
-    assert read_embedder_config(GOOD).weight == 0.5
+    assert read_embedder_config(GOOD).weight == 0.25
     assert open_embedder(read_embedder_config(GOOD), {}).where == "http://127.0.0.1:1/v1"
     local = open_embedder(
         read_embedder_config({"kind": "local", "model": "some/model", "dimensions": 2, "weight": 1}), {}

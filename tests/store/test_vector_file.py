@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,9 +15,11 @@ import pytest
 
 from everturn.errors import BadVectors
 from everturn.retrieval.meaning import VectorSet
-from everturn.store.vector_file import VectorFile, vectors_place
+from everturn.store.vector_block import pack_vectors, trust_of, unpack_vector
+from everturn.store.vector_file import FULL, VectorFile, vectors_place
 
 NAME = "archive.vectors.db"
+ONE, TWO, THREE = pack_vectors([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]])
 
 
 @pytest.fixture
@@ -27,30 +31,30 @@ def vectors(tmp_path: Path) -> Iterator[VectorFile]:
 
 def test_what_was_put_is_there_after_opening_again(vectors: VectorFile, tmp_path: Path) -> None:
     face: VectorSet = vectors
-    face.put(1, "g", [(0, b"\1\2"), (5, b"\3\4")], 6)
+    face.put(1, "g", [(0, ONE), (5, TWO)], 6)
     vectors.close()
     again = VectorFile(tmp_path / NAME)
 
-    assert again.get(1, "g", [0, 1, 5]) == {0: b"\1\2", 5: b"\3\4"}
+    assert again.get(1, "g", [0, 1, 5]) == {0: ONE, 5: TWO}
     assert again.upto(1, "g") == 6
     again.close()
 
 
 def test_vectors_of_another_generation_are_not_there_and_go_with_the_first_new_one(vectors: VectorFile) -> None:
-    vectors.put(1, "old", [(0, b"\1"), (1, b"\2")], 2)
+    vectors.put(1, "old", [(0, ONE), (1, TWO)], 2)
     assert vectors.get(1, "new", [0, 1]) == {}
     assert vectors.upto(1, "new") == 0
-    vectors.put(1, "new", [(1, b"\3")], 2)
+    vectors.put(1, "new", [(1, THREE)], 2)
 
-    assert vectors.get(1, "new", [0, 1]) == {1: b"\3"}
+    assert vectors.get(1, "new", [0, 1]) == {1: THREE}
     assert vectors.get(1, "old", [0, 1]) == {}
 
 
 def test_vectors_of_one_generation_add_up(vectors: VectorFile) -> None:
-    vectors.put(1, "g", [(0, b"\1")], 1)
-    vectors.put(1, "g", [(1, b"\2")], 2)
+    vectors.put(1, "g", [(0, ONE)], 1)
+    vectors.put(1, "g", [(1, TWO)], 2)
 
-    assert vectors.get(1, "g", [0, 1]) == {0: b"\1", 1: b"\2"}
+    assert vectors.get(1, "g", [0, 1]) == {0: ONE, 1: TWO}
     assert vectors.get(1, "g", []) == {}
     assert len(vectors.get(1, "g", range(2000))) == 2
 
@@ -58,12 +62,107 @@ def test_vectors_of_one_generation_add_up(vectors: VectorFile) -> None:
 def test_what_is_forgotten_stands_nowhere_in_the_folder(vectors: VectorFile, tmp_path: Path) -> None:
     canary = b"qzwvxkjyqzzvbnmq"
     vectors.put(1, "g", [(seq, canary * 8) for seq in range(500)], 500)
-    vectors.put(2, "g", [(0, b"stays" * 8)], 1)
+    vectors.put(2, "g", [(0, b"\1\1\1\1\1stays")], 1)
     assert any(canary in path.read_bytes() for path in tmp_path.iterdir())
     vectors.forget(1)
 
     assert not any(canary in path.read_bytes() for path in tmp_path.iterdir())
-    assert vectors.get(2, "g", [0]) == {0: b"stays" * 8}
+    assert vectors.get(2, "g", [0]) == {0: b"\1\1\1\1\1stays"}
+
+
+def test_a_long_session_has_several_blocks_and_the_newest_come_first(vectors: VectorFile) -> None:
+    for first in range(0, 600, 60):
+        vectors.put(1, "g", [(seq, ONE) for seq in range(first, first + 60)], first + 60)
+    vectors.put(2, "g", [(7, TWO)], 8)
+    blocks = [(session, len(data) // (len(ONE) + 4)) for session, data in vectors.blocks([1, 2, 3])]
+
+    assert blocks == [(2, 1), (1, 600 - 2 * FULL), (1, FULL), (1, FULL)]
+    assert list(vectors.blocks([2])) == [(2, (7).to_bytes(4, "little") + TWO)]
+    assert sorted(vectors.get(1, "g", range(1000))) == list(range(600))
+
+
+def test_blocks_of_many_sessions_are_those_of_each(vectors: VectorFile) -> None:
+    for session in range(300):
+        vectors.put(session, "g", [(0, ONE if session % 2 else TWO)], 1)
+    one_by_one = [block for session in range(298, -1, -2) for block in vectors.blocks([session])]
+
+    assert list(vectors.blocks(range(0, 300, 2))) == one_by_one
+    assert list(vectors.blocks(range(300))) == [*vectors.blocks(range(150, 300)), *vectors.blocks(range(150))]
+
+
+def test_the_sum_follows_what_is_added_replaced_and_forgotten(vectors: VectorFile) -> None:
+    vectors.put(1, "m/2/a", [(0, ONE), (1, TWO)], 2)
+    vectors.put(2, "m/2/b", [(0, THREE)], 1)
+    vectors.put(3, "other/2/c", [(0, TWO)], 1)
+    n, total = vectors.centre("m/2")
+    assert n == 3 and total == pytest.approx([1.6, 0.2], abs=0.02)
+    vectors.put(1, "m/2/new", [(0, ONE)], 1)
+    vectors.forget(2)
+    n, total = vectors.centre("m/2")
+    assert n == 1 and total == pytest.approx([1.0, 0.0], abs=1e-6)
+    vectors.forget(1)
+
+    assert vectors.centre("m/2") == (0, [])
+    assert vectors.centre("other/2")[0] == 1
+
+
+def test_vectors_of_the_older_layout_go_when_the_file_is_opened(tmp_path: Path) -> None:
+    canary = b"qzwvxkjyqzzvbnmq" * 8
+    with closing(sqlite3.connect(tmp_path / NAME)) as old:
+        old.executescript(
+            "CREATE TABLE embedded (session INTEGER PRIMARY KEY, generation TEXT, upto INTEGER, made INTEGER);"
+            "CREATE TABLE vector (session INTEGER, seq INTEGER, data BLOB, PRIMARY KEY (session, seq)) WITHOUT ROWID;"
+            "INSERT INTO embedded VALUES (1, 'g', 1, 1)"
+        )
+        old.execute("INSERT INTO vector VALUES (1, 0, ?)", (canary,))
+        old.commit()
+    opened = VectorFile(tmp_path / NAME, create=False)
+
+    assert opened.held() == {} and opened.get(1, "g", [0]) == {}
+    opened.close()
+    assert canary not in (tmp_path / NAME).read_bytes()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from everturn.store.vector_block import pack_vectors
+from everturn.store.vector_file import VectorFile
+file = VectorFile(Path(sys.argv[1]))
+packed = pack_vectors([[1.0, 2.0]])[0]
+for seq in range(10**9):
+    file.put(seq % 3, "m/2/g", [(seq, packed)], seq + 1)
+    print(seq, flush=True)
+"""
+
+
+def test_a_process_killed_while_it_writes_leaves_vectors_that_can_be_read(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / NAME)], stdout=subprocess.PIPE, env=env) as one:
+        assert one.stdout is not None
+        lines = [int(one.stdout.readline()) for _ in range(40)]
+        one.kill()
+        lines += [int(line) for line in one.stdout.read().split(b"\n")[:-1]]
+    opened = VectorFile(tmp_path / NAME, create=False)
+    held = opened.held()
+    count = sum(made for _, _, made in held.values())
+
+    assert count in (len(lines), len(lines) + 1)  # the last one may be written and not yet printed
+    assert opened.centre("m/2")[0] == count
+    assert sum(len(opened.get(session, "m/2/g", range(10**5))) for session in held) == count
+    opened.close()
+
+
+def test_packed_vectors_keep_their_direction_with_and_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [[3.0, -4.0, 0.0], [0.0, 0.0, 0.0], [1e-9, 2e-9, -3e-9], [0.5, -0.25, 0.125]]
+    shares = [0.0, 0.5, 0.75, 1.0]
+    packed = pack_vectors(given, shares)
+    monkeypatch.setattr("everturn.store.vector_block.numpy_or_none", lambda: None)
+
+    assert pack_vectors(given, shares) == packed
+    assert [trust_of(one) for one in packed] == pytest.approx(shares, abs=0.002)
+    assert unpack_vector(packed[0]) == pytest.approx([0.6, -0.8, 0.0], abs=0.005)
+    assert unpack_vector(packed[1]) == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no permission bits there")
@@ -72,17 +171,17 @@ def test_the_file_is_its_owners_alone(vectors: VectorFile, tmp_path: Path) -> No
 
 
 def test_how_much_there_is_of_each_session_is_known_without_reading_it(vectors: VectorFile) -> None:
-    vectors.put(1, "g", [(0, b"\1"), (2, b"\2")], 3)
-    vectors.put(1, "g", [(3, b"\3")], 4)
+    vectors.put(1, "g", [(0, ONE), (2, TWO)], 3)
+    vectors.put(1, "g", [(3, THREE)], 4)
     vectors.put(2, "h", [], 5)
     assert vectors.held() == {1: ("g", 4, 3), 2: ("h", 5, 0)}
-    vectors.put(1, "h", [(0, b"\1")], 1)
+    vectors.put(1, "h", [(0, ONE)], 1)
     assert vectors.held()[1] == ("h", 1, 1)
 
 
 def test_two_that_make_the_same_vectors_at_once_count_them_once_and_do_not_lead_back(vectors: VectorFile) -> None:
-    vectors.put(1, "g", [(0, b"\1"), (1, b"\2"), (2, b"\3")], 3)
-    vectors.put(1, "g", [(0, b"\1"), (1, b"\2")], 2)
+    vectors.put(1, "g", [(0, ONE), (1, TWO), (2, THREE)], 3)
+    vectors.put(1, "g", [(0, ONE), (1, TWO)], 2)
     assert vectors.held() == {1: ("g", 3, 3)}
 
 

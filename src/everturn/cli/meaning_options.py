@@ -1,12 +1,14 @@
 """Search by meaning in commands: the `[meaning]` section of the config, its model, the file of vectors.
 
-Texts are sent only by `everturn sync --meaning`, and by a search once vectors exist; both only while the config has the
-section.
+Without the section the static vectors of the extra `everturn[meaning]` are used, if it is installed: `sync` and `add` then
+make the vectors of what is new, for a share of their time. Every other model is asked only because of the section: by
+`everturn sync --meaning`, and by a search once vectors exist.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,21 +26,31 @@ if TYPE_CHECKING:
 
 _ID = "archive_id"
 _PATIENCE = 5.0  # seconds a search waits for a vector
+#: CPU seconds that a run spends on vectors: a share of what it took so far, or a little.
+_SHARE = 0.1
+_LITTLE = 0.5
 
 
 def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
     """Open the search by meaning; None without vectors. A mistake in the config is a warning and does not stop a search."""
-    if not cx.settings.meaning:
+    if not is_wanted(cx):
         return None
     path = vectors_path(cx, store)
     if path is None or not path.exists():
         return None
-    from everturn.llm.embedder import open_embedder, read_embedder_config
-    from everturn.retrieval.meaning import MeaningSearch
+    from everturn.retrieval.meaning import WEIGHT, MeaningSearch
     from everturn.sessions.secrets import archive_cleaner
 
     try:
+        if not cx.settings.meaning:
+            return MeaningSearch(_static_embedder(), _open_file(path, create=False), str, WEIGHT, is_default=True)
+        from everturn.llm.embedder import open_embedder, read_embedder_config
+
         config = read_embedder_config(cx.settings.meaning)
+        if config.kind == "static":
+            return MeaningSearch(
+                _static_embedder(), _open_file(path, create=False), str, config.weight, is_default=True
+            )
         embedder = open_embedder(config, os.environ, _PATIENCE)
         return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), config.weight)
     except EverturnError as error:
@@ -58,14 +70,81 @@ def for_searches(cx: frame.CommandContext) -> Callable[[Store], MeaningSearch | 
     return meaning
 
 
+def is_wanted(cx: frame.CommandContext) -> bool:
+    """Whether searches may follow meaning: by the section of the config, or by the extra that is installed."""
+    if cx.settings.meaning:
+        return cx.settings.meaning.get("enabled", True) is not False
+    return has_static_vectors()
+
+
+def has_static_vectors() -> bool:
+    """Whether the extra `everturn[meaning]` is installed."""
+    from everturn.llm.static_vectors import find_static_files
+
+    return find_static_files() is not None
+
+
+def make_new_vectors(cx: frame.CommandContext, store: Store) -> None:
+    """Make static vectors of what has none, the newest first, within the time of this run. The next run goes on.
+
+    What fails here fails nothing else: vectors are made again.
+    """
+    if not _makes_by_itself(cx):
+        return
+    from everturn.retrieval.meaning import HeldVectors, make_all_vectors, pending_sessions
+    from everturn.sources.contract import all_sources
+
+    begun = time.process_time()
+    until = begun + max(_LITTLE, _SHARE * begun)
+    try:
+        embedder, made = _static_embedder(), 0
+        if not pending_sessions(store, embedder, existing_vectors(cx, store) or HeldVectors()):
+            return
+        vectors = open_vectors(cx, store)
+        with cx.out.progress("vectors") as step:
+            for portion in make_all_vectors(store, all_sources(), embedder, vectors, str):
+                made += portion.vectors
+                step(made, portion.session.native_id)
+                if time.process_time() >= until:
+                    return
+    except EverturnError as error:
+        cx.out.warn(f"no vectors were made: {error}")
+
+
+def _makes_by_itself(cx: frame.CommandContext) -> bool:
+    """Whether vectors are made without being asked for: static ones, for an archive that can have some."""
+    section = cx.settings.meaning
+    is_static = section.get("kind", "static") == "static" and section.get("enabled", True) is not False
+    return is_static and not cx.settings.db.startswith("memory") and has_static_vectors()
+
+
+def _static_embedder() -> Embedder:
+    from everturn.llm.static_vectors import StaticEmbedder, find_static_files
+
+    # The tokenizer would start threads, and warn when a process with threads starts another one.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    files = find_static_files()
+    if files is None:
+        raise BadConfig("meaning.kind", "static vectors are not installed; `pip install everturn[meaning]`")
+    return StaticEmbedder(files)
+
+
 def embedder_of(cx: frame.CommandContext) -> Embedder:
-    """Return the model of the section. Raises BadConfig when the section is missing or wrong."""
+    """Return the model of the section, or the static one. Raises BadConfig without any, or when the section is wrong."""
+    if not cx.settings.meaning and has_static_vectors():
+        return _static_embedder()
     from everturn.llm.embedder import open_embedder, read_embedder_config
 
     if not cx.settings.meaning:
-        why = "the config has no such section: nothing is sent to any model without it (docs/search.md shows one)"
+        why = (
+            "the config has no such section, and static vectors are not installed: `pip install everturn[meaning]`, "
+            "or name a model (docs/search.md shows how)"
+        )
         raise BadConfig("meaning", why)
-    return open_embedder(read_embedder_config(cx.settings.meaning), os.environ)
+    config = read_embedder_config(cx.settings.meaning)
+    if not config.enabled:
+        raise BadConfig("meaning.enabled", "is false: no vectors are made or used")
+    return _static_embedder() if config.kind == "static" else open_embedder(config, os.environ)
 
 
 def open_vectors(cx: frame.CommandContext, store: Store) -> VectorFile:

@@ -1,16 +1,18 @@
-"""Embedders: texts become vectors, by an endpoint with the common embeddings interface or by a model on this machine.
+"""Embedders: texts become vectors, by a table or a model on this machine, or by an endpoint with the common interface.
 
     [meaning]
-    kind = "endpoint"                     # or local
+    kind = "endpoint"                     # or local, or static
     base_url = "http://127.0.0.1:11434/v1"
-    model = "all-minilm"                  # local: the name of a model on this machine, or a folder
-    dimensions = 384
+    model = "all-minilm"                  # local: the name of a model on this machine, or a folder; static: none
+    dimensions = 384                      # static: none
     key_env = "EMBEDDINGS_KEY"            # environment variable with the key, if the server needs one
-    weight = 0.5                          # of meaning, where words weigh 1
+    weight = 0.25                         # of meaning, where words weigh 1
+    enabled = true                        # false: words alone
 
-The section is validated when it is used (`read_embedder_config`). Nothing is imported, sent or loaded before `embed` is
-called, and a `local` model is never downloaded. Requests follow the rules of `http_backend`: encrypted except to this
-machine, no redirects, no proxy, one retry of a transient failure. Both kinds raise only `ModelError` and its subclasses.
+Without the section the kind is `static` where its extra is installed (`llm.static_vectors`). The section is validated when
+it is used (`read_embedder_config`). Nothing is imported, sent or loaded before `embed` is called, and a model on this
+machine is never downloaded. Requests follow the rules of `http_backend`: encrypted except to this machine, no redirects, no
+proxy, one retry of a transient failure. All kinds raise only `ModelError` and its subclasses.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from msgspec import Struct
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import http_answer, http_backend, protocol
+from everturn.llm.static_vectors import StaticEmbedder, find_static_files
 
 _TOO_MANY = 429
 
@@ -47,12 +50,13 @@ class Embedder(Protocol):
 class EmbedderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The `[meaning]` section."""
 
-    kind: Literal["endpoint", "local"]
-    model: str
-    dimensions: int
+    kind: Literal["endpoint", "local", "static"] = "static"
+    model: str = ""
+    dimensions: int = 0
     base_url: str = ""
     key_env: str = ""
-    weight: float = 0.5
+    weight: float = 0.25
+    enabled: bool = True
 
 
 def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
@@ -72,7 +76,12 @@ def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
 
 
 def open_embedder(config: EmbedderConfig, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
-    """Return the embedder of a section. Send and load nothing yet. Raise BadConfig."""
+    """Return the embedder of a section. Send and load nothing yet. Raise BadConfig, ModelRefused."""
+    if config.kind == "static":
+        files = find_static_files()
+        if files is None:
+            raise BadConfig("meaning.kind", "static vectors are not installed; `pip install everturn[meaning]`")
+        return StaticEmbedder(files)
     if config.kind == "local":
         return LocalEmbedder(config.model, config.dimensions)
     key = env.get(config.key_env, "") if config.key_env else ""
@@ -212,9 +221,13 @@ class _Answer(Struct):
 
 
 def _config_mistakes(config: EmbedderConfig) -> Iterator[tuple[str, str]]:
-    if not config.model:
+    is_static = config.kind == "static"
+    for key in ("model", "dimensions", "base_url", "key_env"):
+        if is_static and getattr(config, key):
+            yield key, "static vectors have no such setting; say the kind of the model: endpoint or local"
+    if not is_static and not config.model:
         yield "model", "say which model"
-    if config.dimensions < 1:
+    if not is_static and config.dimensions < 1:
         yield "dimensions", "say how many numbers a vector of this model has"
     if not 0 <= config.weight <= 10:
         yield "weight", "is a number from 0 to 10"

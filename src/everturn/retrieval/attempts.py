@@ -19,7 +19,8 @@ records without them are skipped at memory speed, so that much more can be searc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -41,7 +42,7 @@ from everturn.store.contract import IndexHit, SessionFilter, Store
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
-    from everturn.retrieval.meaning import MeaningSearch
+    from everturn.retrieval.meaning import MeaningScope, MeaningSearch
     from everturn.text.regex import LinearPattern
 
 
@@ -53,6 +54,7 @@ NOTES = {
     "some": "no message holds {}; these hold other words of the request",
     "newest": "no words to look for: the newest first, of {}",
     "meaning": "the order follows meaning too, by {}",
+    "added": "some of these hold none of the words; they were found by meaning",
     "no meaning": "the order follows words alone: {}",
     "filter": "{!r} was searched as text; did you mean {}:?",
 }
@@ -71,6 +73,7 @@ class Attempt(Struct, frozen=True):
     replaced: dict[str, list[str]] = {}  # unknown words, and their replacements
     by_meaning: str = ""  # the model that helped to order them
     fits: bool = True  # whether some are of the time and the speaker that the question names
+    added: frozenset[tuple[int, int]] = frozenset()  # messages that only meaning found: session, seq
 
 
 class SearchRequest:
@@ -103,7 +106,7 @@ class SearchRequest:
                 continue
             for ring in scope_rings(self.store, self.filters):
                 if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
-                    attempt = replace(self._attempt(mode, ring, builder), fits=self._has_fitting)
+                    attempt = replace(self._attempt(mode, ring, builder))
                     self._was_found = self._was_found or bool(attempt.hits)
                     yield attempt
 
@@ -135,11 +138,11 @@ class SearchRequest:
         ranked = self._rank_query(self.query, filters)
         if self._understood.is_listing and mode == "words":
             ranked = replace(ranked, hits=self._list_newest(filters, ranked.hits))
-        hits, model, note = self._order_by_meaning(ranked.hits)
         injected = (NOTES["injected"],) if mode == "injected" else ()
-        notes = (*injected, *map(_replaced_note, ranked.replaced.items()), *filter(None, [note]))
+        notes = (*injected, *map(_replaced_note, ranked.replaced.items()))
         hides = mode == "words" and filters.hides_injected
-        return Attempt(mode, ring, hits, notes, hides, ranked.replaced, model)
+        attempt = Attempt(mode, ring, ranked.hits, notes, hides, ranked.replaced)
+        return attempt if mode == "injected" else self._mix_meaning(attempt, filters, builder)
 
     def _rank_query(self, query: SearchQuery, filters: SearchFilters) -> RankedHits:
         meant = self._understood.meant
@@ -167,19 +170,49 @@ class SearchRequest:
         listed = [replace(hit, score=best + hit.score) for hit in listed]
         return listed + [hit for hit in hits if (hit.session, hit.seq) not in known]
 
-    def _order_by_meaning(self, hits: list[IndexHit]) -> tuple[list[IndexHit], str, str]:
-        """Return the hits, perhaps reordered, the model that helped, and a note."""
-        if self._meaning is None or not hits:
-            return hits, "", ""
+    def _mix_meaning(self, attempt: Attempt, filters: SearchFilters, builder: HitBuilder) -> Attempt:
+        """Mix meaning into an attempt, unless the query looks for exact words or there is no hit by words."""
+        if self._meaning is None or not attempt.hits or not self._question_share:
+            return attempt
+        text = " ".join(piece.text for piece in self.query.wanted)
+        if _holds_text(builder, self.store, attempt.hits[0], text):  # it was copied from there
+            return attempt
+        # Whether a message holds unwanted words is known to the index only.
+        scope = None if self.query.without else self._meaning_scope(filters, builder)
         try:
-            ordered = self._meaning.reorder_hits(self.store, hits, " ".join(piece.text for piece in self.query.wanted))
+            mixed = self._meaning.mix_hits(self.store, attempt.hits, text, scope, self._question_share)
         except EverturnError as error:
             if self._insists:
                 raise
-            return hits, "", NOTES["no meaning"].format(error)
-        if ordered is None:
-            return hits, "", ""
-        return ordered, self._meaning.name, NOTES["meaning"].format(self._meaning.name)
+            return replace(attempt, notes=(*attempt.notes, NOTES["no meaning"].format(error)))
+        if mixed is None:
+            return attempt
+        note = () if self._meaning.is_default else (NOTES["meaning"].format(self._meaning.name),)
+        notes = (*attempt.notes, *note)
+        return replace(attempt, hits=mixed.hits, notes=notes, by_meaning=self._meaning.name, added=mixed.added)
+
+    @cached_property
+    def _question_share(self) -> float:
+        from everturn.retrieval.meaning import question_share
+
+        return question_share(self.query)
+
+    def _meaning_scope(self, filters: SearchFilters, builder: HitBuilder) -> MeaningScope:
+        from everturn.retrieval.meaning import MeaningScope
+
+        among: dict[int, set[int] | None] = {}
+
+        def admits(number: int, seq: int) -> bool:
+            row = next(self.store.messages(number, seq, seq), None)
+            if row is None:
+                return False
+            if number not in among:
+                among[number] = _messages_with_calls(self.store, builder.session(number)[0], filters)
+            return _passes(filters, row, among[number]) and (
+                not filters.fields or bool(builder.texts(IndexHit(number, seq, 0.0), row))
+            )
+
+        return MeaningScope(_scope_sessions(self.store, filters), admits)
 
     def _attempt_some(self, ring: Ring) -> Attempt:
         """Search for the same words, none of them quoted. Exclusions stay."""
@@ -346,23 +379,11 @@ class _TextScan:
             if not rows:
                 return
             records = Records(self._store, self._sources, session, records_end(rows))
-            found = [row.seq for row in rows if self._is_in_filters(row, among) and self._matches(records, row)]
+            found = [row.seq for row in rows if _passes(self._filters, row, among) and self._matches(records, row)]
             for row in reversed(rows):
                 if row.seq in found:
                     self._hits.append(IndexHit(session.id, row.seq, 1 / (1 + len(self._hits))))
                 yield row
-
-    def _is_in_filters(self, row: MessageRow, among: set[int] | None) -> bool:
-        filters = self._filters
-        if row.inherited and not filters.session:  # scanned in the session it comes from
-            return False
-        if (row.origin == "injected" and filters.hides_injected) or (
-            filters.origins and row.origin not in filters.origins
-        ):
-            return False
-        if filters.turns and not filters.turns[0] <= row.turn <= filters.turns[1]:
-            return False
-        return (among is None or row.seq in among) and _is_between(row.at, filters.since, filters.until)
 
     def _matches(self, records: Records, row: MessageRow) -> bool:
         if self._left <= 0:
@@ -376,6 +397,39 @@ class _TextScan:
                 return False
         found = hit_texts(records.view(row, record), self._filters.fields)
         return any(self._fits(text) for _, text in found)
+
+
+def _holds_text(builder: HitBuilder, store: Store, hit: IndexHit, text: str) -> bool:
+    """Whether a message holds a text literally, except for spaces and case."""
+    row = next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+    wanted = " ".join(text.lower().split())
+    return any(wanted in " ".join(words.lower().split()) for _, words in builder.texts(hit, row))
+
+
+def _passes(filters: SearchFilters, row: MessageRow, among: set[int] | None) -> bool:
+    """Whether a message passes the filters. `among` are those with the right calls, None without such a filter."""
+    if row.inherited and not filters.session:  # found in the session it comes from
+        return False
+    if (row.origin == "injected" and filters.hides_injected) or (filters.origins and row.origin not in filters.origins):
+        return False
+    if filters.turns and not filters.turns[0] <= row.turn <= filters.turns[1]:
+        return False
+    return (among is None or row.seq in among) and _is_between(row.at, filters.since, filters.until)
+
+
+def _scope_sessions(store: Store, filters: SearchFilters) -> Collection[int] | None:
+    """Return the sessions that filters leave; None for all."""
+    if filters.session is not None:
+        return (filters.session.id,)
+    if filters.within:
+        return filters.within
+    if not (filters.agent or filters.workspace or filters.branch or filters.since or filters.until):
+        return None
+    listed = SessionFilter(
+        agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
+        states=("current", "superseded"), since=filters.since, until=filters.until,
+    )  # fmt: skip
+    return {session.id for session in iterate_sessions(store, listed)}
 
 
 def _is_between(at: int | None, since: int | None, until: int | None) -> bool:

@@ -1,42 +1,45 @@
-"""Reorder hits by meaning, with vectors of messages; and make these vectors. Optional: without vectors nothing changes.
+"""Search by meaning, with vectors of messages; and make these vectors. Optional: without vectors nothing changes.
 
-The score is a linear mix of standardised scores, for the best hits by words only: rank fusion with a small model makes
-results worse, and a second index of everything is slower than both together. The query is embedded only if there are
-vectors to compare it with.
+Meaning is mixed into the hits that words have found, and adds the nearest messages of the same scope
+(`retrieval.nearness`). How much it counts depends on the query (`question_share`): whoever looks for a name, a path or a
+phrase wants the messages that hold it. The query is embedded only if there are vectors to compare it with.
 
 The *generation* of a session's vectors is the model and its dimensions, the scheme of choosing texts, and the version of
-the session and of its parser. Vectors of another generation are stale and never used. They are stored as one signed byte
-per number. All texts go through `clean` before they are embedded: the embedder may be a remote machine. Nothing here runs
-unless the user configured an embedder and asked for it.
+the session and of its parser. Vectors of another generation are stale and never used. All texts go through `clean` before
+they are embedded: the embedder may be a remote machine.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from math import sqrt
-from operator import mul
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from everturn.errors import ModelError, NothingFound
-from everturn.llm.embedder import Embedder
-from everturn.model.archive import Session, Version
+from everturn.model.archive import MessageRow, Session, Version
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
+from everturn.retrieval.index_query import STOP_WORDS
+from everturn.retrieval.nearness import NEAREST, TOP, MessageKey, Nearness, NearnessScan, mix_scores
+from everturn.retrieval.query import SearchQuery
 from everturn.sessions.lookup import iterate_sessions
-from everturn.sessions.messages import Sources, has_words, read_messages
+from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, SessionFilter, Store
+from everturn.store.vector_block import make_block, numpy_or_none, pack_vectors, sum_of_block
+
+if TYPE_CHECKING:
+    from everturn.llm.embedder import Embedder
 
 FIELDS = ("prompt", "answer")  # that are embedded: no tool output
 LONGEST = 2000  # characters of a message: small models read no further
+TELLING = 200  # characters whose vector counts in full; one of fewer counts less
 AT_ONCE = 64  # texts between two writes, so that an interruption loses little
 
 #: Increased when texts are chosen or cut in another way: older vectors are then stale.
-SCHEME = 2
+SCHEME = 3
 
 _SPEAKERS = ("human", "agent", "model")
 
@@ -44,7 +47,7 @@ Clean = Callable[[str], str]
 
 
 class VectorSet(Protocol):
-    """A store of vectors. Those of a session belong to one generation; for any other there are none."""
+    """A store of packed vectors. Those of a session belong to one generation; for any other there are none."""
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of some messages, by seq."""
@@ -53,10 +56,16 @@ class VectorSet(Protocol):
         """Return the number of messages of the session that were processed."""
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """Add vectors by seq; delete those of another generation."""
+        """Add vectors by seq, in order; delete those of another generation."""
 
     def held(self) -> dict[int, tuple[str, int, int]]:
         """Return for each session its generation, the number of processed messages, and the number of vectors."""
+
+    def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
+        """Yield the vectors of sessions in blocks (`store.vector_block`), the newest first."""
+
+    def centre(self, model: str) -> tuple[int, list[float]]:
+        """Return the number of vectors of a model (the generation without its last part), and their sum."""
 
     def forget(self, session: int) -> None:
         """Delete all vectors of a session."""
@@ -80,6 +89,15 @@ class HeldVectors:
 
     def held(self) -> dict[int, tuple[str, int, int]]:
         return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
+
+    def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
+        for session in sorted(set(sessions) & self._held.keys(), reverse=True):
+            yield session, make_block(self._held[session][2].items())
+
+    def centre(self, model: str) -> tuple[int, list[float]]:
+        dimensions = int(model.rpartition("/")[2])
+        sessions = [session for session, (known, _, _) in self._held.items() if known.rpartition("/")[0] == model]
+        return sum_of_block(b"".join(data for _, data in self.blocks(sessions)), dimensions)
 
     def forget(self, session: int) -> None:
         self._held.pop(session, None)
@@ -115,7 +133,12 @@ def generation(version: Version, session: Session, embedder: Embedder) -> str:
         version.erased,
     )
     digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{embedder.name}/{embedder.dimensions}/{digest}"
+    return f"{model_key(embedder)}/{digest}"
+
+
+def model_key(embedder: Embedder) -> str:
+    """Return the part of a generation that all vectors of a model have."""
+    return f"{embedder.name}/{embedder.dimensions}"
 
 
 def make_batch(
@@ -128,7 +151,8 @@ def make_batch(
         return
     for texts, upto in _batch_texts(_embedded_texts(store, sources, session, start, clean)):
         given = embedder.embed([text for _, text in texts]) if texts else []
-        rows = [(seq, pack_vectors(vector)) for (seq, _), vector in zip(texts, given, strict=True)]
+        packed = pack_vectors(given, [min(len(text) / TELLING, 1.0) for _, text in texts])
+        rows = [(seq, data) for (seq, _), data in zip(texts, packed, strict=True)]
         vectors.put(session.id, current, rows, upto)
         if _current_generation(store, session.id, embedder) != current:  # forgotten or read again meanwhile
             vectors.forget(session.id)
@@ -140,20 +164,37 @@ def make_batch(
 def make_all_vectors(
     store: Store, sources: Sources, embedder: Embedder, vectors: VectorSet, clean: Clean
 ) -> Iterator[VectorBatch]:
-    """Embed every session. Delete vectors of sessions that are no longer in the archive."""
-    seen = set()
+    """Embed every session that lacks vectors, the newest first. Delete vectors of sessions that are no longer there."""
+    for session in pending_sessions(store, embedder, vectors):
+        yield from make_batch(store, sources, session, embedder, vectors, clean)
+
+
+def pending_sessions(store: Store, embedder: Embedder, vectors: VectorSet) -> list[Session]:
+    """Return the sessions that lack vectors, the newest first. Delete vectors of sessions that are no longer there.
+
+    The work for a session that has its vectors is small, and nothing of it is read.
+    """
+    held, versions = vectors.held(), _current_versions(store)
+    seen, pending = set(), []
     for session in _sessions(store):
         seen.add(session.id)
-        yield from make_batch(store, sources, session, embedder, vectors, clean)
-    for number in vectors.held().keys() - seen:
+        known, upto, _ = held.get(session.id, ("", 0, 0))
+        version = versions.get(session.version) or store.version(session.version)
+        if upto < session.n_messages or known != generation(version, session, embedder):
+            pending.append(session)
+    for number in held.keys() - seen:
         if not _current_generation(store, number, embedder):
             vectors.forget(number)
+    return pending
+
+
+def _current_versions(store: Store) -> dict[int, Version]:
+    return {version.id: version for _, version in store.files()}
 
 
 def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
     """Compare every session with its vectors."""
-    held = vectors.held()
-    current = {version.id: version for _, version in store.files()}
+    held, current = vectors.held(), _current_versions(store)
     sessions = complete = stale = made = 0
     for session in _sessions(store):
         version = current.get(session.version) or store.version(session.version)
@@ -164,12 +205,6 @@ def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
         stale += bool(known) and not is_right
         made += count if is_right else 0
     return Coverage(sessions, complete, stale, made)
-
-
-def pack_vectors(vector: Sequence[float]) -> bytes:
-    """Pack a vector as one signed byte per number; the largest becomes 127."""
-    longest = max(map(abs, vector), default=0.0)
-    return array("b", (round(number / longest * 127) for number in vector) if longest else [0] * len(vector)).tobytes()
 
 
 def _sessions(store: Store) -> Iterator[Session]:
@@ -191,9 +226,13 @@ def _embedded_texts(
     store: Store, sources: Sources, session: Session, start: int, clean: Clean
 ) -> Iterator[tuple[int, str]]:
     """Yield the text of each message by seq, "" for one that is not embedded."""
-    for row, message in read_messages(store, sources, session, start):
-        is_embedded = not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
-        yield row.seq, clean(_spoken_text(message))[:LONGEST].strip() if is_embedded else ""
+    records = Records(store, sources, session)
+    for row in store.messages(session.id, start):
+        yield row.seq, clean(_spoken_text(records.message(row)))[:LONGEST].strip() if _is_embedded(row) else ""
+
+
+def _is_embedded(row: MessageRow) -> bool:
+    return not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
 
 
 def _spoken_text(message: Message) -> str:
@@ -216,27 +255,122 @@ def _batch_texts(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[
         yield waiting, upto
 
 
-TOP = 200  # hits that are reordered
-WEIGHT = 0.5  # of meaning, relative to 1 for words
+# --- search ---
 
-MessageKey = tuple[int, int]  # session, seq
+WEIGHT = 0.25  # of a cosine, relative to 1 for the best hit by words
+_TRIED = 8 * NEAREST  # messages near the query that are checked against the filters
+_FEW = 2  # words that are a query of words, not a question
+
+_CODE = re.compile(
+    r"""
+    \w[_/\\=@$<>{}\[\]|]|[_/\\=@$<>{}\[\]|]\w  # parse_json, src/main, a=b, x[0]
+    | \w[.:]{1,2}\w | \(\) | ^--?\w           # a.b, a::b, run(), --flag
+    | [a-z][A-Z] | [^\W\d]\d | \d[^\W\d]      # parseJson, v2, 3f2a
+    """,
+    re.X,
+)
+
+
+def question_share(query: SearchQuery) -> float:
+    """Return how much meaning counts for a query: 1 for a question, half for one that names code, 0 for exact words.
+
+    Exact are quoted phrases, beginnings, alternatives and patterns; one or two words; and names of code, a path, an id or a
+    flag with no more than two other words.
+    """
+    wanted = query.wanted
+    if query.regex or len(wanted) <= _FEW or len({piece.group for piece in wanted}) < len(wanted):
+        return 0.0
+    if any(piece.quoted or piece.prefix for piece in wanted):
+        return 0.0
+    words = [piece.text.strip(".,;:!?'()") for piece in wanted if piece.text.lower() not in STOP_WORDS]
+    plain = [word for word in words if not _CODE.search(word)]
+    if len(plain) == len(words):
+        return 1.0
+    return 0.5 if len(plain) > _FEW else 0.0
+
+
+class MeaningScope(Struct, frozen=True):
+    """Where meaning may add messages."""
+
+    sessions: Collection[int] | None  # None: all
+    admits: Callable[[int, int], bool]  # whether a message, by session and seq, passes the filters
+
+
+class MixedHits(Struct, frozen=True):
+    """Hits by words and by meaning, best first."""
+
+    hits: list[IndexHit]
+    added: frozenset[MessageKey]  # by meaning: words did not find them
 
 
 class MeaningSearch:
     """A model and its vectors. Used by one thread."""
 
-    def __init__(self, embedder: Embedder, vectors: VectorSet, clean: Clean, weight: float = WEIGHT) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        vectors: VectorSet,
+        clean: Clean,
+        weight: float = WEIGHT,
+        is_default: bool = False,
+    ) -> None:
+        """With `is_default` nobody asked for this model, so that results do not name it."""
         self._embedder, self._vectors, self._clean, self._weight = embedder, vectors, clean, weight
+        self.is_default = is_default
         self._embedded_query: tuple[str, list[float] | ModelError] | None = None
 
     @property
     def name(self) -> str:
         return self._embedder.name
 
-    def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:
-        """Return the hits with the first ones reordered; None if they have no vectors. Raises ModelError."""
-        known = self._find_vectors(store, hits[:TOP])
-        return mix_meaning(hits, known, self._query_vector(text), self._weight) if known else None
+    def mix_hits(
+        self, store: Store, hits: Sequence[IndexHit], text: str, scope: MeaningScope | None = None, share: float = 1.0
+    ) -> MixedHits | None:
+        """Return the hits mixed by meaning, with messages added from the scope; None without vectors. Raises ModelError.
+
+        `share` is the part of the weight that counts.
+        """
+        model = model_key(self._embedder)
+        held = {session for session, (known, _, _) in self._vectors.held().items() if known.rpartition("/")[0] == model}
+        checked = _Generations(store, self._embedder, self._vectors)
+        first = [
+            (hit.session, hit.seq) for hit in hits[:TOP] if hit.session in held and checked.is_current(hit.session)
+        ]
+        if not first:
+            return None
+        nearness = Nearness(self._query_vector(text), *self._vectors.centre(model))
+        if not nearness.direction:
+            return None
+        cosines, added = self._compare(nearness, checked, first, held, scope)
+        if not cosines:
+            return None
+        by_words = {(hit.session, hit.seq) for hit in hits}
+        mixed = mix_scores(hits, cosines, added, share * self._weight)
+        return MixedHits(mixed, frozenset(key for key in added if key not in by_words))
+
+    def _compare(
+        self,
+        nearness: Nearness,
+        checked: _Generations,
+        first: list[MessageKey],
+        held: set[int],
+        scope: MeaningScope | None,
+    ) -> tuple[dict[MessageKey, float], list[MessageKey]]:
+        """Return the cosines of the first hits and of the nearest messages, and the latter."""
+        if scope is None or numpy_or_none() is None:
+            packed = checked.vectors(first)
+            return {key: nearness.cosine(data) for key, data in packed.items()}, []
+        sessions = held if scope.sessions is None else held.intersection(scope.sessions)
+        scan = NearnessScan(nearness, self._vectors.blocks(sessions))
+        cosines = scan.cosines(first)
+        added: list[MessageKey] = []
+        for key, cosine in scan.nearest(_TRIED):
+            if key in cosines or (checked.is_current(key[0]) and scope.admits(*key)):
+                added.append(key)
+                cosines[key] = cosine
+            if len(added) == NEAREST:
+                break
+        return cosines, added
 
     def _query_vector(self, text: str) -> list[float]:
         """Return the vector of the query; requested once for all rings, also if it fails."""
@@ -250,50 +384,30 @@ class MeaningSearch:
             raise found
         return found
 
-    def _find_vectors(self, store: Store, hits: Sequence[IndexHit]) -> dict[MessageKey, bytes]:
+
+class _Generations:
+    """Tells whether the vectors of a session are of its current generation; each session is looked up once."""
+
+    def __init__(self, store: Store, embedder: Embedder, vectors: VectorSet) -> None:
+        self._store, self._embedder, self._vectors = store, embedder, vectors
+        self._held = vectors.held()
+        self._known: dict[int, str] = {}
+
+    def current(self, session: int) -> str:
+        if session not in self._known:
+            self._known[session] = _current_generation(self._store, session, self._embedder)
+        return self._known[session]
+
+    def is_current(self, session: int) -> bool:
+        return session in self._held and self._held[session][0] == self.current(session)
+
+    def vectors(self, keys: Sequence[MessageKey]) -> dict[MessageKey, bytes]:
+        """Return the packed vectors of messages."""
         by_session: dict[int, list[int]] = {}
-        for hit in hits:
-            by_session.setdefault(hit.session, []).append(hit.seq)
-        found: dict[MessageKey, bytes] = {}
-        for number, seqs in by_session.items():
-            session = store.session(number)[0]
-            current = generation(store.version(session.version), session, self._embedder)
-            found |= {(number, seq): data for seq, data in self._vectors.get(number, current, seqs).items()}
-        return found
-
-
-def mix_meaning(
-    hits: Sequence[IndexHit], vectors: Mapping[MessageKey, bytes], query: Sequence[float], weight: float = WEIGHT
-) -> list[IndexHit]:
-    """Order the first hits by the sum of both standardised scores; one without a vector counts as average.
-
-    The scores stay with the positions: the first hit has the highest score, so scores still fall from hit to hit, also
-    into those that were not reordered.
-    """
-    head, rest = hits[:TOP], hits[TOP:]
-    known = {(hit.session, hit.seq) for hit in head} & vectors.keys()
-    if not known:
-        return list(hits)
-    length = sqrt(sum(map(mul, query, query)))
-    by_meaning = _standardise_scores({key: _cosine(query, length, vectors[key]) for key in known})
-    by_words = _standardise_scores({(hit.session, hit.seq): hit.score for hit in head})
-    mixed = {key: score + weight * by_meaning.get(key, 0.0) for key, score in by_words.items()}
-    ordered = sorted(head, key=lambda hit: -mixed[hit.session, hit.seq])  # stable: words decide between equals
-    scores = sorted((hit.score for hit in head), reverse=True)
-    return [*(replace(hit, score=score) for hit, score in zip(ordered, scores, strict=True)), *rest]
-
-
-def _cosine(query: Sequence[float], length: float, data: bytes) -> float:
-    """Return the cosine; 0 if a vector is null, or their dimensions differ."""
-    numbers = memoryview(data).cast("b")
-    if len(numbers) != len(query):
-        return 0.0
-    both = length * sqrt(sum(map(mul, numbers, numbers)))
-    return sum(map(mul, query, numbers)) / both if both else 0.0
-
-
-def _standardise_scores(scores: Mapping[MessageKey, float]) -> dict[MessageKey, float]:
-    """Return the scores with mean 0 and deviation 1; all 0 if they are equal."""
-    middle = sum(scores.values()) / len(scores)
-    spread = sqrt(sum((score - middle) ** 2 for score in scores.values()) / len(scores))
-    return {key: (score - middle) / spread if spread > 0 else 0.0 for key, score in scores.items()}
+        for session, seq in keys:
+            by_session.setdefault(session, []).append(seq)
+        return {
+            (session, seq): packed
+            for session, seqs in by_session.items()
+            for seq, packed in self._vectors.get(session, self.current(session), seqs).items()
+        }

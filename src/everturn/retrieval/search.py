@@ -2,7 +2,7 @@
 
 Text that clients inserted is left out as long as there is anything else. If the index has no answer, the newest text is
 scanned for the characters themselves, within a bound (`retrieval.attempts`). The notes of a page say whatever was done
-beyond the plain query. With a `meaning` (`retrieval.meaning`) the best hits by words are reordered.
+beyond the plain query. With a `meaning` (`retrieval.meaning`) the hits of a question follow meaning too.
 
 A cursor names the last hit shown and the time of the first page, not a count, so the next page continues there although
 new messages arrive.
@@ -217,6 +217,8 @@ def _make_results(
     notes = list(attempt.notes)
     if attempt.mode in ("words", "said") and not _is_all_held(request, builder, attempt):
         notes.append(NOTES["any"])
+    if any((hit.session, hit.seq) in attempt.added for group in page.groups for hit, _ in group):
+        notes.append(NOTES["added"])
     if request.filters.widen and attempt.ring.name != _first_ring(request.filters):
         notes.append(_WIDENED[attempt.ring.name])
     following = ""

@@ -4,32 +4,49 @@ The vectors of a session belong to one generation (see `retrieval.meaning`). Rea
 none, and the first vectors of a new generation replace all old ones. Deleted vectors are overwritten in the file. Beside
 `archive.db` the file is `archive.vectors.db`; an archive on a server has one in the data folder of every machine that
 computes vectors.
+
+Vectors are stored in blocks of one session (`store.vector_block`): new ones are added to its last block until it is full.
+For each model the file keeps the sum of its vectors, from which searches take their centre. Writing or deleting a block
+changes the sum in the same transaction.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import add, sub
 from pathlib import Path
 
 import apsw
 
 from everturn.errors import BadVectors, NotAnArchive
-from everturn.store.sql import query_in_lists
 from everturn.store.sqlite import SqliteDriver
+from everturn.store.vector_block import FRONT, HEAD, make_block, read_block, sum_of_block
 
 ENDING = ".vectors.db"
+
+#: Vectors of a block.
+FULL = 256
+#: The most sessions whose blocks are queried one by one; for more of them all blocks are read.
+_ONE_BY_ONE = 200
 
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS embedded (
         session INTEGER PRIMARY KEY, generation TEXT NOT NULL, upto INTEGER NOT NULL, made INTEGER NOT NULL
     ) STRICT;
-    CREATE TABLE IF NOT EXISTS vector (
-        session INTEGER NOT NULL, seq INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (session, seq)
+    CREATE TABLE IF NOT EXISTS block (
+        session INTEGER NOT NULL, number INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY (session, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS centre (
+        model TEXT PRIMARY KEY, n INTEGER NOT NULL, total BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
 """
+#: Removes the vectors of an older layout. They are computed again.
+_OUTDATED = "DROP TABLE vector; DELETE FROM embedded"
+_IS_OUTDATED = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='vector'"
 _LOOK = "SELECT generation, upto, made FROM embedded LIMIT 0"
-_THERE = "SELECT seq FROM vector WHERE session=? AND seq IN ({})"
 _BUSY_MS = 10_000
 
 
@@ -61,10 +78,11 @@ class VectorFile:
         self._driver.close()
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Return the packed vectors of some messages, by seq."""
         if not seqs or self._progress(session)[0] != generation:
             return {}
-        sql = "SELECT seq, data FROM vector WHERE session=? AND seq IN ({})"
-        return dict(query_in_lists(self._driver.all, sql, list(seqs), [session]))
+        wanted = set(seqs)
+        return {seq: packed for block in self._blocks(session) for seq, packed in block if seq in wanted}
 
     def upto(self, session: int, generation: str) -> int:
         """Return how many messages of the session were processed."""
@@ -72,21 +90,35 @@ class VectorFile:
         return upto if current == generation else 0
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """Add vectors by seq; delete those of another generation."""
-        new = {seq: (session, seq, data) for seq, data in rows}
+        """Add packed vectors by seq, in order; delete those of another generation."""
         with self._driver.write():
             current, before, made = self._progress(session)
             if current != generation:
-                self._driver.run("DELETE FROM vector WHERE session=?", (session,))
+                self._delete_blocks(session, current)
                 before = made = 0
-            there = query_in_lists(self._driver.all, _THERE, list(new), [session])
-            made += len(new) - sum(1 for _ in there)
-            self._driver.many("INSERT OR REPLACE INTO vector (session, seq, data) VALUES (?,?,?)", new.values())
-            # Of two processes that compute the same vectors, the slower one must not set `upto` back.
+            # Of two processes that compute the same vectors, the slower one adds nothing and does not set `upto` back.
+            new = [(seq, packed) for seq, packed in rows if seq >= before]
+            self._add_blocks(session, generation, new)
             self._driver.run(
                 "INSERT OR REPLACE INTO embedded (session, generation, upto, made) VALUES (?,?,?,?)",
-                (session, generation, max(upto, before), made),
+                (session, generation, max(upto, before), made + len(new)),
             )
+
+    def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
+        """Yield the blocks of sessions, the newest first."""
+        if len(sessions) > _ONE_BY_ONE:
+            wanted = frozenset(sessions)
+            rows = self._driver.each("SELECT session, data FROM block ORDER BY session DESC, number DESC")
+            yield from ((session, data) for session, data in rows if session in wanted)
+            return
+        for session in sorted(sessions, reverse=True):
+            sql = "SELECT session, data FROM block WHERE session=? ORDER BY number DESC"
+            yield from self._driver.all(sql, (session,))
+
+    def centre(self, model: str) -> tuple[int, list[float]]:
+        """Return the number of vectors of a model (the generation without its last part), and their sum."""
+        row = self._driver.one("SELECT n, total FROM centre WHERE model=?", (model,))
+        return (int(row[0]), array("d", row[1]).tolist()) if row else (0, [])
 
     def held(self) -> dict[int, tuple[str, int, int]]:
         """Return session → (generation, messages processed, number of vectors)."""
@@ -95,12 +127,50 @@ class VectorFile:
 
     def forget(self, session: int) -> None:
         with self._driver.write():
-            self._driver.run("DELETE FROM vector WHERE session=?", (session,))
+            self._delete_blocks(session, self._progress(session)[0])
             self._driver.run("DELETE FROM embedded WHERE session=?", (session,))
 
     def _progress(self, session: int) -> tuple[str, int, int]:
         row = self._driver.one("SELECT generation, upto, made FROM embedded WHERE session=?", (session,))
         return (str(row[0]), int(row[1]), int(row[2])) if row else ("", 0, 0)
+
+    def _blocks(self, session: int) -> Iterator[Iterator[tuple[int, bytes]]]:
+        for n, data in self._driver.all("SELECT n, data FROM block WHERE session=? ORDER BY number", (session,)):
+            yield read_block(data, len(data) // n - HEAD)
+
+    def _add_blocks(self, session: int, generation: str, rows: list[tuple[int, bytes]]) -> None:
+        """Fill the last block of the session, then add new ones."""
+        sql = "SELECT number, n, data FROM block WHERE session=? ORDER BY number DESC LIMIT 1"
+        number, n, data = self._driver.one(sql, (session,)) or (0, 0, b"")
+        while rows:
+            room = max(FULL - n, 0)
+            portion, rows = rows[:room], rows[room:]
+            if portion:
+                new = make_block(portion)
+                self._driver.run(
+                    "INSERT OR REPLACE INTO block (session, number, n, data) VALUES (?,?,?,?)",
+                    (session, number, n + len(portion), data + new),
+                )
+                self._move_centre(generation, new, len(portion[0][1]) - FRONT.size)
+            number, n, data = number + 1, 0, b""
+
+    def _delete_blocks(self, session: int, generation: str) -> None:
+        for n, data in self._driver.all("SELECT n, data FROM block WHERE session=?", (session,)):
+            self._move_centre(generation, data, len(data) // n - HEAD, is_gone=True)
+        self._driver.run("DELETE FROM block WHERE session=?", (session,))
+
+    def _move_centre(self, generation: str, block: bytes, dimensions: int, is_gone: bool = False) -> None:
+        """Add the vectors of a block to the sum of their model, or take them out."""
+        model = generation.rpartition("/")[0]
+        before, total = self.centre(model)
+        n, more = sum_of_block(block, dimensions)
+        after = max(before - n, 0) if is_gone else before + n
+        if not after:
+            self._driver.run("DELETE FROM centre WHERE model=?", (model,))
+            return
+        moved = map(sub if is_gone else add, total or [0.0] * dimensions, more)
+        sql = "INSERT OR REPLACE INTO centre (model, n, total) VALUES (?,?,?)"
+        self._driver.run(sql, (model, after, array("d", moved).tobytes()))
 
 
 def _open_driver(path: Path, create: bool) -> SqliteDriver:
@@ -114,6 +184,8 @@ def _open_driver(path: Path, create: bool) -> SqliteDriver:
             if create:
                 connection.execute(_SCHEMA)
             _check_tables(connection, path)
+            if connection.execute(_IS_OUTDATED).fetchone():
+                connection.execute(f"BEGIN IMMEDIATE; {_OUTDATED}; {_SCHEMA}; COMMIT")
     except BaseException:
         connection.close(True)
         raise

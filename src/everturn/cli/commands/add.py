@@ -19,6 +19,7 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> i
     What each file is, is seen from its content. The files are not changed or moved.
     """
     from everturn.capture.sync import add_paths
+    from everturn.cli.meaning_options import make_new_vectors
     from everturn.errors import MissingPath
     from everturn.sources.contract import all_sources
 
@@ -31,5 +32,6 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> i
     report = add_paths(make_sync_job(cx, store, cx.places(), sync_progress(cx, "add")), paths, source)
     cx.update_counts(store, wait=False)
     code = print_sync_report(cx, report)
+    make_new_vectors(cx, store)
     nothing = not (report.new or report.grown or report.rewritten or report.unchanged or report.off or report.forgotten)
     return code or (3 if nothing else 0)

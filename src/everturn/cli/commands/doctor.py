@@ -63,13 +63,13 @@ def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
 
 def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """Check how much of the archive has vectors of the configured model. Having none is fine."""
-    from everturn.cli.meaning_options import embedder_of, existing_vectors
+    from everturn.cli.meaning_options import embedder_of, existing_vectors, is_wanted
 
     try:
         vectors = existing_vectors(cx, store)
-        if not cx.settings.meaning:
+        if not is_wanted(cx):
             if vectors is not None:
-                text = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"
+                text = f"{vectors.path} holds vectors, and [meaning] names no model or is disabled: they are not used"
                 doctor.note("meaning", "ok", text)
             return
         embedder = embedder_of(cx)

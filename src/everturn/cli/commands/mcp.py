@@ -48,15 +48,13 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
     Give the full path of `everturn` where the agent does not know your PATH, and EVERTURN_DB in its environment (or --db
     in the arguments) for another archive. The archive need not exist yet; run `everturn sync` to fill it.
     """
+    from everturn.cli.meaning_options import for_searches
     from everturn.mcp.archive import McpArchive
     from everturn.mcp.stdio import ServerStopped
 
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
     archive = McpArchive(cx.settings.db, session, folder, folder or _current_folder())
-    if cx.settings.meaning:
-        from everturn.cli.meaning_options import for_searches
-
-        archive.meaning = for_searches(cx)
+    archive.meaning = for_searches(cx)
     signal.signal(signal.SIGTERM, _stop_server)
     with suppress(ServerStopped):
         if http:

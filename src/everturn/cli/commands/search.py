@@ -44,9 +44,11 @@ _SIMILAR = 4  # matches with the same text that are named
     fit come first, the others follow, and a line says so. Typed filters win, and --literal turns it off.
 
     What the client put in by itself is left out while there is anything else. Matches with the same text are shown once, with
-    their number. A line says when no message holds all the words, and what else was done. Where the config has a [meaning]
-    section and `everturn sync --meaning` has made vectors, the words you look for are sent to that model and the order
-    follows meaning too; a line says that as well.
+    their number. A line says when no message holds all the words, and what else was done.
+
+    With `everturn[meaning]` installed, a question also finds messages that say the same in other words; nothing is sent. Where
+    the config has a [meaning] section with another model and `everturn sync --meaning` has made vectors, the words are sent
+    to that model. Names, paths, quoted phrases and one or two words are found by words alone.
     """,
 )
 @click.argument("words", nargs=-1, required=True)
@@ -70,7 +72,7 @@ _SIMILAR = 4  # matches with the same text that are named
 )  # fmt: skip
 @click.option("--no-collapse", is_flag=True, help="Show every match, also those with the same text.")
 @click.option("--literal", is_flag=True, help="Search for the words as they are: understand no time and no speaker.")
-@click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
+@click.option("--no-meaning", is_flag=True, help="Find and order by words alone, not by meaning.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
@@ -82,7 +84,7 @@ def command(
     store, now = cx.store(), clock.now()
     filters = _filters(cx, now, **options)
     meaning = None
-    if cx.settings.meaning and not options["no_meaning"]:
+    if not options["no_meaning"]:
         from everturn.cli.meaning_options import for_search
 
         meaning = for_search(cx, store)

@@ -42,22 +42,26 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
     "everturn sync",
     "everturn sync --watch              keep going, follow sessions as they are written",
     "everturn sync --retry              try files in quarantine again now",
-    "everturn sync --meaning            then make vectors, by the model of [meaning] in the config",
+    "everturn sync --meaning            then make all vectors that are missing, for searches by meaning",
 )
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C, taking in what is written as it is written.")
 @click.option("--retry", is_flag=True, help="Also try files again that failed before and are waiting.")
-@click.option("--meaning", is_flag=True, help="Then send what was said, without secrets, to the model of [meaning].")
+@click.option(
+    "--meaning", is_flag=True, help="Then make all missing vectors, by the model of [meaning] or on this machine."
+)
 @folder_options
 def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
     """Find every agent's sessions on this machine and take in what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one.
 
-    With --meaning the prompts and answers that have no vector yet are then given to the model that the section [meaning] of
-    the config names, with secrets taken out; searches follow their meaning from then on. Without the flag or without the
-    section nothing is sent anywhere. What is made is kept at once: Ctrl-C and a second run lose nothing.
+    With `everturn[meaning]` installed, vectors of new prompts and answers are made on this machine at the end, for a tenth
+    of the time of the run; the next runs make the rest, --meaning makes all of them now. Where the section [meaning] of the
+    config names another model, --meaning gives it the prompts and answers that have no vector yet, with secrets taken out.
+    Without the flag nothing is sent anywhere. What is made is kept at once: Ctrl-C and a second run lose nothing.
     """
     from everturn.capture.sync import sync_all
+    from everturn.cli.meaning_options import make_new_vectors
 
     if watch and meaning:
         raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
@@ -69,7 +73,10 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
     report = sync_all(job, retry=retry)
     cx.update_counts(store, wait=False)
     if embedder is None:
-        return print_sync_report(cx, report)
+        code = print_sync_report(cx, report)
+        cx.out.stdout.flush()
+        make_new_vectors(cx, store)
+        return code
     code = 0 if cx.json else print_sync_report(cx, report)
     cx.out.stdout.flush()
     made = _make_vectors(cx, store, embedder)
@@ -90,8 +97,8 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
     from everturn.retrieval.meaning import make_all_vectors
     from everturn.sessions.secrets import archive_cleaner
 
-    goes = f"are sent to {embedder.where}" if embedder.where else "stay on this machine"
-    cx.out.say(f"making vectors by {embedder.name}: prompts and answers {goes}, without secrets")
+    goes = f"are sent to {embedder.where}, without secrets" if embedder.where else "stay on this machine"
+    cx.out.say(f"making vectors by {embedder.name}: prompts and answers {goes}")
     made, sessions, error = 0, set(), None
     try:
         with cx.out.progress("vectors") as step:
@@ -113,6 +120,7 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
 
 def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
     from everturn.capture.sync import watch_sources
+    from everturn.cli.meaning_options import make_new_vectors
 
     counted = -_COUNT_EVERY_MS
 
@@ -120,6 +128,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
         nonlocal counted
         print_sync_report(cx, report)
         cx.out.stdout.flush()
+        make_new_vectors(cx, store)
         if clock.now() - counted >= _COUNT_EVERY_MS:
             cx.update_counts(store, wait=False)
             counted = clock.now()
