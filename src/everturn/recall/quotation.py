@@ -105,7 +105,7 @@ class SearchQuotation:
         seen: dict[int, frozenset[str]] = {}
         for number, stage, hit in ladder_steps(self._matches):
             if stage == MATCH and len(quotes) < self._limit:
-                quote = TurnQuote(self._request, self._matches[number], self._words, self._quiet)
+                quote = self._begin_quote(self._matches[number])
                 quote.grow_quote(MATCH)
                 if (same := _find_same(seen, quote.matched_text())) is not None:
                     quotes[same].same.append(quote.match)
@@ -114,6 +114,10 @@ class SearchQuotation:
                 quotes[number] = quote
             if number in quotes:
                 yield number, quotes[number], stage, hit
+
+    def _begin_quote(self, match: TurnMatch) -> TurnQuote:
+        quoted = frozenset(one.turn for one in self._matches if one.session.id == match.session.id)
+        return TurnQuote(self._request, match, self._words, self._quiet, quoted)
 
     # --- text ---
     def _compose(self, steps: list[_Step], parts: QuoteParts, hints: int) -> RecallAnswer:

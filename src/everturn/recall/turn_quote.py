@@ -56,8 +56,12 @@ class _Excerpt:
 class TurnQuote:
     """A turn as it is quoted so far."""
 
-    def __init__(self, request: RecallRequest, match: TurnMatch, words: QueryWords, quiet: bool) -> None:
+    def __init__(
+        self, request: RecallRequest, match: TurnMatch, words: QueryWords, quiet: bool, quoted: frozenset[int]
+    ) -> None:
+        """`quoted` are turns of the session with a quotation of their own."""
         self.match = match
+        self._quoted = quoted
         self.same: list[TurnMatch] = []  # turns with nearly the same text, which are not quoted
         self._request, self._words, self._quiet = request, words, quiet
         self._excerpts: dict[tuple[int, int, str], _Excerpt] = {}
@@ -109,7 +113,7 @@ class TurnQuote:
     def _show_beside(self) -> None:
         at = max(self.match.turn, 0)
         for number in (at - 1, at + 1):
-            turn = self._read_turn(number) if number >= 0 else None
+            turn = self._read_turn(number) if number >= 0 and number not in self._quoted else None
             for entry in (*turn.prompt(), *turn.answer()) if turn else ():
                 self._add(entry, [start_span(entry.text, _BESIDE_SIZE)])
 

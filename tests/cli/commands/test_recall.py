@@ -23,7 +23,7 @@ def test_a_search_shows_what_an_agent_would_get(desk: Desk) -> None:
     code, out, err = desk.run("recall", "search", "zebra")
     assert (code, err) == (0, "")
     assert out.startswith("1 matching turn in the whole archive, best first:\n----- quoted from the archive")
-    assert "\n[Session 99999999] 2026-03-01 · shop\n" in out
+    assert "\n[Session 99999999] 2026-03-01 · " in out
     assert "\n[Turn 1] user:\n  feed the zebra\n" in out
 
 
