@@ -71,7 +71,7 @@ def test_a_match_comes_with_the_turns_before_and_after(archive: Archive) -> None
     assert text.startswith("1 matching turn in this session, best first:\n")
     assert body(text) == "[Session 11111111] 2026-03-01 · this session\n" + "\n".join(
         f"[Turn {number}] {who}:\n  {said}"
-        for number, ask in ((2, "one"), (3, "fix the walrus"), (4, "three"))
+        for number, ask in ((3, "fix the walrus"), (2, "one"), (4, "three"))
         for who, said in (("user", ask), ("assistant", f"answer to {ask}"))
     )
 

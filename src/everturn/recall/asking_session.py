@@ -59,12 +59,12 @@ class AskingSession:
 
     def is_asking(self, session: Session, row: MessageRow | None, field: str) -> bool:
         """Whether a match is part of the question: what was said or thought in the turn that asks, but for its calls."""
-        if row is None or session.id != self.session.id or row.turn != self._open_turn:
+        if row is None or session.id != self.session.id or row.turn != self.open_turn:
             return False
         return field in ("prompt", "answer", "thinking")
 
     @cached_property
-    def _open_turn(self) -> int | None:
+    def open_turn(self) -> int | None:
         """The turn that asks: the last one, if it waits for something; None if it has ended."""
         turn = self._last
         if turn is None:

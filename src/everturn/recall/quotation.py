@@ -61,14 +61,22 @@ class QuoteParts(Struct, frozen=True):
     hints: Callable[[list[TurnMatch], int], list[str]]
 
 
+class QuoteOptions(Struct, frozen=True):
+    """How many turns are quoted, whether text that clients inserted is, and the turn that asks, which never is."""
+
+    limit: int
+    quiet: bool = False
+    asking: int | None = None
+
+
 class SearchQuotation:
     """The matching turns of a search, best first."""
 
     def __init__(
-        self, request: RecallRequest, matches: Sequence[TurnMatch], words: QueryWords, limit: int, quiet: bool
+        self, request: RecallRequest, matches: Sequence[TurnMatch], words: QueryWords, options: QuoteOptions
     ) -> None:
         self._request, self._matches, self._words = request, matches, words
-        self._limit, self._quiet = limit, quiet
+        self._limit, self._quiet, self._asking = options.limit, options.quiet, options.asking
         shorts = short_ids((match.session for match in matches), request.store)
         self._shorts = {number: handle(short) for number, short in shorts.items()}
 
@@ -116,8 +124,11 @@ class SearchQuotation:
                 yield number, quotes[number], stage, hit
 
     def _begin_quote(self, match: TurnMatch) -> TurnQuote:
-        quoted = frozenset(one.turn for one in self._matches if one.session.id == match.session.id)
-        return TurnQuote(self._request, match, self._words, self._quiet, quoted)
+        quoted = {one.turn for one in self._matches if one.session.id == match.session.id}
+        own = self._request.session
+        if self._asking is not None and own is not None and own.id == match.session.id:
+            quoted.add(self._asking)
+        return TurnQuote(self._request, match, self._words, self._quiet, frozenset(quoted))
 
     # --- text ---
     def _compose(self, steps: list[_Step], parts: QuoteParts, hints: int) -> RecallAnswer:

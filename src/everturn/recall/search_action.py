@@ -17,7 +17,7 @@ from everturn.model.archive import Session
 from everturn.recall.answer import AnswerDraft, RecallRequest
 from everturn.recall.asking_session import IN_VIEW, NEARNESS, AskingSession
 from everturn.recall.echo import EchoFinder
-from everturn.recall.quotation import QuoteParts, SearchQuotation
+from everturn.recall.quotation import QuoteOptions, QuoteParts, SearchQuotation
 from everturn.recall.turn_quote import TurnMatch
 from everturn.recall.windows import QueryWords
 from everturn.retrieval.hits import SearchHit
@@ -57,6 +57,7 @@ class FoundTurns(Struct, frozen=True):
     is_more: bool = False
     note: str = ""
     hidden: bool = False  # whether there was something that is never shown
+    asking: int | None = None  # the turn of the session that asks
     echoes: int = 0  # hits that only ask or repeat, shown at the end or not at all
 
 
@@ -68,7 +69,7 @@ def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft
     found = find_turns(request, action)
     if not found.turns:
         return AnswerDraft(_nothing_found_text(request, words, found.hidden), status="nothing")
-    quotation = SearchQuotation(request, found.turns, found.words, limit, action.injected)
+    quotation = SearchQuotation(request, found.turns, found.words, QuoteOptions(limit, action.injected, found.asking))
     parts = _AnswerParts(request, action, found, quotation)
     return AnswerDraft("", write=lambda budget: quotation.write(QuoteParts(parts.lead, parts.hints), budget))
 
@@ -84,7 +85,7 @@ def find_turns(request: RecallRequest, action: SearchAction) -> FoundTurns:
     if ranked.echoes * 2 > len(page.items) and page.next and fetched < _FETCHED_MORE:
         page = _search_scope(request, action, _widest_scope(request), _FETCHED_MORE)
         ranked = _rank_turns(request, action, asker, [page, *_near_pages(request, action, asker, page)])
-    return replace(ranked, is_more=bool(page.next), note=page.note)
+    return replace(ranked, is_more=bool(page.next), note=page.note, asking=asker.open_turn if asker else None)
 
 
 # --- scopes ---
@@ -146,23 +147,33 @@ def _rank_turns(
     request: RecallRequest, action: SearchAction, asker: AskingSession | None, pages: list[Results]
 ) -> FoundTurns:
     hits = {_hit_key(hit): hit for page in reversed(pages) for hit in page.items}
+    words = _query_words(request, action, list(hits.values()))
     echo = EchoFinder(request.store, request.sources, " ".join(phrase.text for phrase in action.query.wanted))
+    shown = [
+        hit
+        for hit in hits.values()
+        if not _is_left_out(action, echo, hit) and not (asker and asker.is_asking(hit.session, hit.row, hit.field))
+    ]
+    echoes = {_hit_key(hit) for hit in shown if _is_echo(echo, hit)}
+    asked = {session for session, _ in {*hits} - {_hit_key(hit) for hit in shown} | echoes}
     groups: dict[tuple[int, int], _TurnGroup] = {}
-    shown = echoes = 0
-    for hit in hits.values():
-        if _is_left_out(action, echo, hit) or (asker and asker.is_asking(hit.session, hit.row, hit.field)):
-            continue
-        shown += 1
-        is_echo = _is_echo(echo, hit)
-        echoes += is_echo
-        _take_hit(groups, hit, _score_hit(action, asker, hit), is_echo)
+    for hit in shown:
+        score = _score_hit(action, asker, hit) * (_held_share(words, hit) if hit.session.id in asked else 1.0)
+        _take_hit(groups, hit, score, _hit_key(hit) in echoes)
     ordered = sorted(groups.values(), key=lambda one: (one.is_echo, -one.score, -one.session.id, one.turn))
     rings = [asker.ring(one.session, one.hits[0][1].text) if asker else "everything" for one in ordered]
     turns = [one.match(ring) for one, ring in zip(ordered, rings, strict=True)]
-    return FoundTurns(
-        turns, _query_words(request, action, list(hits.values())), hidden=shown < len(hits),
-        echoes=len(hits) - shown + echoes,
-    )  # fmt: skip
+    return FoundTurns(turns, words, hidden=len(shown) < len(hits), echoes=len(hits) - len(shown) + len(echoes))
+
+
+def _held_share(words: QueryWords, hit: SearchHit) -> float:
+    """Return the share of the words that a hit itself holds.
+
+    Ranking raises every message of a session that holds the words somewhere. Where the question is in the session, it holds
+    them because it was asked there, so its other messages count by their own words only.
+    """
+    total = words.weigh(range(len(words.words)))
+    return words.weigh(words.held(hit.snippet)) / total if total else 1.0
 
 
 def _take_hit(groups: dict[tuple[int, int], _TurnGroup], hit: SearchHit, score: float, is_echo: bool) -> None:

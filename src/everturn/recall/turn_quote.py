@@ -75,8 +75,9 @@ class TurnQuote:
             _STAGES[stage](self)
 
     def entries(self) -> list[AnswerEntry]:
-        """Return the entries as shown, in the order of the turn."""
-        ordered = sorted(self._excerpts.items(), key=lambda pair: pair[0][:2])
+        """Return the entries as shown: those of the turn in order, then those of the turns beside it."""
+        own = max(self.match.turn, 0)
+        ordered = sorted(self._excerpts.items(), key=lambda pair: (pair[0][0] != own, *pair[0][:2]))
         return [excerpt.shown() for _, excerpt in ordered]
 
     def matched_text(self) -> str:
