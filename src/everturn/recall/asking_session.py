@@ -31,7 +31,11 @@ _MAX_ORIGINS = 50
 
 
 class AskingSession:
-    """The session that asks. `turns_in_view`: how many of its last turns it sees, where the records do not tell."""
+    """The session that asks.
+
+    `turns_in_view` is how many of its last turns the asker sees, where the records do not tell; 0: it is a new session, which
+    only stands near this one.
+    """
 
     def __init__(self, store: Store, session: Session, turns_in_view: int | None = None) -> None:
         self._store, self.session = store, session
@@ -41,6 +45,7 @@ class AskingSession:
         turns = store.turns(session.id, max(session.n_turns - 1, 0)) if session.id else []
         self._last = turns[-1] if turns else None
         self._first_seen = self._first_seq_in_view(turns_in_view)
+        self._is_outside = turns_in_view == 0
         self._inherited = self._inherited_in_view()
 
     def ring(self, session: Session, text: SessionText) -> str:
@@ -67,7 +72,7 @@ class AskingSession:
     def open_turn(self) -> int | None:
         """The turn that asks: the last one, if it waits for something; None if it has ended."""
         turn = self._last
-        if turn is None:
+        if turn is None or self._is_outside:
             return None
         last = next(self._store.messages(self.session.id, turn.last_seq, turn.last_seq), None)
         calls = self._store.calls(self.session.id, turn.idx)
@@ -77,6 +82,8 @@ class AskingSession:
     def _first_seq_in_view(self, turns_in_view: int | None) -> int:
         if turns_in_view is not None:
             first = self.session.n_turns - turns_in_view
+            if turns_in_view == 0:
+                return self.session.n_messages
             found = self._store.turns(self.session.id, first, first) if first > 0 else []
             return found[0].first_seq if found else 0
         compacted = [turn for turn in self._store.turns(self.session.id) if turn.compacted]

@@ -131,6 +131,7 @@ class _TurnGroup:
         self.session, self.turn = session, turn
         self.hits: list[tuple[float, SearchHit]] = []
         self.is_echo = False
+        self.is_seen = True  # all of them are in the view of the asker
 
     @property
     def score(self) -> float:
@@ -140,7 +141,8 @@ class _TurnGroup:
         ordered = sorted(self.hits, key=lambda pair: -pair[0])
         rows = [hit.row for _, hit in ordered if hit.row is not None]
         scores = tuple(score for score, _ in ordered)
-        return TurnMatch(self.session, ordered[0][1].text, self.turn, tuple(rows), scores, ring)
+        is_behind = self.is_echo or self.is_seen
+        return TurnMatch(self.session, ordered[0][1].text, self.turn, tuple(rows), scores, ring, is_behind)
 
 
 def _rank_turns(
@@ -159,7 +161,8 @@ def _rank_turns(
     groups: dict[tuple[int, int], _TurnGroup] = {}
     for hit in shown:
         score = _score_hit(action, asker, hit) * (_held_share(words, hit) if hit.session.id in asked else 1.0)
-        _take_hit(groups, hit, score, _hit_key(hit) in echoes)
+        group = _take_hit(groups, hit, score, _hit_key(hit) in echoes)
+        group.is_seen = group.is_seen and asker is not None and hit.row is not None and asker.sees(hit.session, hit.row)
     ordered = sorted(groups.values(), key=lambda one: (one.is_echo, -one.score, -one.session.id, one.turn))
     rings = [asker.ring(one.session, one.hits[0][1].text) if asker else "everything" for one in ordered]
     turns = [one.match(ring) for one, ring in zip(ordered, rings, strict=True)]
@@ -176,16 +179,17 @@ def _held_share(words: QueryWords, hit: SearchHit) -> float:
     return words.weigh(words.held(hit.snippet)) / total if total else 1.0
 
 
-def _take_hit(groups: dict[tuple[int, int], _TurnGroup], hit: SearchHit, score: float, is_echo: bool) -> None:
+def _take_hit(groups: dict[tuple[int, int], _TurnGroup], hit: SearchHit, score: float, is_echo: bool) -> _TurnGroup:
     """Add a hit to its turn. A turn is an echo only if all of its hits are; then echoes do not count."""
     turn = hit.row.turn if hit.row else -1
     group = groups.setdefault((hit.session.id, turn), _TurnGroup(hit.session, turn))
     if is_echo and group.hits and not group.is_echo:
-        return
+        return group
     if group.is_echo and not is_echo:
         group.hits.clear()
     group.is_echo = is_echo
     group.hits.append((score, hit))
+    return group
 
 
 def _hit_key(hit: SearchHit) -> tuple[int, int]:

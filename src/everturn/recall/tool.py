@@ -143,6 +143,16 @@ class ConversationRecall:
         except UsageError as error:
             return RecallAnswer(f"conversation_recall: {error}.", "mistake")
 
+    def hint(self, prompt: str) -> str:
+        """Return a hint for a prompt that refers to something out of view; "" if the search is not sure (`recall.hint`)."""
+        from everturn.recall.hint import HINT_TOKENS, find_hint
+
+        try:
+            with self._store.reading():
+                return find_hint(self._build_request(NextPointers(""), HINT_TOKENS), prompt)
+        except (NothingFound, UsageError):
+            return ""
+
     def _budget(self, action: str) -> int:
         budget = self._given_budget
         if budget is None:

@@ -36,6 +36,7 @@ class TurnMatch(Struct, frozen=True):
     rows: tuple[MessageRow, ...]
     scores: tuple[float, ...]  # of the rows; the first is that of the turn
     ring: str = "everything"
+    is_behind: bool = False  # an echo of a search, or in the view of the asker
 
 
 class _Excerpt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from everturn.cli import frame
 from everturn.cli.frame import WordsCommand
 
 if TYPE_CHECKING:
+    from everturn.model.archive import Session
     from everturn.recall.answer import AnswerEntry
 
 _EXIT_NOTHING = 3
+_MAX_PROMPT = 100_000  # characters
 
 
 def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,6 +92,42 @@ def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, bu
 def summary(cx: frame.CommandContext, session: str, budget: int | None) -> int:
     """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
     return _answer_about(cx, session, budget, {"action": "summary"})
+
+
+@_action("everturn recall hint --session 3f2a9c < prompt.txt", name="hint")
+@click.option(
+    "--session", default="", metavar="SESSION", help="The session that the prompt is from, if it is archived."
+)
+@click.option("-w", "--workspace", default="", metavar="DIR", help="Otherwise the folder that it is from.")
+def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
+    """Print what a prompt on standard input refers to, such as "like we discussed for the zebra parser".
+
+    The archive is searched for the subject of the prompt. Unless one turn surely holds it, nothing is printed. Agents with
+    `everturn install --hints` run this for prompts that refer to something out of view.
+    """
+    from everturn.recall.tool import ConversationRecall
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    own, turns_in_view = _prompt_session(cx, session, workspace)
+    recall = ConversationRecall(store, all_sources(), own, cx.out.clean, clock.now, turns_in_view=turns_in_view)
+    text = recall.hint(sys.stdin.read(_MAX_PROMPT))
+    if cx.json:
+        cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
+    elif text:
+        cx.out.emit(cx.out.text(text, "\n\t"))
+    return 0
+
+
+def _prompt_session(cx: frame.CommandContext, session: str, workspace: str) -> tuple[Session | None, int | None]:
+    """Return the session of a prompt; before it is archived, the last one of its folder, of which no turn is in view."""
+    from everturn.store.contract import SessionFilter
+
+    found = [one for one in cx.store().sessions_like(session) if one.state == "current"] if session else []
+    if found or not workspace:
+        return (found[0] if found else None), None
+    rows, _ = cx.store().sessions(SessionFilter(workspace=workspace), 1)
+    return (rows[0][0] if rows else None), 0
 
 
 def _answer_about(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:
