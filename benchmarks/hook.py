@@ -49,11 +49,10 @@ def _costs(place: Place) -> Iterator[Figure]:
 
 
 def _contexts(place: Place, bare: float) -> Iterator[Figure]:
-    """What is told to a model, from files that a drain has prepared; a hint only where a prompt has one of the phrases."""
+    """What is told to a model, from files that a drain has prepared; a search only where a prompt has one of the phrases."""
     folder = str(place.archive / "state" / "context")
     text = hook_answer.as_printed("Where you were. " * 300)
     hook_answer.prepare_context(folder, _CWD, hook_answer.WHERE, text)
-    hook_answer.prepare_context(folder, _CWD, hook_answer.HINT, text)
     hook_answer.prepare_context(
         folder, "s1", hook_answer.WINDOW, hook_answer.BETWEEN.join(["some words of a session " * 40] * 100)
     )
@@ -67,7 +66,7 @@ def _contexts(place: Place, bare: float) -> Iterator[Figure]:
     yield Figure("where you were, CPU", _cpu(place, where, start) * 1000, "ms", 25, note=note)
     yield Figure("a prompt with --hints, CPU", _cpu(place, (*_SCRIPT, "--hints"), plain) * 1000, "ms", 25, note=note)
     pointing = _cpu(place, (*_SCRIPT, "--hints"), points)
-    yield Figure("a prompt that brings a hint, CPU", pointing * 1000, "ms", 25, note=note)
+    yield Figure("a prompt that is searched for a hint, CPU", pointing * 1000, "ms", 600, note=note)
     yield Figure("the same beside `python -c pass`", pointing / bare, "times", 2)
     yield Figure("status line, CPU", _cpu(place, (*_SCRIPT, "--statusline"), start) * 1000, "ms", 60, note=note)
     lock = place.archive / "state" / "spool" / hook.LOCK

@@ -24,6 +24,7 @@ from everturn.loop.conversation import ConversationMessage, ConversationState, C
 from everturn.loop.conversation_store import ConversationStore
 from everturn.loop.journal import Journal, open_archive
 from everturn.loop.loop import Budget, Loop, Outcome
+from everturn.loop.recall_tool import recall_tool
 from everturn.loop.tools import Tool, ToolContext, tool
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
@@ -62,6 +63,7 @@ __all__ = [
     "enable_conversation_recording",
     "evaluate",
     "open_archive",
+    "recall_tool",
     "replace_latest",
     "resume_evaluation",
     "save_checkpoint",

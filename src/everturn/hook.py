@@ -1,6 +1,7 @@
 """`everturn-hook`: the program that an agent runs at each of its events. It writes one line and exits.
 
-It never fails (exit 0 whatever happens), never runs longer than `TIMEOUT`, and records no content. It prints nothing,
+It never fails (exit 0 whatever happens), never runs longer than `TIMEOUT` (but for a search with `--hints`, which has a
+limit of its own), and records no content. It prints nothing,
 except a JSON object with context for the model if the user enabled that: read from a file that
 `everturn.capture.hook_answer` has prepared, so that nobody waits for an archive. Of an event's JSON, a line has names, ids,
 times, sizes and paths; prompts, arguments, outputs and error texts are skipped during the scan, so that not even the spool
@@ -13,7 +14,7 @@ enabled. The module may also be run as a file.
     --with NAME=VALUE    set a variable first, such as EVERTURN_HOME
     --drain              start a process that drains the spool, without waiting for it
     --where-you-were     at the start of a session: print where the last one of this folder stopped
-    --hints              at a prompt: print a hint if it refers to what the model no longer sees
+    --hints              at a prompt that refers to what the model no longer sees: search for it, print what is surely meant
     --statusline         print one line about the session instead of recording anything
 
 `everturn.capture.spool` takes the lines into the archive. The rules of the spool: one line is one write, a line begins and

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.agents
 
 NAMES = tuple(CLIENTS)
 EVERTURN = Path(sys.executable).with_name("everturn")
-POINTS = "PROMPT-POINTS: do it like we discussed for the zebra"
+POINTS = "PROMPT-POINTS: it's about the zebra. Do it like we discussed for PROMPT-ONE, two things"
 ASKS = "RECALL-NOW: what did SAY-ONE say?"
 DELEGATES = "DELEGATE-NOW: let somebody else look"
 #: Tools that start a subagent, and what they want to be told.
@@ -229,7 +229,7 @@ def test_a_new_session_is_told_where_the_last_one_stopped_and_when_a_prompt_poin
     _captured(installed, 1)
     folder = installed.run.home / ".local" / "state" / "everturn" / "context"
     until = time.monotonic() + 20
-    while not list(folder.glob("*.hint")) and time.monotonic() < until:
+    while not list(folder.glob("*.where")) and time.monotonic() < until:
         time.sleep(0.05)
     first = len(installed.run.server.asked)
     installed.says(POINTS)

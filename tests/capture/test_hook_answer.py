@@ -14,7 +14,6 @@ import pytest
 from everturn.capture import hook_answer
 from everturn.capture.hook_answer import (
     BETWEEN,
-    HINT,
     STATUS,
     WHERE,
     WINDOW,
@@ -27,6 +26,8 @@ from everturn.capture.hook_answer import (
 )
 from everturn.derive import references
 from everturn.llm.program_backend import MARK
+from everturn.store.contract import open_store
+from tests.recall.archives import Archive
 
 ROOT = Path(__file__).parent.parent.parent
 HOOK = (sys.executable, "-c", "from everturn.hook import main; main()")
@@ -56,7 +57,12 @@ class Home:
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path)
     prepare_context(made.context, "/home/ann/shop", WHERE, as_printed(TEXT))
-    prepare_context(made.context, "/home/ann/shop", HINT, as_printed("Look it up. " + TEXT))
+    store = open_store(str(tmp_path / "archive.db"))
+    archive = Archive(store, tmp_path / "agent")
+    archive.take_in(
+        archive.history.turn("the retry logic must wait 7 seconds", "Done."), archive.history.turn("x", "y")
+    )
+    store.close()
     return made
 
 
@@ -94,9 +100,12 @@ def test_nothing_is_told_where_nothing_is_wanted(home: Home, event: dict[str, An
     assert home.tell(event, *words) == ""
 
 
-def test_a_prompt_that_points_to_what_is_out_of_view_brings_the_hint(home: Home) -> None:
+def test_a_prompt_that_points_to_what_is_out_of_view_brings_what_a_search_found(home: Home) -> None:
     told = said(home.tell(PROMPT | {"prompt": "fix the retry logic\nlike we\n discussed"}, "--hints"))
-    assert told == {"hookEventName": "UserPromptSubmit", "additionalContext": "Look it up. " + TEXT}
+    assert told["hookEventName"] == "UserPromptSubmit"
+    assert told["additionalContext"].startswith(references.HINT)
+    assert "session 11111111, turn 1" in told["additionalContext"]
+    assert "must wait 7 seconds" in told["additionalContext"]
 
 
 def test_a_prompt_that_points_to_what_is_in_view_brings_none(home: Home) -> None:
@@ -107,9 +116,11 @@ def test_a_prompt_that_points_to_what_is_in_view_brings_none(home: Home) -> None
     assert home.tell(prompt, "--hints")
 
 
-def test_without_anything_prepared_the_hint_stands_alone(home: Home) -> None:
-    event = PROMPT | {"prompt": "as before, please", "cwd": "/elsewhere"}
-    assert said(home.tell(event, "--hints"))["additionalContext"] == references.HINT
+def test_without_a_sure_answer_nothing_is_printed(home: Home) -> None:
+    assert home.tell(PROMPT | {"prompt": "as before, please"}, "--hints") == ""
+    assert home.tell(PROMPT | {"prompt": "like we discussed for the walrus invoices"}, "--hints") == ""
+    (home.folder / "archive.db").unlink()
+    assert home.tell(PROMPT | {"prompt": "fix the retry logic like we discussed"}, "--hints") == ""
 
 
 def test_a_path_with_any_letters_is_found(home: Home) -> None:
@@ -143,6 +154,7 @@ def test_the_phrases_of_the_hook_are_those_of_the_rules() -> None:
 
 
 def test_what_was_prepared_is_for_its_owner_alone_and_goes_when_it_is_old(home: Home) -> None:
+    prepare_context(home.context, "s1", WINDOW, "some words")
     paths = sorted(Path(home.context).iterdir())
     assert {path.stat().st_mode & 0o777 for path in paths} == {0o600}
     assert Path(home.context).stat().st_mode & 0o777 == 0o700

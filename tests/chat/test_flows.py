@@ -182,12 +182,22 @@ def test_a_pointer_to_what_is_out_of_view_gets_a_hint_that_nobody_typed(tmp_path
         desk.chat(*lines, "do it like we discussed with the zebra cache")
         asked = server.asked[-2]
         hints = [words for words in words_of(asked) if words.startswith("[System: The user may be referencing earlier")]
-        assert len(hints) == 1 and not any("must be flushed" in words for words in words_of(asked))
+        assert len(hints) == 1 and "turn 1, found by the words zebra, cache" in hints[0]
+        assert [words for words in words_of(asked) if "must be flushed" in words] == hints
         injected = [
             one for one in desk.messages(desk.sessions()[0]) if one.origin == "injected" and one.kind == "context"
         ]
         assert any("[System: The user may be" in block.text for one in injected for block in one.blocks)
         assert desk.sessions()[0].n_prompts == 14
+
+
+def test_a_pointer_to_what_the_archive_does_not_hold_gets_no_hint(tmp_path: Path) -> None:
+    with ModelServer(Model()) as server:
+        desk = Desk(tmp_path, server, window=6000)
+        desk.chat("the zebra cache must be flushed", "do it like we discussed with the walrus invoices")
+        assert not [
+            words for asked in server.asked for words in words_of(asked) if words.startswith("[System: The user")
+        ]
 
 
 def test_the_model_can_recall_without_anybody_being_asked(tmp_path: Path) -> None:

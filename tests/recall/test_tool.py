@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -69,10 +68,10 @@ def test_the_instruction_names_the_tool_the_state_and_the_two_habits() -> None:
 def test_a_match_comes_with_the_turns_before_and_after(archive: Archive) -> None:
     session = talk(archive, "zero", "one", "fix the walrus", "three", "four")
     text = tool(archive.store, session)(action="search", query="walrus")
-    assert text.startswith("1 matching turn in this session: turn 3 (2026-03-01 10:00)\n")
-    assert body(text) == "\n\n".join(
+    assert text.startswith("1 matching turn in this session, best first:\n")
+    assert body(text) == "[Session 11111111] 2026-03-01 · this session\n" + "\n".join(
         f"[Turn {number}] {who}:\n  {said}"
-        for number, ask in ((2, "one"), (3, "fix the walrus"), (4, "three"))
+        for number, ask in ((3, "fix the walrus"), (2, "one"), (4, "three"))
         for who, said in (("user", ask), ("assistant", f"answer to {ask}"))
     )
 
@@ -84,31 +83,33 @@ def test_the_very_words_come_before_other_prompts_and_these_before_tool_output(a
         *filler,
         archive.history.turn("fish for the walrus", "yes"),
         *filler,
-        archive.history.turn("is it the walrus fish we know", "no"),
+        archive.history.turn("give the walrus fish that we know and like", "no"),
     )
-    lead = tool(archive.store, session)(action="search", query="walrus fish").split("\n")[0]
-    assert re.sub(r" \([-0-9: ]+\)", "", lead).endswith("turn 9, turn 5, turn 1")
+    answer = tool(archive.store, session).answer({"action": "search", "query": "walrus fish"})
+    assert [entry.turn + 1 for entry in answer.entries if entry.is_match] == [9, 5, 1]
 
 
 def test_a_match_in_tool_output_is_told_with_its_call_and_the_lines_around_it(archive: Archive) -> None:
     output = "\n".join(f"line {n}" if n != 700 else "the walrus stands here" for n in range(1000))
     session = archive.take_in(archive.history.tool_turn("look", "cat big.txt", output))
     told = body(tool(archive.store, session)(action="search", query="walrus"))
-    assert '[Turn 1] tool:Bash(command="cat big.txt")' in told
+    assert '[Turn 1, message 2] tool:Bash(command="cat big.txt")\n  … ' in told and told.endswith(" …")
     assert "the walrus stands here" in told and "line 699" in told and "line 100\n" not in told
-    assert "  [1,000 lines — content truncated, use range action for full output]" in told
 
 
-def test_the_search_widens_from_the_session_to_its_workspace_to_everything_and_says_so(archive: Archive) -> None:
+def test_the_search_covers_the_session_its_workspace_and_everything_and_says_where_a_turn_is(archive: Archive) -> None:
     talk(archive, "feed the zebra", sid=OTHER)
     talk(archive, "ride the camel", sid=THIRD, cwd="/srv/zoo")
     session = talk(archive, "fix the walrus")
     recall = tool(archive.store, session)
-    assert "in this session: turn 1" in recall(action="search", query="walrus")
+    assert "in this session, best first" in recall(action="search", query="walrus")
     near = recall(action="search", query="zebra")
-    assert "same workspace (nothing in this session)" in near and "[Session 99999999] " in near
+    assert "in other sessions of the same workspace" in near
+    assert "[Session 99999999] 2026-03-01 · same workspace\n" in near
     far = recall(action="search", query="camel")
-    assert "the whole archive (nothing in this session): session 55555555 turn 1" in far
+    assert "in the whole archive" in far and "[Session 55555555] 2026-03-01 · zoo\n" in far
+    both = body(recall(action="search", query="zebra camel"))
+    assert both.index("[Session 99999999]") < both.index("[Session 55555555]")
 
 
 def test_a_session_that_started_others_finds_their_words(archive: Archive) -> None:
@@ -169,7 +170,7 @@ def test_a_title_that_matches_leads_to_its_session(archive: Archive) -> None:
     title = b'{"type":"custom-title","customTitle":"Walrus migration","sessionId":"%s"}\n' % SID.encode()
     archive.take_in(archive.history.turn("go", "yes"), title)
     text = tool(archive.store)(action="search", query="walrus")
-    assert "title or summary" in text.split("\n")[0] and "Walrus migration" in body(text) and "  go" in body(text)
+    assert "[Session 11111111] 2026-03-01 · shop · Walrus migration\n" in body(text) and "  go" in body(text)
 
 
 def test_nothing_found_is_said_in_words(archive: Archive) -> None:

@@ -56,7 +56,7 @@ def test_a_forged_message_is_indented_as_the_text_it_is(archive: Archive) -> Non
         _, within, _ = split(text)
         assert "\n  [Turn 1] user:\n    delete it" in within
         heads = [line for line in within.split("\n") if line and line[0] != " "]
-        assert all(line.startswith("[Turn ") and "user:  " not in line for line in heads)
+        assert all(line.startswith(("[Turn ", "[Session 11111111] ")) and "user:  " not in line for line in heads)
         assert "\n[Session 12345678]" not in text and text.count("\n- call me") == 0
 
 

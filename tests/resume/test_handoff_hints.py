@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from everturn.derive.references import HINT, find_reference
-from everturn.resume.handoff import texts_in_view, where_hint, where_you_were
+from everturn.resume.handoff import texts_in_view, where_you_were
 from everturn.secrets.redaction import redact_text
 from everturn.sources.contract import all_sources
 from everturn.store.contract import open_store
@@ -26,13 +26,12 @@ def kept(tmp_path: Path) -> Iterator[Archive]:
     store.close()
 
 
-def test_a_hint_with_a_long_session_stays_below_two_thousand_tokens(kept: Archive) -> None:
+def test_the_account_of_a_long_session_stays_below_two_thousand_tokens(kept: Archive) -> None:
     long = "ein langes Wort 詳細な説明 { } [ ] -> 0x7f " * 400
     turns = [kept.history.tool_turn(f"ask {n} {long}", f"echo {n} {long}", f"out {n} {long}") for n in range(30)]
     session = kept.take_in(*turns)
     where = where_you_were(kept.store, all_sources(), session, redact_text, NOW)
-    assert 0 < estimate_tokens(where_hint(where)) <= 2_000
-    assert where_hint(where).startswith(HINT)
+    assert 0 < estimate_tokens(where) <= 2_000
 
 
 def test_what_is_quoted_is_framed_as_data_and_without_secrets(kept: Archive) -> None:

@@ -119,7 +119,7 @@ def test_the_recall_tool_follows_meaning_too(archive: Archive) -> None:
     recall = ConversationRecall(archive.store, all_sources(), meaning=MeaningSearch(model, vectors, plain, weight=40))
     answer = recall(action="search", query="the problem ship")
 
-    assert answer.splitlines()[0].index("turn 2") < answer.splitlines()[0].index("turn 1")
+    assert answer.index("[Turn 2] user") < answer.index("[Turn 1] user")
     assert "by thesaurus" in answer
 
 

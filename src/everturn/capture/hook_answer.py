@@ -1,11 +1,12 @@
 """Context for a model and the status line, prepared by a drain and read by `everturn-hook` while an agent waits.
 
-A folder has files per workspace and session, named by a hash: where the last session of a workspace stopped, the same as a
-hint for a prompt that refers to what is out of view, the texts that are in view, and how much of a session is archived.
+A folder has files per workspace and session, named by a hash: where the last session of a workspace stopped, the texts that
+are in view, and how much of a session is archived. A prompt that refers to what is out of view is searched for by
+`everturn recall hint`, in a process of its own and for `HINT_SECONDS` at most; without a sure answer nothing is printed.
 The first line of a file is the name it belongs to; the rest is ready to be printed. It is opt-in: nothing is prepared
 without `everturn install --where-you-were`, `--hints` or `--statusline`. `clear` deletes all of it.
 
-The reading half imports `os` and the hook alone (`json` only where needed) and opens no archive. Only prompts with one of `PHRASES` are
+The reading half imports `os` and the hook alone (others only where needed) and opens no archive. Only prompts with one of `PHRASES` are
 examined by `everturn.derive.references`.
 """
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-WHERE, HINT, WINDOW, STATUS = ".where", ".hint", ".window", ".status"
+WHERE, WINDOW, STATUS = ".where", ".window", ".status"
+HINT_SECONDS = 3.0  # of a search for a hint; agents wait 10 seconds for a hook
 BETWEEN = "\x1e"  # the texts of a window
 PHRASES = (
     b"like we discussed", b"as before", b"remember when", b"go back to", b"that file", b"that error", b"that function",
@@ -72,19 +74,33 @@ def read_prepared(folder: str, name: str, ending: str) -> bytes:
 
 
 def _reference_hint(folder: str, fields: dict[bytes, bytes]) -> bytes:
-    from everturn.derive.references import HINT as alone
     from everturn.derive.references import find_reference
 
+    session = _json_string(fields.get(b"session_id", b'""'))
     try:
-        texts = read_prepared(folder, _json_string(fields.get(b"session_id", b'""')), WINDOW).decode("utf-8", "replace")
+        texts = read_prepared(folder, session, WINDOW).decode("utf-8", "replace")
     except OSError:
         texts = ""  # nothing is known of the session yet
-    if find_reference(_json_string(fields[b"prompt"]), texts.split(BETWEEN)) is None:
+    prompt = _json_string(fields[b"prompt"])
+    if find_reference(prompt, texts.split(BETWEEN)) is None:
         return b""
+    return _search_hint(prompt, session, _json_string(fields.get(b"cwd", b'""')))
+
+
+def _search_hint(prompt: str, session: str, workspace: str) -> bytes:
+    """Return the hint that a search finds, as printed; nothing if it is not sure or takes too long."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-P", "-m", "everturn", "recall", "hint"]  # -P: no modules from the agent's folder
+    command += [f"--session={session}", f"--workspace={workspace}"]
+    given = prompt.encode("utf-8", "replace")
     try:
-        return read_prepared(folder, _json_string(fields.get(b"cwd", b'""')), HINT) or b'"%b"' % alone.encode()
-    except OSError:
-        return b'"%b"' % alone.encode()
+        done = subprocess.run(command, input=given, capture_output=True, timeout=HINT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return b""
+    text = done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+    return as_printed(text).encode() if text else b""
 
 
 def _json_string(value: bytes) -> str:

@@ -33,6 +33,7 @@ from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
     from everturn.chat.earlier_sessions import EarlierSummary
+    from everturn.recall.tool import ConversationRecall
 
 #: Kind of the kept rows of a chat; `state` is the session state as JSON.
 CHAT_KIND = "chat"
@@ -52,6 +53,7 @@ class Conversation:
         self.left_out = 0  # messages that did not fit into the last request
         self.count_before = journal.past.count  # records when it was opened
         self._sent = ""  # the system prompt of the last request
+        self._turns_in_view: int | None = None  # of the last request
         self._closed = threading.Event()
         threading.Thread(target=self._renew_lease, name="lease", daemon=True).start()
         self._state = self._read_state()
@@ -142,14 +144,19 @@ class Conversation:
 
     # --- requests ---
     def _inject_hint(self) -> None:
-        """Tell the model once if the last message refers to something out of view."""
+        """Tell the model once if the last message refers to something out of view and the archive surely holds it."""
         from everturn.derive.references import find_reference, phrases_in
 
         *before, last = self.past.history
         is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was injected after it yet
         if not is_said or not self.loop.tools or not phrases_in(_message_text(last)):
             return
-        hint = find_reference(_message_text(last), [_message_text(message) for message in self._view(before).messages])
+        shown = self._view(before).messages
+        if find_reference(_message_text(last), [_message_text(message) for message in shown]) is None:
+            return
+        with self.journal.alone:
+            recall = make_recall(self.setup, self.journal.session, _count_prompts(shown) + 1)
+            hint = recall.hint(_message_text(last))
         if hint:
             self.journal.inject(hint, "hint")
 
@@ -160,6 +167,7 @@ class Conversation:
             self.journal.inject(_message_text(view.append), "state")
         self.meter.record_estimate(view.tokens)
         self.left_out, self._sent = view.left_out, view.system
+        self._turns_in_view = _count_prompts(view.messages)
         backend = self.setup.backend
         most = min(backend.max_tokens or _ANSWER, max(1, self.setup.window // 2))
         return ModelRequest(view.messages, view.system, past.tools if backend.takes_tools else (), backend.model, most)
@@ -250,7 +258,7 @@ class Conversation:
     def recall(self, **asked: Any) -> str:
         """Answer a recall request of the model or the person."""
         with self.journal.alone:
-            return recall(self.setup, asked, self.journal.session)
+            return make_recall(self.setup, self.journal.session, self._turns_in_view).call(asked)
 
     def remember_agent(self) -> None:
         """Record the agent if it has changed."""
@@ -269,12 +277,23 @@ class Conversation:
             self.carry_on(anew=True)
 
 
-def recall(setup: ChatSetup, asked: dict[str, Any], session: str = "") -> str:
-    """Answer a recall request from within a session or outside any."""
+def make_recall(setup: ChatSetup, session: str = "", turns_in_view: int | None = None) -> ConversationRecall:
+    """Return the recall tool for a session, or for none; `turns_in_view` are its last turns that the model sees."""
     from everturn.recall.tool import ConversationRecall
 
     own = Session(agent=AGENT, native_id=session) if session else None
-    return ConversationRecall(setup.store, setup.sources, own, setup.clean, setup.clock).call(asked)
+    return ConversationRecall(
+        setup.store, setup.sources, own, setup.clean, setup.clock, turns_in_view=turns_in_view
+    )  # fmt: skip
+
+
+def recall(setup: ChatSetup, asked: dict[str, Any], session: str = "") -> str:
+    """Answer a recall request from within a session or outside any."""
+    return make_recall(setup, session).call(asked)
+
+
+def _count_prompts(messages: Sequence[ChatMessage]) -> int:
+    return sum(one.role == "user" and any(part.kind == "text" for part in one.parts) for one in messages)
 
 
 def _message_text(message: ChatMessage) -> str:

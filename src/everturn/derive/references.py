@@ -49,6 +49,16 @@ def find_reference(text: str, window_texts: Iterable[str]) -> str | None:
     return HINT if any(not _is_resolved(phrase, sentence, window) for phrase, sentence in references) else None
 
 
+def subject_words(text: str) -> list[str]:
+    """Return the content words of the sentences that refer back, in lower case."""
+    sentences = [
+        sentence.text
+        for sentence in split_sentences(text)
+        if not sentence.pasted and any(_refers_back(one, sentence.text) for one in _PHRASE.finditer(sentence.text))
+    ]
+    return list(dict.fromkeys(word for sentence in sentences for word in _content_words(sentence)))
+
+
 def phrases_in(text: str) -> list[str]:
     """Return the phrases that occur in a text in any sense, in lower case."""
     return [found[0].lower() for found in _PHRASE.finditer(text)]

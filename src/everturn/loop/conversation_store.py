@@ -65,6 +65,11 @@ class ConversationStore:
         """Open the archive at a path or URL and create it if it does not exist. See `journal` for `durability`."""
         await self._thread.run(self._open, str(db_path), durability)
 
+    @property
+    def url(self) -> str:
+        """The path or URL of the archive."""
+        return self._log().store.url
+
     async def create_session(self, workspace: str | Path, model: str, system_prompt: str = "") -> str:
         """Begin a conversation and return its id."""
         return await self._thread.run(self._log().create_session, str(workspace), model, system_prompt)

@@ -160,6 +160,15 @@ def _page_lines(entry: AnswerEntry, part: TurnPart) -> AnswerEntry:
     return replace(entry, text=f"{text[: 2 * _END]}\n{cut_notice(len(lines))}", is_cut=True)
 
 
+class RecallAnswer(Struct, frozen=True):
+    """An answer of the tool. `status`: found, nothing (a valid request without a result) or mistake."""
+
+    text: str
+    status: str = "found"
+    entries: list[AnswerEntry] = []  # the quoted parts
+    hints: list[str] = []
+
+
 class AnswerDraft(Struct, frozen=True):
     """The parts of an answer before it is cut to its budget."""
 
@@ -172,6 +181,7 @@ class AnswerDraft(Struct, frozen=True):
     from_start: bool = False  # cut entries keep their beginning only
     #: Makes hints from the entries that were cut and those left out.
     hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = None
+    write: Callable[[int], RecallAnswer] | None = None  # writes the whole answer within a budget by itself
 
 
 def _head_of_call(passage: Passage, clean: Clean) -> str:
@@ -267,6 +277,7 @@ class RecallRequest(Struct, frozen=True):
     short: str = ""  # its handle
     is_own: bool = True  # the current session, which needs no name
     meaning: MeaningSearch | None = None
+    turns_in_view: int | None = None  # last turns of the session that the asker sees; None: the records tell
 
     def again(self, action: str, part: str = "", **arguments: Any) -> str:
         """Return a follow-up request about this session, as the reader would write it."""

@@ -1,4 +1,4 @@
-"""Fit entries into a budget of tokens: at most 8,000, whatever is in the archive.
+"""Fit entries into a budget of tokens: at most 8,000, whatever is in the archive (searches: `recall.quotation`).
 
 If it is too much, tool output and thoughts are cut first: each keeps an equal share of the room for its two ends, so short
 ones stay whole. Then whole messages are dropped, in the order the caller gives (by default the oldest first). A single
@@ -19,6 +19,9 @@ from everturn.text.tokens import MARGIN, estimate_tokens
 #: The largest answer, and the average bytes per token: 8,000 tokens are about 32 kB.
 MAX_TOKENS = 8000
 BYTES_PER_TOKEN = 4
+
+#: The budget of a search, if the caller names none. Reading turns by number may take all of `MAX_TOKENS`.
+SEARCH_TOKENS = 2000
 
 #: The smallest budget with room for a quotation and a hint.
 MIN_TOKENS = 200

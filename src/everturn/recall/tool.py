@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from everturn.clock import Clock
 from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
@@ -20,6 +18,7 @@ from everturn.recall.answer import (
     AnswerDraft,
     AnswerEntry,
     NextPointers,
+    RecallAnswer,
     RecallRequest,
     Spell,
     as_call,
@@ -28,7 +27,7 @@ from everturn.recall.answer import (
     session_line,
     show_entry,
 )
-from everturn.recall.budget import MAX_TOKENS, MIN_TOKENS, cost, fit_entries
+from everturn.recall.budget import MAX_TOKENS, MIN_TOKENS, SEARCH_TOKENS, cost, fit_entries
 from everturn.recall.schema import (
     ACTIONS,
     DEFAULT_LIMIT,
@@ -73,38 +72,35 @@ def anthropic_tool() -> dict[str, Any]:
     return FUNCTION.anthropic()
 
 
-class RecallAnswer(Struct, frozen=True):
-    """An answer of the tool. `status`: found, nothing (a valid request without a result) or mistake."""
-
-    text: str
-    status: str = "found"
-    entries: list[AnswerEntry] = []  # the quoted parts
-    hints: list[str] = []
-
-
 class ConversationRecall:
     """The tool for one archive and the current session, if any. It only reads."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- all but three have a default
         self,
         store: Store,
         sources: Sources,
         session: Session | None = None,
         clean: Clean = redact_text,
         now: Clock | int = 0,
-        budget: int = MAX_TOKENS,
+        budget: int | None = None,
         spell: Spell = as_call,
         meaning: MeaningSearch | None = None,
+        turns_in_view: int | None = None,
     ) -> None:
-        """`spell` formats a follow-up request in the form the reader of the answer would use."""
+        """`spell` formats a follow-up request in the form the reader of the answer would use.
+
+        `budget` limits every answer, in tokens; without it a search takes 2,000 and other actions up to 8,000.
+        `turns_in_view` are the last turns of the session that the asker has in its context, where the records do not tell.
+        """
         self._store = store
         self._sources = sources
         self._session = session
         self._clean = clean
         self._now = now
-        self._budget = max(MIN_TOKENS, min(budget, MAX_TOKENS))
+        self._given_budget = budget
         self._spell = spell
         self._meaning = meaning
+        self._turns_in_view = turns_in_view
 
     def __call__(
         self,
@@ -140,18 +136,35 @@ class ConversationRecall:
             )
         try:
             with self._store.reading():
-                return self._compose_answer(self._draft_answer(values, limit))
+                budget = self._budget(values["action"])
+                return _compose_answer(self._draft_answer(values, limit, budget), budget)
         except NothingFound as error:
             return RecallAnswer(f"conversation_recall: {error}.", "nothing")
         except UsageError as error:
             return RecallAnswer(f"conversation_recall: {error}.", "mistake")
 
-    def _draft_answer(self, values: dict[str, Any], limit: int) -> AnswerDraft:
+    def hint(self, prompt: str) -> str:
+        """Return a hint for a prompt that refers to something out of view; "" if the search is not sure (`recall.hint`)."""
+        from everturn.recall.hint import HINT_TOKENS, find_hint
+
+        try:
+            with self._store.reading():
+                return find_hint(self._build_request(NextPointers(""), HINT_TOKENS), prompt)
+        except (NothingFound, UsageError):
+            return ""
+
+    def _budget(self, action: str) -> int:
+        budget = self._given_budget
+        if budget is None:
+            budget = SEARCH_TOKENS if action == "search" else MAX_TOKENS
+        return max(MIN_TOKENS, min(budget, MAX_TOKENS))
+
+    def _draft_answer(self, values: dict[str, Any], limit: int, budget: int) -> AnswerDraft:
         action = values["action"]
         parsed = pointers(values.get("query", ""), parts=action != "search")
         if parsed.mistake:
             return AnswerDraft(f"{action}: {parsed.mistake}.", status="mistake")
-        request = self._build_request(parsed)
+        request = self._build_request(parsed, budget)
         if action == "search":
             from everturn.recall.search_action import answer_search
 
@@ -172,29 +185,32 @@ class ConversationRecall:
             return answer_tool_calls(request, request.session, values.get("tool_name", ""), limit)
         return answer_summary(request, request.session)
 
-    def _build_request(self, parsed: NextPointers) -> RecallRequest:
+    def _build_request(self, parsed: NextPointers, budget: int) -> RecallRequest:
         own = self._session and best_match(
             self._store.sessions_of(self._session.agent, self._session.native_id) or [self._session]
         )
         session = resolve_session(self._store, parsed.session) if parsed.session else own
         return RecallRequest(
             self._store, self._sources, self._clean, self._now if isinstance(self._now, int) else self._now(),
-            self._budget, self._spell, session,
+            budget, self._spell, session,
             short=handle(short_ids([session], self._store)[session.id]) if session else "",
             is_own=session is None or (own is not None and own.id == session.id),
-            meaning=self._meaning,
+            meaning=self._meaning, turns_in_view=self._turns_in_view,
         )  # fmt: skip
 
-    def _compose_answer(self, draft: AnswerDraft) -> RecallAnswer:
-        """Cut the draft to the budget. The size of the hints depends on the cut, so a few tries find it."""
-        room = self._budget - cost(draft.lead) - 80
-        for _ in range(8):
-            answer = _write_answer(draft, max(room, 0), hints=max(1, self._budget // 250))
-            excess = cost(answer.text) - self._budget
-            if excess <= 0:
-                return answer
-            room -= excess + 10
-        return RecallAnswer(draft.lead[: self._budget], draft.status)
+
+def _compose_answer(draft: AnswerDraft, budget: int) -> RecallAnswer:
+    """Cut the draft to the budget. The size of the hints depends on the cut, so a few tries find it."""
+    if draft.write is not None:
+        return draft.write(budget)
+    room = budget - cost(draft.lead) - 80
+    for _ in range(8):
+        answer = _write_answer(draft, max(room, 0), hints=max(1, budget // 250))
+        excess = cost(answer.text) - budget
+        if excess <= 0:
+            return answer
+        room -= excess + 10
+    return RecallAnswer(draft.lead[:budget], draft.status)
 
 
 def _write_answer(draft: AnswerDraft, room: int, hints: int) -> RecallAnswer:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.derive.references import HINT
 from everturn.errors import NoSpace, Unreadable, UsageError
 from everturn.model.archive import Descent, Session
 from everturn.recall.tool import ConversationRecall
@@ -274,7 +273,7 @@ def _is_file_gone(store: Store, session: Session) -> bool:
     return not os.path.exists(Path(path))
 
 
-#: Tokens of a quoted session; a whole hint stays below 2,000.
+#: Tokens of a quoted session.
 BUDGET = 1_200
 #: The newest characters of a window that are kept.
 WINDOW = 400_000
@@ -293,11 +292,6 @@ def where_you_were(store: Store, sources: Sources, session: Session, clean: Clea
         "[everturn: the last session in this folder, for orientation; it may be about something else than what the user "
         f"wants now. More of it by the tool conversation_recall.]\n{answer.text}"
     )
-
-
-def where_hint(where: str) -> str:
-    """Return the hint for a prompt that refers to text out of view, with the last session quoted."""
-    return f"{HINT}\n\n{where}" if where else HINT
 
 
 def texts_in_view(store: Store, sources: Sources, session: Session, clean: Clean) -> list[str]:

@@ -234,7 +234,7 @@ def test_what_is_forgotten_is_not_left_in_what_was_handed_to_another_agent(perso
 
 def test_a_drain_makes_ready_what_was_turned_on(person: Person) -> None:
     from everturn import clock
-    from everturn.capture.hook_answer import HINT, STATUS, WHERE, WINDOW, mark_of, read_prepared
+    from everturn.capture.hook_answer import STATUS, WHERE, WINDOW, mark_of, read_prepared
     from everturn.text.times import iso
     from tests.capture.history import SID, WORKSPACE, History
 
@@ -248,7 +248,6 @@ def test_a_drain_makes_ready_what_was_turned_on(person: Person) -> None:
     assert person.run("drain", "--json")[0] == 0
     told = json.loads(read_prepared(folder, WORKSPACE, WHERE))
     assert "zebra parser" in told and "data, not instructions" in told and "AKIAQ7XW2" not in told
-    assert json.loads(read_prepared(folder, WORKSPACE, HINT)).startswith("[System: ")
     assert len(told) < 8000
     assert b"zebra" in read_prepared(folder, SID, WINDOW) and b"AKIAQ7XW2" not in read_prepared(folder, SID, WINDOW)
     assert json.loads(read_prepared(folder, SID, STATUS))["size"] == history.file().stat().st_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import subprocess
 import sys
@@ -22,9 +23,8 @@ def test_a_search_shows_what_an_agent_would_get(desk: Desk) -> None:
     two(desk)
     code, out, err = desk.run("recall", "search", "zebra")
     assert (code, err) == (0, "")
-    assert out.startswith(
-        "1 matching turn in the whole archive: session 99999999 turn 1\n----- quoted from the archive"
-    )
+    assert out.startswith("1 matching turn in the whole archive, best first:\n----- quoted from the archive")
+    assert "\n[Session 99999999] 2026-03-01 · " in out
     assert "\n[Turn 1] user:\n  feed the zebra\n" in out
 
 
@@ -127,3 +127,15 @@ def test_asking_for_few_gives_the_first_of_what_asking_for_more_gives(desk: Desk
     talk = b"".join(history.line("assistant", [{"type": "text", "text": f"walrus {n}"}]) for n in range(8))
     desk.take_in(history.line("user", "walrus"), talk, history.turn("and the other walrus?", "asleep"))
     assert desk.run("recall", "search", "walrus", "--limit", "2")[1].startswith("2 matching turns in")
+
+
+def test_a_hint_is_printed_only_when_it_is_sure(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = desk.archive.history
+    desk.take_in(history.turn("the zebra parser must skip blank lines", "Done."), history.turn("go", "yes"))
+    for prompt, is_sure in (
+        ("like we discussed for the zebra parser", True),
+        ("like we discussed for walrus tax", False),
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(prompt))
+        code, out, _ = desk.run("recall", "hint", "--workspace", "/home/ann/shop")
+        assert (code, "session 11111111, turn 1" in out, bool(out)) == (0, is_sure, is_sure)

@@ -70,7 +70,7 @@ class DrainTexts(NamedTuple):
 
 def _prepare_words(store: Store, session: Session, workspace: str, folder: str, texts: DrainTexts) -> None:
     from everturn.capture import hook_answer
-    from everturn.resume.handoff import texts_in_view, where_hint, where_you_were
+    from everturn.resume.handoff import texts_in_view, where_you_were
     from everturn.sources.contract import all_sources
 
     try:
@@ -80,7 +80,6 @@ def _prepare_words(store: Store, session: Session, workspace: str, folder: str, 
         return
     if workspace and where:
         hook_answer.prepare_context(folder, workspace, hook_answer.WHERE, hook_answer.as_printed(where))
-        hook_answer.prepare_context(folder, workspace, hook_answer.HINT, hook_answer.as_printed(where_hint(where)))
     if seen:
         hook_answer.prepare_context(folder, session.native_id, hook_answer.WINDOW, hook_answer.BETWEEN.join(seen))
 

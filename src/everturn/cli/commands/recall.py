@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from everturn.cli import frame
 from everturn.cli.frame import WordsCommand
 
 if TYPE_CHECKING:
+    from everturn.model.archive import Session
     from everturn.recall.answer import AnswerEntry
 
 _EXIT_NOTHING = 3
+_MAX_PROMPT = 100_000  # characters
 
 
 def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +27,7 @@ def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
         "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
     )
     budget = click.option(
-        "--budget", default=8000, show_default=True, type=click.IntRange(200, 8000), help="Most tokens to print."
+        "--budget", type=click.IntRange(200, 8000), help="Most tokens to print: 2000 for a search, else 8000."
     )
     return session(budget(run))
 
@@ -52,10 +55,10 @@ _action = partial(frame.command, make=command.command, reveal=True)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many turns to show.")
 @_shared_options
-def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session: str, budget: int) -> int:
-    """Find turns that hold WORDS, with the turns before and after.
+def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session: str, budget: int | None) -> int:
+    """Find turns that hold WORDS, the best first, each with its prompt and the lines around the match.
 
-    With --session that session is looked at first, then its lineage, its workspace, everything; the answer says which.
+    With --session what is near it counts more: the session, its lineage, its workspace. The answer says where a turn is.
     """
     return _answer(cx, session, budget, {"action": "search", "query": " ".join(words), "limit": limit})
 
@@ -67,7 +70,7 @@ def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session
 @click.option("--line", default="", metavar="N|N-M", help="Only these lines of each message.")
 @_shared_options
 def turn_range(
-    cx: frame.CommandContext, first: int, last: int | None, message: str, line: str, session: str, budget: int
+    cx: frame.CommandContext, first: int, last: int | None, message: str, line: str, session: str, budget: int | None
 ) -> int:
     """Read the turns from FIRST to LAST, both included. Without --session: of the newest session."""
     query = " ".join(f"{name}:{value}" for name, value in (("message", message), ("line", line)) if value)
@@ -79,19 +82,55 @@ def turn_range(
 @click.argument("name")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many calls to show.")
 @_shared_options
-def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, budget: int) -> int:
+def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, budget: int | None) -> int:
     """Show the newest calls of the tool NAME and what they gave back. Without --session: of the newest session."""
     return _answer_about(cx, session, budget, {"action": "tool_calls", "tool_name": name, "limit": limit})
 
 
 @_action("everturn recall summary", "everturn recall summary --session 3f2a9c")
 @_shared_options
-def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
+def summary(cx: frame.CommandContext, session: str, budget: int | None) -> int:
     """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
     return _answer_about(cx, session, budget, {"action": "summary"})
 
 
-def _answer_about(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
+@_action("everturn recall hint --session 3f2a9c < prompt.txt", name="hint")
+@click.option(
+    "--session", default="", metavar="SESSION", help="The session that the prompt is from, if it is archived."
+)
+@click.option("-w", "--workspace", default="", metavar="DIR", help="Otherwise the folder that it is from.")
+def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
+    """Print what a prompt on standard input refers to, such as "like we discussed for the zebra parser".
+
+    The archive is searched for the subject of the prompt. Unless one turn surely holds it, nothing is printed. Agents with
+    `everturn install --hints` run this for prompts that refer to something out of view.
+    """
+    from everturn.recall.tool import ConversationRecall
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    own, turns_in_view = _prompt_session(cx, session, workspace)
+    recall = ConversationRecall(store, all_sources(), own, cx.out.clean, clock.now, turns_in_view=turns_in_view)
+    text = recall.hint(sys.stdin.read(_MAX_PROMPT))
+    if cx.json:
+        cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
+    elif text:
+        cx.out.emit(cx.out.text(text, "\n\t"))
+    return 0
+
+
+def _prompt_session(cx: frame.CommandContext, session: str, workspace: str) -> tuple[Session | None, int | None]:
+    """Return the session of a prompt; before it is archived, the last one of its folder, of which no turn is in view."""
+    from everturn.store.contract import SessionFilter
+
+    found = [one for one in cx.store().sessions_like(session) if one.state == "current"] if session else []
+    if found or not workspace:
+        return (found[0] if found else None), None
+    rows, _ = cx.store().sessions(SessionFilter(workspace=workspace), 1)
+    return (rows[0][0] if rows else None), 0
+
+
+def _answer_about(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:
     """Answer a request about one session, which the query must name: a command runs in none."""
     from everturn.sessions.lookup import resolve_session
 
@@ -99,7 +138,7 @@ def _answer_about(cx: frame.CommandContext, session: str, budget: int, request: 
     return _answer(cx, "", budget, {**request, "query": f"{named} {request.get('query', '')}".strip()})
 
 
-def _answer(cx: frame.CommandContext, session: str, budget: int, request: dict[str, Any]) -> int:
+def _answer(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:
     from everturn.cli.meaning_options import for_search
     from everturn.errors import UsageError
     from everturn.recall.tool import ConversationRecall

@@ -22,14 +22,14 @@ _EXTRA_PROPERTIES: dict[str, Any] = {
         "type": "integer",
         "minimum": LEAST_TOKENS,
         "maximum": MOST_TOKENS,
-        "description": f"How long the answer may be, in tokens. Default {MOST_TOKENS}.",
+        "description": f"How long the answer may be, in tokens. Default 2000 for search, else {MOST_TOKENS}.",
     },
 }
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    tokens = given.pop("max_tokens", MOST_TOKENS)
-    if not isinstance(tokens, int) or not LEAST_TOKENS <= tokens <= MOST_TOKENS:
+    tokens = given.pop("max_tokens", None)
+    if tokens is not None and (not isinstance(tokens, int) or not LEAST_TOKENS <= tokens <= MOST_TOKENS):
         raise UsageError(f"max_tokens is a whole number between {LEAST_TOKENS} and {MOST_TOKENS}")
     session = given.pop("session", "")
     if not isinstance(session, str):
@@ -37,7 +37,9 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
     return archive.read(lambda store: _answer_recall(archive, store, given, session, tokens))
 
 
-def _answer_recall(archive: McpArchive, store: Store, given: dict[str, Any], session: str, tokens: int) -> ToolAnswer:
+def _answer_recall(
+    archive: McpArchive, store: Store, given: dict[str, Any], session: str, tokens: int | None
+) -> ToolAnswer:
     from everturn.mcp.archive import session_name, session_pointer
     from everturn.recall.tool import ConversationRecall
     from everturn.sessions.lookup import resolve_session

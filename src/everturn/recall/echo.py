@@ -1,0 +1,164 @@
+"""Echoes: what is in the archive only because somebody searched it.
+
+A search finds its own question: in the prompt that asked it, in the call that ran it, in the answers of earlier searches.
+None of these answers it. Three kinds are recognised, from the records alone:
+
+    a recall call    of the tool, of another tool of our server, or of a shell command such as `everturn search …`, with its
+                     result
+    a recall turn    its prompt is `/recall …`, or names the tool; or it did hardly anything but recall calls
+    a question       a prompt with nearly the same words as the query and few others
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from everturn.model.archive import Call, MessageRow, Session, SessionText
+from everturn.retrieval.index_query import STOP_WORDS
+from everturn.sessions.messages import Records, Sources
+from everturn.store.contract import Store
+from everturn.store.index import stem_word
+from everturn.text.sentences import split_sentences
+from everturn.text.terms import terms
+
+#: A question is the same as the query if each holds this share of the words of the other.
+SAME_QUESTION = 0.6
+#: The same for a prompt that is no question; of fewer words than `_FEW_WORDS`, it may as well be what was looked for.
+SAME_WORDS = 0.9
+_FEW_WORDS = 3
+#: Calls of a turn that are read to see whether it did anything but recall.
+_CALLS_READ = 8
+_PROMPT = 4000  # characters of a prompt
+
+_COMMAND = re.compile(
+    r"(?:^|[;&|(\s/])everturn(?:\.exe)?(?:\s+-{1,2}\S+)*\s+(?:search|recall|show|sessions|restore|mcp)\b"
+)
+_RECALL_PROMPT = re.compile(
+    r"^\s*(?:<command-[^>]*>[^<]*</command-[^>]*>\s*)*(?:<command-name>\s*)?[/$#](?:[\w-]+:)?recall\b"
+    r"|^Look in the archive of conversations for:|\bconversation_recall\b"
+)
+_ASKS = re.compile(
+    r"^(?:(?:and|but|so|ok(?:ay)?|hey|please|again|now)\W+)*(?:what|which|when|where|who|whose|whom|why|how|did|do|does|is|are|was|"
+    r"were|can|could|should|would|will|have|has|had|remember|recall|remind|find|search|look\s+up|tell|show)\b",
+    re.IGNORECASE,
+)
+
+
+class EchoFinder:
+    """Recognises echoes of one query. Each call and turn is read once."""
+
+    def __init__(self, store: Store, sources: Sources, words: str) -> None:
+        self._store, self._sources = store, sources
+        self._asked = content_stems(words)
+        self._calls: dict[tuple[int, int], list[Call]] = {}
+        self._turns: dict[tuple[int, int], bool] = {}
+        self._records: dict[int, Records] = {}
+
+    def is_recall_call(self, session: Session, row: MessageRow) -> bool:
+        """Whether a message is a recall call or its result."""
+        calls = [call for call in self._turn_calls(session, row.turn) if row.seq in (call.seq, call.result_seq)]
+        return bool(calls) and any(self._is_recall(session, call) for call in calls)
+
+    def is_recall_turn(self, session: Session, turn: int) -> bool:
+        if (session.id, turn) not in self._turns:
+            self._turns[session.id, turn] = self._has_recall_prompt(session, turn) or self._only_recalls(session, turn)
+        return self._turns[session.id, turn]
+
+    def is_recall_session(self, session: Session, text: SessionText) -> bool:
+        """Whether a session was nothing but a recall; for a match in its title."""
+        if _RECALL_PROMPT.search(text.first_prompt):
+            return session.n_turns <= 2
+        return 0 < session.n_turns <= 3 and all(self.is_recall_turn(session, turn) for turn in range(session.n_turns))
+
+    def is_question(self, session: Session, row: MessageRow) -> bool:
+        """Whether a message is a prompt that asks the same as the query."""
+        if row.origin not in ("human", "agent") or row.role != "user":
+            return False
+        return is_same_question(self._asked, self.text(session, row))
+
+    def text(self, session: Session, row: MessageRow) -> str:
+        """Return the beginning of what a message says."""
+        message = self._message_records(session).message(row)
+        return "\n".join(block.text for block in message.blocks if block.text)[:_PROMPT]
+
+    def _has_recall_prompt(self, session: Session, turn: int) -> bool:
+        found = self._store.turns(session.id, turn, turn)
+        first = found[0].first_seq if found else 0
+        rows = self._store.messages(session.id, first, first + 2) if found else ()
+        return any(
+            row.role == "user" and row.turn == turn and _RECALL_PROMPT.search(self.text(session, row)) is not None
+            for row in rows
+        )
+
+    def _only_recalls(self, session: Session, turn: int) -> bool:
+        calls = self._turn_calls(session, turn)
+        if not calls or len(calls) > _CALLS_READ:
+            return len(calls) > _CALLS_READ and all(call.kind == "recall" for call in calls)
+        recalls = sum(self._is_recall(session, call) for call in calls)
+        return recalls * 2 > len(calls) and not any(call.kind in ("edit", "create", "delete") for call in calls)
+
+    def _is_recall(self, session: Session, call: Call) -> bool:
+        if call.kind == "recall" or "everturn" in call.name.lower():
+            return True
+        if call.kind != "shell":
+            return False
+        row = next(self._store.messages(session.id, call.seq, call.seq), None)
+        blocks = self._message_records(session).message(row).blocks if row else ()
+        start = blocks[call.idx].call if call.idx < len(blocks) else None
+        return start is not None and is_recall_command(start.command)
+
+    def _turn_calls(self, session: Session, turn: int) -> list[Call]:
+        if (session.id, turn) not in self._calls:
+            self._calls[session.id, turn] = self._store.calls(session.id, turn)
+        return self._calls[session.id, turn]
+
+    def _message_records(self, session: Session) -> Records:
+        if session.id not in self._records:
+            self._records[session.id] = Records(self._store, self._sources, session, until=0)
+        return self._records[session.id]
+
+
+def is_recall_command(command: str) -> bool:
+    """Whether a shell command searches or reads the archive."""
+    return _COMMAND.search(command) is not None
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that say something about its subject."""
+    return frozenset(stem_word(term) for term in terms(text) if term not in STOP_WORDS)
+
+
+def is_same_question(asked: frozenset[str], prompt: str) -> bool:
+    """Whether a prompt, or one sentence of it, asks for the words of a query and for few others.
+
+    A prompt whose other sentences hold half of the words, too, says more than the question.
+    """
+    if not asked or not prompt.strip():
+        return False
+    sentences = [sentence.text for sentence in split_sentences(prompt)] or [prompt]
+    same = [text for text in sentences if _is_near(asked, text)]
+    if not same:
+        return len(asked) >= _FEW_WORDS and _share(asked, content_stems(prompt)) >= SAME_WORDS
+    others = _stems_of(text for text in sentences if text not in same)
+    return len(asked & others) * 2 < len(asked)
+
+
+def _is_near(asked: frozenset[str], sentence: str) -> bool:
+    is_question = _asks(sentence)
+    least = SAME_QUESTION if is_question else SAME_WORDS
+    return (is_question or len(asked) >= _FEW_WORDS) and _share(asked, content_stems(sentence)) >= least
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip().endswith("?") or _ASKS.match(sentence.strip()) is not None
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the smaller of the shares that each holds of the other."""
+    common = len(one & other)
+    return min(common / len(one), common / len(other)) if one and other else 0.0
+
+
+def _stems_of(sentences: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(content_stems, sentences))
