@@ -157,7 +157,8 @@ def _rank_turns(
         if not _is_left_out(action, echo, hit) and not (asker and asker.is_asking(hit.session, hit.row, hit.field))
     ]
     echoes = {_hit_key(hit) for hit in shown if _is_echo(echo, hit)}
-    asked = {session for session, _ in {*hits} - {_hit_key(hit) for hit in shown} | echoes}
+    asked = {hit.session.id for hit in shown if hit.row and echo.is_recall_turn(hit.session, hit.row.turn)}
+    asked |= {asker.session.id} if asker else set()
     groups: dict[tuple[int, int], _TurnGroup] = {}
     for hit in shown:
         score = _score_hit(action, asker, hit) * (_held_share(words, hit) if hit.session.id in asked else 1.0)
@@ -172,8 +173,8 @@ def _rank_turns(
 def _held_share(words: QueryWords, hit: SearchHit) -> float:
     """Return the share of the words that a hit itself holds.
 
-    Ranking raises every message of a session that holds the words somewhere. Where the question is in the session, it holds
-    them because it was asked there, so its other messages count by their own words only.
+    Ranking raises every message of a session that holds the words somewhere. The session that asks, and one with a recall,
+    hold them because they were asked for there, so their messages count by their own words only.
     """
     total = words.weigh(range(len(words.words)))
     return words.weigh(words.held(hit.snippet)) / total if total else 1.0
