@@ -106,7 +106,7 @@ class SearchRequest:
                 continue
             for ring in scope_rings(self.store, self.filters):
                 if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
-                    attempt = replace(self._attempt(mode, ring, builder))
+                    attempt = replace(self._attempt(mode, ring, builder), fits=self._has_fitting)
                     self._was_found = self._was_found or bool(attempt.hits)
                     yield attempt
 
