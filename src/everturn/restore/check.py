@@ -20,6 +20,7 @@ from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
 from everturn.restore.claim_counts import find_count_faults
+from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
 from everturn.restore.claim_speech import find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
@@ -135,7 +136,7 @@ class _StatementTrial:
         self.reasons += find_count_faults(self.parsed.text, "\n".join(texts), record_counts(self.ground))
         if not self.reasons:
             self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
-            self.reasons += act_record(self.ground).find_faults(acts, self.turns) if acts else ()
+            self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key)) if acts else ()
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
             self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
@@ -183,14 +184,16 @@ class _StatementTrial:
                 yield from self.ground.rows(turn)
 
     def _check_support(self, things: NamedThings) -> None:
-        significant = stems(hide_acts(_PLACEHOLDER.sub(" ", self.parsed.text)))
+        text = _PLACEHOLDER.sub(" ", self.parsed.text)
+        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
+        significant = stems(hide_stance(hide_acts(text))) | (stems(text) & known)
         if not significant:
-            if not (self.parsed.quotes or things.files or things.code or things.commits or stems(self.parsed.text)):
+            if not (self.parsed.quotes or things.files or things.code or things.commits or self.acts):
                 self.reasons.append("it says nothing that could be looked up")
             return
-        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         weights = {one: self.ground.weight(one) for one in significant}
-        if sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * sum(weights.values()):
+        found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
+        if found + sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * (found + sum(weights.values())):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
 

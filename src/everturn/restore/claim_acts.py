@@ -35,9 +35,9 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "create": r"\bcreated\b|\bnewly added\b|\bnew file\b|\bgenerated\b|\bscaffolded\b|\berstellt\b|\bangelegt\b|\bcréée?s?\b|\bcread[oa]s?\b|作成(?:した|しました|済|され)|新規|(?:已|被)?创建了?|新建了?",
         "edit": r"\bedited\b|\bmodified\b|\bchanged\b|\bupdated\b|\brewritten\b|\brewrote\b|\bpatched\b|\badjusted\b|\brefactored\b|\bgeändert\b|\bbearbeitet\b|\bangepasst\b|\bmodifiée?s?\b|\bmodificad[oa]s?\b|\beditad[oa]s?\b|編集(?:した|しました|され)|変更(?:した|しました|され)|(?:已|被)?修改了?",
         "install": r"\binstalled\b|\binstalliert\b|\binstallée?s?\b|\binstalad[oa]s?\b|インストール(?:した|しました|済|され)|已?安装了?",
-        "pass": r"\bpass(?:es|ed|ing)?\b|\bsucceed(?:s|ed|ing)?\b|\bsuccessful(?:ly)?\b|\bgreen\b|\bfixed\b|\bresolved\b|\bsolved\b|\bworks? (?:now|again|fine)\b|\bclean\b|\bokay\b"
+        "pass": r"\b(?:no|without(?: any)?|free of) (?:\w+ )?(?:errors?|failures?|warnings|complaints|issues|problems)\b|\bpass(?:es|ed|ing)?\b|\bsucceed(?:s|ed|ing)?\b|\bsuccessful(?:ly)?\b|\bgreen\b|\bfixed\b|\bresolved\b|\bsolved\b|\bworks? (?:now|again|fine)\b|\bclean\b|\bokay\b"
         r"|\bbestanden\b|\berfolgreich\b|\bgrün\b|\bbehoben\b|\bréussi\w*|\bpassent\b|\bcorrigée?s?\b|\bpasan\b|\bpasaron\b|\bexitos\w+|\bverdes?\b|成功|通過|合格|通过|パス(?:した|して|しました)|修正(?:済|され)|已修复",
-        "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berror(?:s|ed)?\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|失敗|失败|落ち",
+        "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berrored\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|失敗|失败|落ち",
     }.items()
 }  # fmt: skip
 #: Conditions: what follows them need not have happened.
@@ -62,7 +62,7 @@ _STILL_TO = re.compile(
 #: Words that name what failed once, not a state: "the failing tests".
 _ADJECTIVE = re.compile(r"\b(?:failing|failed|broken|fehlgeschlagene?n?|fehlschlagende?n?)\s+(?=(?:\w+\s+)?(?:tests?|checks?|build|suite|specs?|jobs?|runs?)\b)", re.I)  # fmt: skip
 _CHECK = re.compile(r"\b(?:tests?|specs?|suite|builds?|lint(?:er|ing)?|type ?checks?|checks?|CI|pipeline|compil\w+|mypy|pytest|ruff|eslint|tsc|pruebas|compilación)\b|テスト|ビルド|测试|测验|构建", re.I)  # fmt: skip
-_PARTS = re.compile(r"[;,](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
+_PARTS = re.compile(r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
 _QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』")
 
 
@@ -75,6 +75,7 @@ class ClaimedAct(Struct, frozen=True):
     kind: str  # of _ACTS
     denied: bool
     clause: str
+    text: str  # of the statement
     things: NamedThings
     past: bool  # told as past, so a later state does not contradict it
     is_check: bool  # of a test, build or other check
@@ -96,7 +97,7 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
                     continue
                 past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
                 is_check = about_checks or bool(own.code)
-                yield ClaimedAct(kind, is_denied(before, bare), clause, things, past, is_check)
+                yield ClaimedAct(kind, is_denied(before, bare), clause, prose, things, past, is_check)
 
 
 def _is_not_done(before: str) -> bool:

@@ -52,6 +52,14 @@ def find_conflicts(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield one, other
 
 
+def has_other_state(text: str, sentence: str) -> bool:
+    """Whether a sentence of the record says of the same object that it is put off, and the statement that it is done, or vice versa."""
+    one, other = _read_parts(text), _read_parts(sentence)
+    if {one.state, other.state} != {"done", "open"} or one.is_told or other.is_told:
+        return False
+    return len(one.object & other.object) >= _LEAST_COMMON * max(1, len(one.object))
+
+
 def _read_parts(text: str) -> StatementParts:
     bare = _ADJECTIVE.sub("", text)
     states = [key for key in ("open", "done") if _STATE_PATTERNS[key].search(bare)]

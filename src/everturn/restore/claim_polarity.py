@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
-    r"[.;:!?](?=\s|$)|,(?=\s)|[，、；]|\s[–—-]\s"
+    r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
 )
@@ -39,7 +39,7 @@ _OPTIONAL = re.compile(
 _DENIAL = re.compile(
     r"\b(?:not|never|no longer|no|nor|neither|none|nobody|nothing|cannot|without|instead of|rather than|except"
     r"|forbid(?:s|den|ding)?|forbade|prohibit(?:s|ed|ing)?|ban(?:s|ned|ning)?|bars|barred|disallow(?:s|ed)?|avoid(?:s|ed|ing)?"
-    r"|refrain(?:s|ed|ing)?|refus(?:e|es|ed|ing)|reject(?:s|ed|ing)?|rul(?:es?|ed|ing) out|against|stop|stay away|keep away"
+    r"|refrain(?:s|ed|ing)?|refus(?:e|es|ed|ing)|reject(?:s|ed|ing)?|rul(?:es?|ed|ing) out|(?:decide[sd]?|advise[sd]?|is|are|was|were|vote[sd]?|argue[sd]?|warn(?:s|ed)?) against|stop|stay away|keep away"
     r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
     r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
     r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite)\b",
@@ -48,15 +48,29 @@ _DENIAL = re.compile(
 #: Negations that cover the clause they stand in.
 _DENIED_CLAUSE = re.compile(
     r"\b(?:is|are|was|were|be|remains?|stays?)\s+(?:strictly |explicitly |currently )?(?:forbidden|prohibited|banned|disallowed|off[- ]limits|unwanted"
-    r"|taboo|out of the question|ruled out|refused|rejected|untouched|not (?:allowed|permitted|wanted|acceptable|okay|ok|an option|to be))\b"
+    r"|taboo|out of the question|ruled out|refused|rejected|avoided|skipped|omitted|left out|untouched|not (?:allowed|permitted|wanted|acceptable|okay|ok|an option|to be))\b"
     r"|\b(?:must|should|may|can|shall|will)(?: not|n['’]t|not) be\b|\bleave\b.{1,60}\b(?:alone|untouched|as (?:is|it is|they are))\b"
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
     r"|ない(?:で|こと|よう)|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用",
     re.I,
 )
 _MODAL = re.compile(
-    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|siempre|debe)\b", re.I
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
+    re.I,
 )
+
+_STANCE = re.compile(
+    r"\b(?:never|forb[ia]d\w*|prohibit\w*|ban(?:s|ned)|disallow\w*|avoid\w*|refus\w+|reject\w*|without|instead|necessary|optional|off[- ]limits|need(?:s|ed)?|verb(?:iet|ot)\w*|erlaub\w*|untersagt?"
+    r"|niemals|jamais|interdi\w+|nunca|prohib\w+)\b",
+    re.I,
+)
+#: Contrasts without a negation, and the same with one: "MariaDB over DuckDB", "from DuckDB to MariaDB", "MariaDB replaces DuckDB".
+_CONTRASTS = (
+    (re.compile(r"\b((?:choo?se[ns]?|prefer\w*|favou?r\w*|pick(?:s|ed)?|select(?:s|ed)?)\b[^,;.]{1,40}?)\sover\s", re.I), r"\1 instead of "),
+    (re.compile(r"\b((?:switch|mov|migrat|chang)\w*)\s+(?:\w+\s+)?from\s+(.{2,40}?)\s+to\s+(.+)", re.I), r"\1 to \3 instead of \2"),
+    (re.compile(r"(.+?)\s+(?:(?:is|are|was|were|has been|have been)\s+)?replaced (?:by|with)\s+(.+)", re.I), r"\2 instead of \1"),
+    (re.compile(r"\breplac(?:es|ed|ing)\b", re.I), "instead of"),
+)  # fmt: skip
 
 
 class Phrase(Struct, frozen=True):
@@ -89,23 +103,35 @@ def is_denied(before: str, clause: str) -> bool:
     return bool(_DENIED_CLAUSE.search(clause)) != (len(_DENIAL.findall(before)) % 2 == 1)
 
 
+def hide_stance(text: str) -> str:
+    """Blank out the words that demand, allow, forbid or deny. They are compared by what they do, not as words."""
+    return _STANCE.sub(" ", _MODAL.sub(" ", text))
+
+
 def _clause_phrases(clause: str) -> Iterable[Phrase]:
     clause = _NO_NEGATION.sub(" ", clause)
+    for pattern, contrast in _CONTRASTS:
+        clause = pattern.sub(contrast, clause)
     if found := _OPTIONAL.search(clause):
         yield _phrase(clause.replace(found[0], " "), False, True)
         return
     denied = bool(_DENIED_CLAUSE.search(clause))
     if denied:
-        clause = _DENIED_CLAUSE.sub(lambda match: re.sub(_INNER_DENIAL, " ", match[0]), clause)
+        clause = _DENIED_CLAUSE.sub(lambda match: _INNER_DENIAL.sub(" ", match[0]), clause)
+    inner = list(_DENIAL.finditer(clause))
+    if denied + len(inner) == 2:  # "never commit without a test" demands a test
+        yield _phrase(_DENIAL.sub(" ", clause), False)
+        return
     at = 0
-    for match in _DENIAL.finditer(clause):
+    for match in inner:
         yield _phrase(clause[at : match.start()], denied)
         denied, at = not denied, match.end()
     yield _phrase(clause[at:], denied)
 
 
 _INNER_DENIAL = re.compile(
-    r"\b(?:not|n['’]t|nicht|kein\w*|jamais|forbidden|prohibited|banned|rejected|refused|ruled out)\b|n['’]t\b", re.I
+    r"\b(?:not|n['’]t|nicht|kein\w*|jamais|forbidden|prohibited|banned|rejected|refused|avoided|skipped|omitted|ruled out)\b|n['’]t\b",
+    re.I,
 )
 
 

@@ -54,18 +54,19 @@ class ActRecord:
         self.ground = proxy(ground)
         self.deeds = Deeds(ground)
 
-    def find_faults(self, acts: list[ClaimedAct], turns: list[int]) -> Iterator[str]:
-        """Yield what the record does not show, or shows otherwise."""
+    def find_faults(self, acts: list[ClaimedAct], turns: list[int], at_end: bool) -> Iterator[str]:
+        """Yield what the record does not show, or shows otherwise: at the end, or when the cited turns were over."""
         verdicts = {act.kind for act in acts if not act.denied} & {"pass", "fail"}
+        has_counts = len(verdicts) > 1 and any(map(str.isdigit, acts[0].text))  # "3 failed, 40 passed"
         for act in acts:
             if act.kind in _DEEDS:
                 yield from self._deed_faults(act, turns)
             elif act.kind == "commit":
                 yield from self._commit_faults(act, turns)
             elif act.kind in _ON_FILES:
-                yield from self._file_faults(act)
-            elif len(verdicts) < 2:  # "3 failed, 40 passed" tells of counts
-                yield from self._check_faults(act, turns)
+                yield from self._file_faults(act, None if at_end else max(turns))
+            elif not has_counts:
+                yield from self._check_faults(act, turns, at_end)
 
     # --- commands ---
     def _deed_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
@@ -128,14 +129,14 @@ class ActRecord:
         found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
         return sorted(found, key=lambda one: one[2])
 
-    def _file_faults(self, act: ClaimedAct) -> Iterator[str]:
+    def _file_faults(self, act: ClaimedAct, until: int | None) -> Iterator[str]:
         if not act.things.files:
             if act.kind == "delete" and not act.denied:
                 yield from self._removal_faults(act)
             return
         for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
             touches = self._touches(path)
-            actions = [action for _, action, _ in touches]
+            actions = [action for turn, action, _ in touches if until is None or turn <= until]
             if fault := _file_fault(act, actions):
                 if not act.denied and (self._has_command(act.kind, path) or self._says_person(act)):
                     continue
@@ -165,20 +166,21 @@ class ActRecord:
             yield "nothing in the record tells of such a removal"
 
     # --- checks ---
-    def _check_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+    def _check_faults(self, act: ClaimedAct, turns: list[int], at_end: bool) -> Iterator[str]:
         wants = (act.kind == "pass") != act.denied
         runs = self._runs(act)
         if not act.is_check:
             yield from self._open_faults(act) if wants else ()
             return
         cited = [one for one in runs if one.turn in turns]
-        last = (cited or runs)[-1] if act.past and (cited or runs) else (runs[-1] if runs else None)
+        told = cited if cited and (act.past or not at_end) else runs
+        last = told[-1] if told else None
         if last is None:
             if wants and not self._says_person(act):
                 yield "the record has no run of it that passed"
         elif wants and not last.passed:
             yield f"{quote_short(last.command)} failed in turn {last.turn + 1} and was not seen to succeed since"
-        elif not wants and last.passed and not any(not one.passed for one in cited):
+        elif not wants and last.passed and not (told is cited and any(not one.passed for one in cited)):
             yield f"{quote_short(last.command)} passed in turn {last.turn + 1}"
 
     def _runs(self, act: ClaimedAct) -> list[RecordedCheck]:
@@ -187,7 +189,8 @@ class ActRecord:
         for code in act.things.code:
             if named := [one for one in checks if _is_part(code, one.command)]:
                 return named
-        kind = next((kind for kind, pattern in _KINDS if pattern.search(act.clause)), "test")
+        kinds = (kind for text in (act.clause, act.text) for kind, pattern in _KINDS if pattern.search(text))
+        kind = next(kinds, "test")
         of_kind = [one for one in checks if one.result.run.kind in (kind, "check")] or (
             checks if kind == "test" else []
         )

@@ -37,7 +37,7 @@ def _pattern(who: str) -> re.Pattern[str]:
 
 _PATTERNS = {"person": _pattern(_PERSON), "agent": _pattern(_AGENT)}
 _USER_PATTERN = re.compile(_USER_REQUESTED, re.I)
-_NAMES = re.compile(rf"{_PERSON}|{_AGENT}", re.I)
+_NAMES = re.compile(rf"(?<![a-z])(?:{_PERSON}|{_AGENT})(?![a-z])", re.I)
 
 
 class Attribution(Struct, frozen=True):

@@ -11,7 +11,15 @@ from collections.abc import Iterator
 
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import find_acts
-from everturn.restore.claim_polarity import Phrase, find_denied_choice, find_opposite, read_phrases, split_sentences
+from everturn.restore.claim_conflicts import has_other_state
+from everturn.restore.claim_polarity import (
+    Phrase,
+    find_denied_choice,
+    find_opposite,
+    hide_stance,
+    read_phrases,
+    split_sentences,
+)
 from everturn.restore.claim_speakers import Attribution, find_attributions, is_yes
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, stems
@@ -48,9 +56,13 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
     if not said:
         return
     rows = _speech_rows(ground, turns, cited)
-    recorded = [one for row in rows for one in read_phrases(ground.text(row)[:_MAX_CHARS])]
+    sentences = [one for row in rows for one in split_sentences(ground.speech(row)[:_MAX_CHARS])]
+    recorded = [phrase for one in sentences for phrase in read_phrases(one)]
     if recorded and (turned := find_opposite(said, recorded)) is not None:
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
+    checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
+    if not checks and (other := next((one for one in sentences if has_other_state(text, one)), "")):
+        yield f"the record says otherwise: {quote_short(other)}"
     if key in _DECIDED and not _HISTORY.search(text):
         yield from _revision_faults(ground, said, turns, cited)
 
@@ -64,7 +76,7 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(told.clause) - _SPEECH_WORDS
+    words = stems(hide_stance(told.clause)) - _SPEECH_WORDS
     if not words:
         return
     rows = [row for turn in turns for row in ground.rows(turn) if row.origin in ("human", "model")]

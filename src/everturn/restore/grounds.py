@@ -34,7 +34,7 @@ _LONGEST = 4_000_000  # characters of a turn that are compared
 #: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
 _QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
 _HEARSAY = frozenset(("summary", "compaction"))
-_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
+_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|s|e)$")
 
 
 class Fact(Struct, frozen=True):
@@ -94,6 +94,13 @@ class Ground:
             if len(self._texts) > _CACHED_MESSAGES:
                 self._texts.popitem(last=False)
         return self._texts[row.seq]
+
+    def speech(self, row: MessageRow) -> str:
+        """Return what a person or the model says in a message, without what it gives to tools."""
+        if row.origin not in ("human", "model"):
+            return ""
+        blocks = self._records.message(row).blocks
+        return normalise_quotes("\n".join(one.text for one in blocks if one.kind == "text"))
 
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:
@@ -177,6 +184,8 @@ def _stem(term: str) -> str:
     if any(map(str.isdigit, term)):
         return term
     bare = _ENDING.sub("", term)
+    if bare.endswith("i") and bare != term:
+        return f"{bare[:-1]}y"[:8]  # queries, query
     return (bare[:-1] if bare[-2:-1] == bare[-1:] and bare.isascii() else bare)[:8]  # running, run
 
 
@@ -212,7 +221,8 @@ _IDLE_WORDS = frozenset(
     "since some started state stated states step steps still such task than that their them then there these they "
     "thing things this those three through time times touch touched turn turns twice under until update updated "
     "updating upon used user users uses using very want wanted wants went were what when where whether which while "
-    "will with within without work would write writing written wrote your".split()
+    "will with within without work would write writing written wrote your nothing nobody "
+    "wurde wurden worden werden sind haben nutzer benutzer anwender utilisateur usuario fichier archivo datei fueron".split()
 )
 
 
@@ -222,7 +232,7 @@ _SMALL_WORDS = frozenset(
     "user users agent assistant person human says said say told tell asks asked ask wants wanted want insists requires required "
     "allows allowed permits demands demanded states stated explicitly please now then also very just must should shall will would can "
     "could may might does did done always whenever all any some each from into onto with within about there here which who what "
-    "when where how why not but bitte der die das den dem des ein eine einen einem und oder ist sind war wir ich sie auf für mit "
+    "when where how why not but use used uses using bitte der die das den dem des ein eine einen einem soll sollen sollte muss mussen darf durfen werden wird wurde wurden sein haben hat und oder ist sind war wir ich sie auf für mit "
     "von zum zur les des une est sont pour dans avec sur que qui los las una con por para del".split()
 )
 
