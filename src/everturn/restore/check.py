@@ -136,6 +136,7 @@ class _StatementTrial:
         self.reasons += find_count_faults(self.parsed.text, "\n".join(texts), record_counts(self.ground))
         if not self.reasons:
             self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
+            acts = [] if self._is_human_quotation() else acts  # a person may ask for what was never done
             self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key)) if acts else ()
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
@@ -153,6 +154,10 @@ class _StatementTrial:
             self.check = NOT_CHECKED
         elif self._is_quotation():
             self.check = QUOTED
+
+    def _is_human_quotation(self) -> bool:
+        people = (row for row in self._candidates() if row.origin == "human")
+        return any(has_quote(self.parsed.text, self.ground.text(row)) for row in people)
 
     def _is_quotation(self) -> bool:
         """Whether the words of the statement are those of a cited message."""
@@ -188,7 +193,9 @@ class _StatementTrial:
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         significant = stems(hide_stance(hide_acts(text))) | (stems(text) & known)
         if not significant:
-            if not (self.parsed.quotes or things.files or things.code or things.commits or self.acts):
+            if not (
+                self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
+            ):
                 self.reasons.append("it says nothing that could be looked up")
             return
         weights = {one: self.ground.weight(one) for one in significant}

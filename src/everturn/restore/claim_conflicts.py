@@ -54,22 +54,27 @@ def find_conflicts(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def has_other_state(text: str, sentence: str) -> bool:
     """Whether a sentence of the record says of the same object that it is put off, and the statement that it is done, or vice versa."""
-    one, other = _read_parts(text), _read_parts(sentence)
-    if {one.state, other.state} != {"done", "open"} or one.is_told or other.is_told:
+    if {find_state(text), find_state(sentence)} != {"done", "open"} or _TOLD.search(text) or _TOLD.search(sentence):
         return False
+    one, other = _read_parts(text), _read_parts(sentence)
     return len(one.object & other.object) >= _LEAST_COMMON * max(1, len(one.object))
+
+
+def find_state(text: str) -> str:
+    """Return whether a text says that something is done or open; "" if neither."""
+    bare = _ADJECTIVE.sub("", text)
+    return next((key for key in ("open", "done") if _STATE_PATTERNS[key].search(bare)), "")
 
 
 def _read_parts(text: str) -> StatementParts:
     bare = _ADJECTIVE.sub("", text)
-    states = [key for key in ("open", "done") if _STATE_PATTERNS[key].search(bare)]
     names = bare
     for pattern in _STATE_PATTERNS.values():
         names = pattern.sub(" ", names)
     return StatementParts(
         stems(names),
-        states[0] if states else "",
-        tuple(read_phrases(text)),
+        find_state(text),
+        read_phrases(text),
         tuple(_find_choices(text)),
         bool(_TOLD.search(text)),
     )

@@ -31,6 +31,8 @@ _SMALL = re.compile(r"(?<![\w.,#/-])(\d)(?=\s+(?:\w+\s)?(?:files?|commits?|error
 
 def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozenset()) -> Iterator[str]:
     """Yield the numbers that stand with another word in the record. `counts` are numbers computed from it."""
+    if not any(map(str.isdigit, text)):
+        return
     known = set(_counts(recorded))
     totals = {sum(int(number) for number, _ in known)} | counts
     for number, what in dict.fromkeys(_counts(text)):
@@ -39,13 +41,17 @@ def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozens
             continue
         if same or not re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", recorded):
             yield f"{number} {what} is not what the record says" + (f" ({', '.join(sorted(same)[:3])})" if same else "")
+    yield from _setting_faults(text, recorded)
+    for number in _SMALL.findall(text):
+        if int(number) not in totals and not re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", recorded):
+            yield f"the number {number} does not occur there"
+
+
+def _setting_faults(text: str, recorded: str) -> Iterator[str]:
     for name, number in _SETTING.findall(text):
         values = set(re.findall(_ASSIGNED.format(re.escape(name)), recorded))
         if values and number not in values:
             yield f"{name} is {', '.join(sorted(values)[:3])} in the record, not {number}"
-    for number in _SMALL.findall(text):
-        if int(number) not in totals and not re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", recorded):
-            yield f"the number {number} does not occur there"
 
 
 def _counts(text: str) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -91,10 +92,11 @@ def split_clauses(sentence: str) -> list[str]:
     return [one.strip() for one in _CLAUSE.split(sentence) if one and one.strip()]
 
 
-def read_phrases(text: str) -> list[Phrase]:
+@lru_cache(2_048)
+def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
-    return [one for one in found if one.words]
+    return tuple(one for one in found if one.words)
 
 
 def is_denied(before: str, clause: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary, proxy
 
 from everturn.derive.session_state import unresolved_failures
-from everturn.restore.claim_acts import ClaimedAct, find_acts
+from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_deeds import Deeds, RecordedCheck, RecordedDeed
 from everturn.restore.claim_polarity import split_sentences
 from everturn.restore.evidence import normalise_quotes, quote_short
@@ -29,6 +29,7 @@ _BRANCH = re.compile(r"main|master|develop|trunk|release\S*|[\w.-]+/[\w./-]+", r
 _KINDS = (("lint", re.compile(r"\blint|\bruff\b|\beslint\b", re.I)), ("types", re.compile(r"\btype|\bmypy\b|\btsc\b", re.I)),
           ("build", re.compile(r"\bbuild|\bcompil|ビルド|构建", re.I)))  # fmt: skip
 _LEAST_LIKENESS = 0.6
+_MAX_CHARS = 20_000
 
 
 def act_record(ground: Ground) -> ActRecord:
@@ -201,9 +202,14 @@ class ActRecord:
 
     def _open_faults(self, act: ClaimedAct) -> Iterator[str]:
         """Report a failure that is still open and has most of the words of what is said to be solved."""
-        words = stems(act.clause)
-        for one in unresolved_failures(self.ground.state) if words else ():
-            if len(words & stems(f"{one.what} {one.text}")) >= _LEAST_LIKENESS * len(words):
+        words = stems(hide_acts(act.clause))
+        words = words if len(words) > 1 else stems(hide_acts(act.text))
+        if not words:
+            return
+        for one in unresolved_failures(self.ground.state):
+            row = self.ground.row(one.last_seq)
+            printed = " ".join(map(self.ground.text, self.ground.with_results(row))) if row is not None else ""
+            if len(words & stems(f"{one.what} {one.text} {printed[:_MAX_CHARS]}")) >= _LEAST_LIKENESS * len(words):
                 yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
                 return
 

@@ -20,7 +20,7 @@ _SAYS = (
     r"|veut|voulait|demand|dit\b|préfèr|propos|décid|interdit|autoris|quiere|pidi|pide|dijo|dice|prefiere|propuso|sugiri|decidi|prohíb|permit|exig|は|が|要求|想|希望|说|說|决定|建议|禁止|允许)"
 )
 _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|laut|auf|wie|selon|según|à la demande de|a petición de)\s+(?:request of\s+|the request of\s+|Wunsch\s+)?"
-_BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from)\s+"
+_BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 _APPROVAL = re.compile(r"\b(?:approv|agree|accept|confirm|sign(?:ed|s) off|okay(?:ed)?|consent|gave .{0,12}(?:go|ok)|zugestimmt|bestätigt|accepté|aceptó|aprobó)|承認|同意|了承", re.I)  # fmt: skip
 _YES = re.compile(r"\s*(?:yes|yep|yeah|ok|okay|sure|fine|agreed|go (?:ahead|for it)|do (?:it|that)|sounds good|good|great|perfect|please do|approved|lgtm|right|correct|exactly|ja|genau|gut|einverstanden|mach|oui|d['’]accord|sí|si|vale|claro|はい|お願い|いいね|了解|好|可以|是的|行)\b", re.I)  # fmt: skip

@@ -7,11 +7,12 @@ the person changed later are found here. Only messages of people and of the mode
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import find_acts
-from everturn.restore.claim_conflicts import has_other_state
+from everturn.restore.claim_conflicts import find_state, has_other_state
 from everturn.restore.claim_polarity import (
     Phrase,
     find_denied_choice,
@@ -22,7 +23,7 @@ from everturn.restore.claim_polarity import (
 )
 from everturn.restore.claim_speakers import Attribution, find_attributions, is_yes
 from everturn.restore.evidence import quote_short
-from everturn.restore.grounds import Ground, stems
+from everturn.restore.grounds import Ground, all_stems, stems
 
 _LEAST_OWN = 0.5  # share of the words that must be the speaker's
 _MOST_FOREIGN = 0.34  # share of the words that only the other one used
@@ -56,12 +57,17 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
     if not said:
         return
     rows = _speech_rows(ground, turns, cited)
-    sentences = [one for row in rows for one in split_sentences(ground.speech(row)[:_MAX_CHARS])]
+    words = frozenset[str]().union(*(one.words for one in said))
+    sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
     recorded = [phrase for one in sentences for phrase in read_phrases(one)]
     if recorded and (turned := find_opposite(said, recorded)) is not None:
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
     checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
-    if not checks and (other := next((one for one in sentences if has_other_state(text, one)), "")):
+    if (
+        not checks
+        and find_state(text)
+        and (other := next((one for one in sentences if has_other_state(text, one)), ""))
+    ):
         yield f"the record says otherwise: {quote_short(other)}"
     if key in _DECIDED and not _HISTORY.search(text):
         yield from _revision_faults(ground, said, turns, cited)
@@ -74,6 +80,17 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
     return [row for row in rows if row.origin in ("human", "model")]
 
 
+def _sentences_about(words: frozenset[str], text: str) -> list[str]:
+    """Return the sentences that have one of the words."""
+    found = split_sentences(text[:_MAX_CHARS])
+    return [one for one in found if not words.isdisjoint(_sentence_words(one))]
+
+
+@lru_cache(4_096)
+def _sentence_words(sentence: str) -> frozenset[str]:
+    return all_stems(sentence)
+
+
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
     words = stems(hide_stance(told.clause)) - _SPEECH_WORDS
@@ -81,7 +98,8 @@ def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cit
         return
     rows = [row for turn in turns for row in ground.rows(turn) if row.origin in ("human", "model")]
     by_model = frozenset[str]().union(*(stems(ground.text(row)) for row in rows if row.origin == "model"))
-    people = [text for row, text in ground.spoken if row.turn in turns] or [text for _, text in ground.spoken]
+    near = {*turns, *(turn - 1 for turn in turns)}  # "leave them" speaks of what was said before
+    people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
     by_people = frozenset[str]().union(*map(stems, people))
     if told.approves and told.speaker == "person":
         if not _is_approved(ground, words, turns, cited):
@@ -111,10 +129,11 @@ def _is_approved(ground: Ground, words: frozenset[str], turns: list[int], cited:
 # --- what was taken back ---
 def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
     last = max((row.seq for row in cited), default=-1)
+    words = frozenset[str]().union(*(one.words for one in said))
     for row, text in ground.spoken:
         if row.turn < min(turns):
             continue
-        for sentence in split_sentences(text[:_MAX_CHARS]):
+        for sentence in _sentences_about(words, text):
             recorded = read_phrases(sentence)
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
@@ -123,7 +142,7 @@ def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited
                 return
 
 
-def _is_turned(said: list[Phrase], recorded: list[Phrase]) -> bool:
+def _is_turned(said: list[Phrase], recorded: Sequence[Phrase]) -> bool:
     turned = find_opposite(said, recorded)
     return turned is not None and len(turned.words) > 1 and any(turned.words <= one.words for one in recorded)
 

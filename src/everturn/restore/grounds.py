@@ -222,6 +222,7 @@ _IDLE_WORDS = frozenset(
     "thing things this those three through time times touch touched turn turns twice under until update updated "
     "updating upon used user users uses using very want wanted wants went were what when where whether which while "
     "will with within without work would write writing written wrote your nothing nobody "
+    "choice chose chosen decided decision decisions final finally goal live lives rather result results "
     "wurde wurden worden werden sind haben nutzer benutzer anwender utilisateur usuario fichier archivo datei fueron".split()
 )
 
