@@ -31,20 +31,23 @@ _SMALL = re.compile(r"(?<![\w.,#/-])(\d)(?=\s+(?:\w+\s)?(?:files?|commits?|error
 
 def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozenset()) -> Iterator[str]:
     """Yield the numbers that stand with another word in the record. `counts` are numbers computed from it."""
-    if not any(map(str.isdigit, text)):
-        return
-    known = set(_counts(recorded))
-    totals = {sum(int(number) for number, _ in known)} | counts
-    for number, what in dict.fromkeys(_counts(text)):
+    said, small = dict.fromkeys(_counts(text)), _SMALL.findall(text)
+    known = set(_counts(recorded)) if said or small else set()
+    for number, what in said:
         same = {one for one, kind in known if kind == what}
         if (number, what) in known or (number == "0" and not same):
             continue
-        if same or not re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", recorded):
+        if same or not _has_number(number, recorded):
             yield f"{number} {what} is not what the record says" + (f" ({', '.join(sorted(same)[:3])})" if same else "")
-    yield from _setting_faults(text, recorded)
-    for number in _SMALL.findall(text):
-        if int(number) not in totals and not re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", recorded):
+    totals = {sum(int(number) for number, _ in known)} | counts
+    for number in small:
+        if int(number) not in totals and not _has_number(number, recorded):
             yield f"the number {number} does not occur there"
+    yield from _setting_faults(text, recorded)
+
+
+def _has_number(number: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", text))
 
 
 def _setting_faults(text: str, recorded: str) -> Iterator[str]:
