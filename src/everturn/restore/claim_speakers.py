@@ -11,7 +11,7 @@ import re
 from msgspec import Struct
 
 _PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la)\s+usuari[oa]|ユーザー?|用户|用戶)"  # fmt: skip
-_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|Claude|Codex|Gemini|Copilot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|el\s+(?:agente|asistente)|エージェント|アシスタント|助手|代理)"  # fmt: skip
+_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|el\s+(?:agente|asistente)|エージェント|アシスタント|助手|代理)"  # fmt: skip
 _SAYS = (
     r"(?:\s+(?:has|have|had|also|then|first|later|now|explicitly|initially|originally|finally|clearly|hat|a|ha|does|did|do|never|not|n['’]t|would|once|again|still|just)){0,3}"
     r"\s*(?:want|wish|ask|sa(?:id|ys?)\b|told|tell|request|decid|ch[oó]o?se|prefer|suggest|propos|recommend|insist|require|demand|forb[ia]d|prohibit|allow|permit|expect|need|approv|agree|accept|confirm|reject"
