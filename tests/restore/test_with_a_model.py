@@ -230,7 +230,7 @@ def test_a_deliberately_false_statement_is_caught_and_never_shown_as_verified(st
     assert not bare & shown and all(one.reason for one in document.unverified)
     text = document_markdown(document, redact_text, 0)
     apart = text[text.index("## Unverified") : text.index("## Still failing")]
-    lines = [f"- {one} (model) — " for one in bare]
+    lines = [f"- {one} (model, " for one in bare]
     assert [one for one in lines if one not in apart or text.count(one) != 1] == []
 
 

@@ -1,10 +1,12 @@
 """Check the sentences of a model against the records of a session.
 
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
-commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. A sentence
-without a citation gets that of a mechanical fact that says the same. One that rests only on a client's summary, or a rule
-that only a tool printed, is not a fact. Code cannot check that a sentence draws the right conclusion. All checks use the
-text as captured, before secrets are masked.
+commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. What it says was
+done must have been done (`claim_record`), its numbers must belong to the same thing (`claim_counts`), and whoever it says
+spoke must have said so, not the opposite (`claim_speech`). Statements that contradict each other are both taken back
+(`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says the same. One that rests only on a
+client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a sentence draws the right
+conclusion. All checks use the text as captured, before secrets are masked.
 """
 
 from __future__ import annotations
@@ -12,9 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everturn.derive.session_state import unresolved_failures
+from msgspec.structs import replace
+
 from everturn.model.archive import MessageRow
-from everturn.restore.document import Evidence, Statement
+from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
+from everturn.restore.claim_conflicts import find_conflicts
+from everturn.restore.claim_counts import find_count_faults
+from everturn.restore.claim_polarity import hide_stance
+from everturn.restore.claim_record import act_record, record_counts
+from everturn.restore.claim_speech import find_speech_faults, unknown_names
+from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
     Citation,
@@ -39,14 +48,36 @@ _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_ste
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
+    """Check one sentence. The word of the statement says what was checked, never more."""
     parsed = read_citations(one_line(sentence, _LONGEST))
     citations = parsed.citations or tuple(_match_fact(ground, parsed))
     if not citations:
-        return mark_checked(
-            Statement(parsed.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
-        )
+        reason = "it cites no turn or message, and no recorded fact says it"
+        return mark_checked(Statement(parsed.text, label="model", check=NOT_CHECKED), [reason])
     trial = _StatementTrial(ground, key, parsed, citations)
-    return mark_checked(Statement(parsed.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
+    statement = Statement(parsed.text, tuple(trial.evidence()), label=trial.label, check=trial.check)
+    return mark_checked(statement, trial.reasons)
+
+
+def check_together(checked: dict[str, list[CheckedStatement]]) -> dict[str, list[CheckedStatement]]:
+    """Take back what holds alone but is contradicted by another statement of the model."""
+    places = [(key, number) for key, entries in checked.items() for number, one in enumerate(entries) if one.holds]
+    texts = [checked[key][number].statement.text for key, number in places]
+    against: dict[tuple[str, int], str] = {}
+    for one, other in find_conflicts(texts):
+        against.setdefault(places[one], texts[other])
+        against.setdefault(places[other], texts[one])
+    return {
+        key: [_take_back(one, against.get((key, number), "")) for number, one in enumerate(entries)]
+        for key, entries in checked.items()
+    }
+
+
+def _take_back(one: CheckedStatement, other: str) -> CheckedStatement:
+    if not other or one.statement.check == QUOTED:
+        return one
+    reason = f"another statement of the model says {quote_short(other)}"
+    return mark_checked(replace(one.statement, check=CONTRADICTED), [reason])
 
 
 class _StatementTrial:
@@ -55,14 +86,17 @@ class _StatementTrial:
     def __init__(self, ground: Ground, key: str, parsed: StatementCitations, citations: tuple[Citation, ...]) -> None:
         self.ground, self.key, self.parsed = ground, key, parsed
         self.reasons: list[str] = []
-        self.label = "model"
+        self.label, self.check = "model", AGREES
         self.cited: list[MessageRow] = []
         self.turns: list[int] = []
         self.proofs: dict[int, tuple[MessageRow, str]] = {}
+        self.acts: list[ClaimedAct] = []
         for citation in citations:
             self._add_citation(citation)
         self.reasons += [f"there is no turn {one + 1}" for one in turns_named(parsed.text) if not ground.has_turn(one)]
-        if not self.reasons:
+        if self.reasons:
+            self.check = NOT_CHECKED
+        else:
             self._check_words()
 
     def evidence(self) -> Iterator[Evidence]:
@@ -96,13 +130,43 @@ class _StatementTrial:
         self._check_quotations()
         things = find_named_things(self.parsed.text)
         texts = [self.ground.words(turn).text for turn in self.turns]
+        acts = self.acts = list(find_acts(self.parsed.text))
         self.reasons += _missing_files(self.ground, self.turns, texts, things)
         self.reasons += _missing_things(self.ground, self.turns, texts, things)
-        self.reasons += _contradictions(self.ground, self.turns, self.parsed.text, things)
+        self.reasons += find_count_faults(self.parsed.text, "\n".join(texts), record_counts(self.ground))
         if not self.reasons:
-            self._check_support(things)
+            self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
+            acts = [] if self._is_human_quotation() else acts  # a person may ask for what was never done
+            self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key)) if acts else ()
+        self.reasons = list(dict.fromkeys(self.reasons))
+        if not self.reasons:
+            self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
+        if self.reasons:
+            self.check = CONTRADICTED
+            return
+        self._check_support(things)
+        if not self.reasons:
+            names = unknown_names(self.ground, self.parsed.text)
+            self.reasons += [f"{quote_short(name)} does not occur in the session" for name in names]
         if not self.reasons:
             self._check_origin()
+        if self.reasons:
+            self.check = NOT_CHECKED
+        elif self._is_quotation():
+            self.check = QUOTED
+
+    def _is_human_quotation(self) -> bool:
+        people = (row for row in self._candidates() if row.origin == "human")
+        return any(has_quote(self.parsed.text, self.ground.text(row)) for row in people)
+
+    def _is_quotation(self) -> bool:
+        """Whether the words of the statement are those of a cited message."""
+        own = self.parsed.text
+        for quote in self.parsed.quotes:
+            own = own.replace(quote, " ")
+        if self.parsed.quotes and len(stems(own)) <= 1 and not find_named_things(own).files:
+            return True
+        return any(has_quote(self.parsed.text, self.ground.text(row)) for row in self._candidates())
 
     def _check_quotations(self) -> None:
         for quote in self.parsed.quotes:
@@ -125,14 +189,18 @@ class _StatementTrial:
                 yield from self.ground.rows(turn)
 
     def _check_support(self, things: NamedThings) -> None:
-        significant = stems(_PLACEHOLDER.sub(" ", self.parsed.text))
+        text = _PLACEHOLDER.sub(" ", self.parsed.text)
+        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
+        significant = stems(hide_stance(hide_acts(text))) | (stems(text) & known)
         if not significant:
-            if not (self.parsed.quotes or things.files or things.code or things.commits):
+            if not (
+                self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
+            ):
                 self.reasons.append("it says nothing that could be looked up")
             return
-        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         weights = {one: self.ground.weight(one) for one in significant}
-        if sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * sum(weights.values()):
+        found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
+        if found + sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * (found + sum(weights.values())):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
 
@@ -143,7 +211,19 @@ class _StatementTrial:
             self.label = "compaction summary"
             self.reasons.append("it rests on a summary by the client, which is a source and not a fact")
         elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
-            self.reasons.append("only the output of a tool says so, nobody in the session")
+            said = bool(self.acts) or self._is_spoken()
+            self.reasons += [] if said else ["only the output of a tool says so, nobody in the session"]
+
+    def _is_spoken(self) -> bool:
+        """Whether its own words, beside the quotation of a tool, are said by somebody in a cited turn."""
+        own = self.parsed.text
+        for quote in self.parsed.quotes:
+            own = own.replace(quote, " ")
+        words = stems(own)
+        rows = (row for turn in self.turns for row in self.ground.rows(turn) if row.origin in ("human", "model"))
+        return bool(words) and any(
+            len(words & stems(self.ground.text(row))) >= _LEAST_SUPPORT * len(words) for row in rows
+        )
 
     def _best_row(self, turn: int) -> MessageRow:
         """Return the message of a turn that touched the file the sentence names, else the most similar one."""
@@ -181,14 +261,8 @@ def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: 
             yield f"the number {number} does not occur in {where}"
 
 
-def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedThings) -> Iterator[str]:
-    """Yield contradictions to the records: a success that was never seen, a change made in another turn."""
-    prose = _CODE.sub(" ", text)
-    if _SUCCESS.search(prose) and not _FAILURE.search(prose):
-        for one in unresolved_failures(ground.state):
-            if any(_is_similar_code(code, one.what) for code in things.code) and max(turns) >= one.turn:
-                yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
-    if _CHANGE.search(prose) and len(things.files) == 1:
+def _unchanged_files(ground: Ground, turns: list[int], acts: list[ClaimedAct], things: NamedThings) -> Iterator[str]:
+    if len(things.files) == 1 and any(act.kind in ("edit", "create", "delete") and not act.denied for act in acts):
         yield from _find_unchanged(ground, turns, things.files[0])
 
 
@@ -205,12 +279,6 @@ def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str
 
 def _changing_turns(ground: Ground, turns: list[int], path: str) -> list[int]:
     return [turn for turn in turns if any(action != "read" for action, _ in ground.touches(turn, path))]
-
-
-def _is_similar_code(code: str, what: str) -> bool:
-    return len(code) >= 4 and (
-        normalise_quotes(code) in normalise_quotes(what) or normalise_quotes(what) in normalise_quotes(code)
-    )
 
 
 def _has_path(path: str, text: str) -> bool:
@@ -237,14 +305,4 @@ def _fact_likeness(fact: Fact, significant: frozenset[str], things: NamedThings,
     return len(significant & stems(fact.text)) / len(significant) if len(significant) > 1 else 0.0
 
 
-_CODE = re.compile(r"`[^`\n]{1,400}`")
 _PLACEHOLDER = re.compile(r"\[REDACTED[^\]]{0,60}\]")
-_SUCCESS = re.compile(
-    r"\b(?:fix(?:ed|es)?|resolv(?:ed|es)|pass(?:es|ed|ing)?|succeed(?:s|ed)?|works?|working|green|solved)\b", re.I
-)
-_FAILURE = re.compile(
-    r"\b(?:not|never|still|fail(?:s|ed|ing|ure)?|cannot|broken|unresolved|until|if|n['’]t)\b|n['’]t\b", re.I
-)
-_CHANGE = re.compile(
-    r"\b(?:created|wrote|written|edited|modified|changed|updated|deleted|removed|rewrote|rewritten)\b", re.I
-)

@@ -41,6 +41,12 @@ FACTS = {
 NOT_STATED = "Not explicitly stated"
 
 
+#: What a check of a model's statement found: its words are those of a message; acts, numbers, files and words agree with the
+#: record; there was nothing to check it against; the record or another statement says otherwise.
+QUOTED, AGREES, NOT_CHECKED, CONTRADICTED = "quoted", "agrees with the record", "not checked", "contradicted"
+CHECKS = (QUOTED, AGREES, NOT_CHECKED, CONTRADICTED)
+
+
 class Evidence(Struct, frozen=True):
     """A message that a statement rests on, the byte range of its record, and a quote from it."""
 
@@ -61,6 +67,7 @@ class Statement(Struct, frozen=True):
     label: str = ""  # where it comes from when that matters: "compaction summary", "subagent", "model", "pin"
     reason: str = ""  # why it could not be verified
     weight: float = 0.0  # how useful it is; the lightest are cut first
+    check: str = ""  # of a model's statement: what the check found, one of CHECKS
 
 
 class DocumentSection(Struct, frozen=True):

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from everturn.derive.session_state import SessionState
 from everturn.model.archive import Artifact, Call, MessageRow, Session
+from everturn.model.conversation import CallStart
 from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
@@ -30,7 +31,10 @@ from everturn.text.terms import index_text, terms
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
 _LONGEST = 4_000_000  # characters of a turn that are compared
-_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
+#: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
+_QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
+_HEARSAY = frozenset(("summary", "compaction"))
+_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|s|e)$")
 
 
 class Fact(Struct, frozen=True):
@@ -91,6 +95,13 @@ class Ground:
                 self._texts.popitem(last=False)
         return self._texts[row.seq]
 
+    def speech(self, row: MessageRow) -> str:
+        """Return what a person or the model says in a message, without what it gives to tools."""
+        if row.origin not in ("human", "model"):
+            return ""
+        blocks = self._records.message(row).blocks
+        return normalise_quotes("\n".join(one.text for one in blocks if one.kind == "text"))
+
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:
             text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
@@ -103,6 +114,10 @@ class Ground:
         """Return how significant a word is. One that occurs in many turns says little about any of them."""
         turns = self._turn_counts.get(stem, 0)
         return log((len(self._bounds) + 1) / (max(turns, 1) + 0.5)) + 0.05
+
+    def knows(self, stem: str) -> bool:
+        """Whether a word occurs in the session."""
+        return stem in self._turn_counts
 
     @cached_property
     def _turn_counts(self) -> Counter[str]:
@@ -125,6 +140,23 @@ class Ground:
         by_subagents = (one for one in self.state.files.values() if one.by and one.turn == turn)
         return found + [(one.action, one.seq) for one in by_subagents if same_file(path, one.path)]
 
+    def calls(self) -> Iterator[tuple[Call, CallStart, str]]:
+        """Yield the covered calls with what they were given and what they printed, in order."""
+        for seq in sorted(self._calls):
+            row = self.row(seq)
+            blocks = self._records.message(row).blocks if row is not None else ()
+            for call in self._calls[seq]:
+                start = blocks[call.idx].call if call.idx < len(blocks) else None
+                if start is not None and start.kind not in _QUIET_KINDS:
+                    result = self._records.result(call)
+                    yield call, start, result.text if result is not None else ""
+
+    @cached_property
+    def spoken(self) -> list[tuple[MessageRow, str]]:
+        """What people wrote, in order, with the text of each message."""
+        rows = self._store.messages(self.session.id, 0, self.state.covers)
+        return [(row, self.text(row)) for row in list(rows) if row.origin == "human" and row.kind not in _HEARSAY]
+
     def turns_of(self, path: str) -> list[int]:
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
@@ -140,9 +172,21 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stem(one) for one in terms(index_text(text)) if _is_significant(one))
 
 
+def all_stems(text: str) -> frozenset[str]:
+    """Return the words of a text without their endings, but articles, pronouns and who speaks."""
+    return frozenset(
+        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and (len(one) > 2 or not one.isascii())
+    )
+
+
 @lru_cache(65_536)
 def _stem(term: str) -> str:
-    return term if any(map(str.isdigit, term)) else _ENDING.sub("", term)[:8]
+    if any(map(str.isdigit, term)):
+        return term
+    bare = _ENDING.sub("", term)
+    if bare.endswith("i") and bare != term:
+        return f"{bare[:-1]}y"[:8]  # queries, query
+    return (bare[:-1] if bare[-2:-1] == bare[-1:] and bare.isascii() else bare)[:8]  # running, run
 
 
 def _is_significant(term: str) -> bool:
@@ -177,7 +221,20 @@ _IDLE_WORDS = frozenset(
     "since some started state stated states step steps still such task than that their them then there these they "
     "thing things this those three through time times touch touched turn turns twice under until update updated "
     "updating upon used user users uses using very want wanted wants went were what when where whether which while "
-    "will with within without work would write writing written wrote your".split()
+    "will with within without work would write writing written wrote your nothing nobody "
+    "choice chose chosen decided decision decisions final finally goal live lives rather result results "
+    "wurde wurden worden werden sind haben nutzer benutzer anwender utilisateur usuario fichier archivo datei fueron".split()
+)
+
+
+#: Words that never tell two phrases apart.
+_SMALL_WORDS = frozenset(
+    "the and for are was were has have had been being this that these those its his her their our your you they them she "
+    "user users agent assistant person human says said say told tell asks asked ask wants wanted want insists requires required "
+    "allows allowed permits demands demanded states stated explicitly please now then also very just must should shall will would can "
+    "could may might does did done always whenever all any some each from into onto with within about there here which who what "
+    "when where how why not but use used uses using bitte der die das den dem des ein eine einen einem soll sollen sollte muss mussen darf durfen werden wird wurde wurden sein haben hat und oder ist sind war wir ich sie auf für mit "
+    "von zum zur les des une est sont pour dans avec sur que qui los las una con por para del".split()
 )
 
 

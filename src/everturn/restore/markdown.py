@@ -123,7 +123,7 @@ def _order_statements(section: DocumentSection) -> list[Statement]:
 
 
 def _statement_line(key: str, one: Statement) -> str:
-    label = f" ({one.label})" if one.label else ""
+    label = f" ({', '.join(filter(None, (one.label, one.check)))})" if one.label else ""
     reason = f" — {one.reason}" if one.reason else ""
     proof = citation(one.evidence)
     words = f"{one.text}{label}{reason}{f' {proof}' if proof else ''}"
@@ -218,7 +218,8 @@ def _evidence_json(one: Statement) -> dict[str, Any]:
         }
         for proof in one.evidence
     ]
-    return {"verified": one.verified, **({"label": one.label} if one.label else {}), "evidence": found}
+    words = {"label": one.label, "check": one.check}
+    return {"verified": one.verified, **{key: word for key, word in words.items() if word}, "evidence": found}
 
 
 # --- budget ---

@@ -23,7 +23,7 @@ from everturn.llm.asker import Asker
 from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.evidence import session_evidence
-from everturn.restore.check import check_sentence
+from everturn.restore.check import check_sentence, check_together
 from everturn.restore.document import SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import CheckedStatement, Proofs, weight_by_rank
 from everturn.restore.evidence_search import Brief, EvidenceFindings, findings_text, search_evidence
@@ -66,11 +66,11 @@ _SAME = 0.6
 
 
 def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[CheckedStatement]]:
-    """Check every statement of the model."""
-    return {
+    """Check every statement of the model, each alone and then all together."""
+    return check_together({
         key: [check_sentence(ground, key, sentence) for sentence in summary.sections.get(key, ())[:_MOST_PER_SECTION]]
         for key in SECTIONS
-    }
+    })  # fmt: skip
 
 
 def merge_documents(document: Document, checked: dict[str, list[CheckedStatement]]) -> Document:

@@ -1,0 +1,121 @@
+"""What a statement says was done: the kind of act, whether it is denied, and what it was done to.
+
+Only what is told as done counts. "Merge it next", "should be merged" and "before it is merged" tell of no act; "was not merged"
+denies one. Verbs are known in English, German, French, Spanish, Japanese and Chinese.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from everturn.restore.claim_polarity import is_denied
+from everturn.restore.grounds import NamedThings, find_named_things
+
+_REQUEST = r"(?:pull[- ]requests?|merge[- ]requests?|PRs?|MRs?|プルリクエスト|プルリク|拉取请求|合并请求)"
+_OPENED = (
+    r"(?:opened|created|raised|filed|submitted|sent|put up|made|open|up|under review|in review|awaiting review|waiting for review"
+    r"|eröffnet|erstellt|geöffnet|gestellt|ouverte?|créée?|abiert[oa]|cread[oa]|作成|開[いか]|出し|创建|打开|提交|开启)"
+)
+#: How each act is told. The Romance participles take gender and number.
+_ACTS: dict[str, re.Pattern[str]] = {
+    kind: re.compile(pattern, re.I)
+    for kind, pattern in {
+        "pr": rf"\b{_OPENED}\b[^.;]{{0,50}}?\b{_REQUEST}\b|\b{_REQUEST}\b[^.;]{{0,60}}?\b{_OPENED}\b|{_REQUEST}.{{0,20}}{_OPENED}",
+        "push": r"\bpushed\b|\bgepush?t\b|\bhochgeladen\b|\bpoussée?s?\b|\b(?:empujad|subid)[oa]s?\b|プッシュ(?:した|しました|済|され|完了)|(?:已|被)?推送(?:了|到|至)|\b(?:is|are) (?:now )?on (?:the remote|origin|github|gitlab)\b",
+        "merge": r"\bmerged\b|\bgemergt\b|\blanded\b|\bzusammengeführt\b|\bfusionnée?s?\b|\bfusionad[oa]s?\b|マージ(?:した|しました|済|され|完了)|已?合并(?:了|到|至)|已合并",
+        "commit": r"\bcommitted\b|\bchecked in\b|\bgecommitt?et\b|\beingecheckt\b|\bcommitt?ée?s?\b|\bcommitead[oa]s?\b|\bconfirmad[oa]s? en git\b|コミット(?:した|しました|済|され|完了)|已(?:经)?提交|提交了",
+        "tag": r"\btagged\b|\bgetaggt\b|\btag\b.{0,30}\b(?:created|set|added|erstellt|gesetzt|créé|creado)\b|タグ(?:を)?(?:付け|打っ|作成)|打了.{0,6}(?:标签|tag)",
+        "release": r"\breleased\b|\bpublished\b|\bshipped\b|\bveröffentlicht\b|\bpubliée?s?\b|\bpublicad[oa]s?\b|\blanzad[oa]s?\b|リリース(?:した|しました|済|され|完了)|公開(?:した|され)|已?发布(?:了|到|至)|已发布",
+        "deploy": r"\bdeployed\b|\brolled out\b|\bwent live\b|\b(?:is|are) (?:now )?(?:live|in production|running in production)\b|\bausgerollt\b|\bdeployt\b|\bdéployée?s?\b|\bdesplegad[oa]s?\b|デプロイ(?:した|しました|済|され|完了)|已?部署(?:了|到|至)|已部署",
+        "delete": r"\bdeleted\b|\bremoved\b|\berased\b|\bgot rid of\b|\b(?:is|are) gone\b|\bno longer exists?\b|\bwiped\b|\bdropped\b|\bgelöscht\b|\bentfernt\b|\bsupprimée?s?\b|\beffacée?s?\b|\beliminad[oa]s?\b|\bborrad[oa]s?\b|削除(?:した|しました|済|され)|(?:已|被)?删除了?|移除了",
+        "rename": r"\brenamed\b|\bmoved (?:to|into|from)\b|\bumbenannt\b|\bverschoben\b|\brenommée?s?\b|\bdéplacée?s?\b|\brenombrad[oa]s?\b|\bmovid[oa]s?\b|リネーム(?:した|され)|名前を変更(?:した|され)|重命名",
+        "create": r"\bcreated\b|\bnewly added\b|\bnew file\b|\bgenerated\b|\bscaffolded\b|\berstellt\b|\bangelegt\b|\bcréée?s?\b|\bcread[oa]s?\b|作成(?:した|しました|済|され)|新規|(?:已|被)?创建了?|新建了?",
+        "edit": r"\bedited\b|\bmodified\b|\bchanged\b|\bupdated\b|\brewritten\b|\brewrote\b|\bpatched\b|\badjusted\b|\brefactored\b|\bgeändert\b|\bbearbeitet\b|\bangepasst\b|\bmodifiée?s?\b|\bmodificad[oa]s?\b|\beditad[oa]s?\b|編集(?:した|しました|され)|変更(?:した|しました|され)|(?:已|被)?修改了?",
+        "install": r"\binstalled\b|\binstalliert\b|\binstallée?s?\b|\binstalad[oa]s?\b|インストール(?:した|しました|済|され)|已?安装了?",
+        "pass": r"\b(?:no|without(?: any)?|free of) (?:\w+ )?(?:errors?|failures?|warnings|complaints|issues|problems)\b|\bpass(?:es|ed|ing)?\b|\bsucceed(?:s|ed|ing)?\b|\bsuccessful(?:ly)?\b|\bgreen\b|\bfixed\b|\bresolved\b|\bsolved\b|\bworks? (?:now|again|fine)\b|\bclean\b|\bokay\b"
+        r"|\bbestanden\b|\berfolgreich\b|\bgrün\b|\bbehoben\b|\bréussi\w*|\bpassent\b|\bcorrigée?s?\b|\bpasan\b|\bpasaron\b|\bexitos\w+|\bverdes?\b|成功|通過|合格|通过|パス(?:した|して|しました)|修正(?:済|され)|已修复",
+        "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berrored\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|失敗|失败|落ち",
+    }.items()
+}  # fmt: skip
+#: Conditions: what follows them need not have happened.
+_CONDITION = re.compile(
+    r"\b(?:before|once|if|when|unless|until|whether|bevor|sobald|falls|wenn|avant|quand|si|antes|cuando)\b|たら|なければ|如果|之前",
+    re.I,
+)
+#: Words after which a verb tells of something wanted or planned, unless a finite verb follows them: "the change to log it was merged".
+_WISH = re.compile(
+    r"\b(?:to|should|must|shall|will|would|can|could|may|might|needs?|plan(?:s|ned)?|wants?|wanted|wishes|asks?|asked|requires?|requested|requests|demands?"
+    r"|suggest(?:s|ed)?|propos(?:es|ed)|recommend(?:s|ed)?|consider(?:s|ed)?|ready|soll(?:en|te)?|muss|müssen|wird|werden|doit|doivent|debe|deben)\b|べき|必要|予定|应该|需要|将",
+    re.I,
+)
+_FINITE = re.compile(
+    r"\b(?:was|were|is|are|has|have|had|got|been|wurden?|worden|hat|haben|ist|sind|a été|ont été|est|sont|fue|fueron|ha sido|han sido)\b",
+    re.I,
+)
+_STILL_TO = re.compile(
+    r"\b(?:ha(?:s|ve|d) (?:yet )?to|(?:is|are|was|were) (?:yet |still |going |about |supposed |planned |ready |meant )*to)\b",
+    re.I,
+)
+#: Words that name what failed once, not a state: "the failing tests".
+_ADJECTIVE = re.compile(r"\b(?:failing|failed|broken|fehlgeschlagene?n?|fehlschlagende?n?)\s+(?=(?:\w+\s+)?(?:tests?|checks?|build|suite|specs?|jobs?|runs?)\b)", re.I)  # fmt: skip
+_CHECK = re.compile(r"\b(?:tests?|specs?|suite|builds?|lint(?:er|ing)?|type ?checks?|checks?|CI|pipeline|compil\w+|mypy|pytest|ruff|eslint|tsc|pruebas|compilación)\b|テスト|ビルド|测试|测验|构建", re.I)  # fmt: skip
+_PARTS = re.compile(r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
+_QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』")
+
+
+_VERBS = tuple(pattern for kind, pattern in _ACTS.items() if kind not in ("pr", "tag"))
+
+
+class ClaimedAct(Struct, frozen=True):
+    """An act that a statement tells of."""
+
+    kind: str  # of _ACTS
+    denied: bool
+    clause: str
+    text: str  # of the statement
+    things: NamedThings
+    past: bool  # told as past, so a later state does not contradict it
+    is_check: bool  # of a test, build or other check
+
+
+def find_acts(text: str) -> Iterator[ClaimedAct]:
+    """Yield the acts of a statement without its citations."""
+    prose = _QUOTATION.sub(" ", text)
+    whole, about_checks = find_named_things(prose), bool(_CHECK.search(prose))
+    for part in _PARTS.split(prose):
+        clause = _ADJECTIVE.sub("", part)
+        bare = _hide_names(clause)
+        own = find_named_things(clause)
+        things = own if own.files or own.code or own.commits else whole
+        for kind, pattern in _ACTS.items():
+            for match in pattern.finditer(bare):
+                before = bare[: match.start()]
+                if _is_not_done(before):
+                    continue
+                past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
+                is_check = about_checks or bool(own.code)
+                yield ClaimedAct(kind, is_denied(before, bare), clause, prose, things, past, is_check)
+
+
+def _is_not_done(before: str) -> bool:
+    """Whether the words before a verb say that it is wanted, planned or a condition."""
+    if _CONDITION.search(before) or _STILL_TO.search(before):
+        return True
+    last = max((match.end() for match in _FINITE.finditer(before)), default=0)
+    return bool(_WISH.search(before, last))
+
+
+def hide_acts(text: str) -> str:
+    """Blank out the verbs of acts, which are held against the record and not against its words."""
+    for pattern in _VERBS:
+        text = pattern.sub(" ", text)
+    return text
+
+
+def _hide_names(clause: str) -> str:
+    """Blank out code and files, whose parts are no verbs."""
+    clause = re.sub(r"`[^`]*`", lambda match: "_" * len(match[0]), clause)
+    return re.sub(r"\S*[/\\.]\w\S*", lambda match: "_" * len(match[0]), clause)

@@ -1,0 +1,180 @@
+"""What a sentence affirms and what it denies, in English, German, French, Spanish, Japanese and Chinese.
+
+`read_phrases` splits a text into phrases: "keep tokens in PostgreSQL, not in Redis" affirms one and denies the other. A negation
+reaches from its word to the end of the clause; where a language puts it after the verb, it covers the clause. A second
+negation lifts the first. What is optional ("not necessary", "no need to") is neither demanded nor forbidden.
+`find_opposite` finds a phrase of a statement that another text turns round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from everturn.restore.grounds import all_stems, stems
+
+_LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
+_CLAUSE = re.compile(
+    r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
+    r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
+    re.I,
+)
+_NO_NEGATION = re.compile(
+    r"\b(?:not (?:only|just|least|sure)|whether or not|no matter|no doubt|why not|if not|nicht nur|pas seulement|no s[óo]lo)\b",
+    re.I,
+)
+_OPTIONAL = re.compile(
+    r"\b(?:not (?:strictly |really )?(?:necessary|needed|required|mandatory|obligatory|compulsory)|no need|need not|needn['’]?t"
+    r"|(?:do|does|did)(?: not|n['’]?t) (?:have to|need|require|insist)|unnecessary|optional(?:ly)?|superfluous|dispensable"
+    r"|nicht (?:nötig|notwendig|erforderlich)|(?:muss|musst|müssen|brauchst?|brauchen)\b.{0,40}\bnicht|unnötig"
+    r"|pas (?:nécessaire|besoin|obligatoire)|facultati\w+|no (?:hace falta|es necesari\w|es obligatori\w)|opcional)\b"
+    r"|必要(?:は|が)?(?:ない|ありません)|しなくても?(?:いい|よい)|不必|不需要|无需|無需|没必要",
+    re.I,
+)
+#: Negations that reach forward to the end of the clause.
+_DENIAL = re.compile(
+    r"\b(?:not|never|no longer|no|nor|neither|none|nobody|nothing|cannot|without|instead of|rather than|except"
+    r"|forbid(?:s|den|ding)?|forbade|prohibit(?:s|ed|ing)?|ban(?:s|ned|ning)?|bars|barred|disallow(?:s|ed)?|avoid(?:s|ed|ing)?"
+    r"|refrain(?:s|ed|ing)?|refus(?:e|es|ed|ing)|reject(?:s|ed|ing)?|rul(?:es?|ed|ing) out|(?:decide[sd]?|advise[sd]?|is|are|was|were|vote[sd]?|argue[sd]?|warn(?:s|ed)?) against|stop|stay away|keep away"
+    r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
+    r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
+    r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite)\b",
+    re.I,
+)
+#: Negations that cover the clause they stand in.
+_DENIED_CLAUSE = re.compile(
+    r"\b(?:is|are|was|were|be|remains?|stays?)\s+(?:strictly |explicitly |currently )?(?:forbidden|prohibited|banned|disallowed|off[- ]limits|unwanted"
+    r"|taboo|out of the question|ruled out|refused|rejected|avoided|skipped|omitted|left out|untouched|not (?:allowed|permitted|wanted|acceptable|okay|ok|an option|to be))\b"
+    r"|\b(?:must|should|may|can|shall|will)(?: not|n['’]t|not) be\b|\bleave\b.{1,60}\b(?:alone|untouched|as (?:is|it is|they are))\b"
+    r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
+    r"|ない(?:で|こと|よう)|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用",
+    re.I,
+)
+_MODAL = re.compile(
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
+    re.I,
+)
+
+_STANCE = re.compile(
+    r"\b(?:never|forb[ia]d\w*|prohibit\w*|ban(?:s|ned)|disallow\w*|avoid\w*|refus\w+|reject\w*|without|instead|necessary|optional|off[- ]limits|need(?:s|ed)?|verb(?:iet|ot)\w*|erlaub\w*|untersagt?"
+    r"|niemals|jamais|interdi\w+|nunca|prohib\w+)\b",
+    re.I,
+)
+#: Contrasts without a negation, and the same with one: "MariaDB over DuckDB", "from DuckDB to MariaDB", "MariaDB replaces DuckDB".
+_CONTRASTS = (
+    (re.compile(r"\b((?:choo?se[ns]?|prefer\w*|favou?r\w*|pick(?:s|ed)?|select(?:s|ed)?)\b[^,;.]{1,40}?)\sover\s", re.I), r"\1 instead of "),
+    (re.compile(r"\b((?:switch|mov|migrat|chang)\w*)\s+(?:\w+\s+)?from\s+(.{2,40}?)\s+to\s+(.+)", re.I), r"\1 to \3 instead of \2"),
+    (re.compile(r"(.+?)\s+(?:(?:is|are|was|were|has been|have been)\s+)?replaced (?:by|with)\s+(.+)", re.I), r"\2 instead of \1"),
+    (re.compile(r"\breplac(?:es|ed|ing)\b", re.I), "instead of"),
+)  # fmt: skip
+
+
+class Phrase(Struct, frozen=True):
+    """A part of a sentence that is affirmed or denied as a whole."""
+
+    text: str
+    denied: bool
+    optional: bool
+    words: frozenset[str]
+    names: frozenset[str]  # the significant ones of the words
+
+
+def split_sentences(text: str) -> list[str]:
+    return [one.strip() for one in _SENTENCE.split(text) if one.strip()]
+
+
+def split_clauses(sentence: str) -> list[str]:
+    return [one.strip() for one in _CLAUSE.split(sentence) if one and one.strip()]
+
+
+@lru_cache(2_048)
+def read_phrases(text: str) -> tuple[Phrase, ...]:
+    """Return the phrases of a text that have words."""
+    found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
+    return tuple(one for one in found if one.words)
+
+
+def is_denied(before: str, clause: str) -> bool:
+    """Whether a word is denied, by the text before it in its clause or by the clause."""
+    clause, before = _NO_NEGATION.sub(" ", clause), _NO_NEGATION.sub(" ", before)
+    return bool(_DENIED_CLAUSE.search(clause)) != (len(_DENIAL.findall(before)) % 2 == 1)
+
+
+def hide_stance(text: str) -> str:
+    """Blank out the words that demand, allow, forbid or deny. They are compared by what they do, not as words."""
+    return _STANCE.sub(" ", _MODAL.sub(" ", text))
+
+
+def _clause_phrases(clause: str) -> Iterable[Phrase]:
+    clause = _NO_NEGATION.sub(" ", clause)
+    for pattern, contrast in _CONTRASTS:
+        clause = pattern.sub(contrast, clause)
+    if found := _OPTIONAL.search(clause):
+        yield _phrase(clause.replace(found[0], " "), False, True)
+        return
+    denied = bool(_DENIED_CLAUSE.search(clause))
+    if denied:
+        clause = _DENIED_CLAUSE.sub(lambda match: _INNER_DENIAL.sub(" ", match[0]), clause)
+    inner = list(_DENIAL.finditer(clause))
+    if denied + len(inner) == 2:  # "never commit without a test" demands a test
+        yield _phrase(_DENIAL.sub(" ", clause), False)
+        return
+    at = 0
+    for match in inner:
+        yield _phrase(clause[at : match.start()], denied)
+        denied, at = not denied, match.end()
+    yield _phrase(clause[at:], denied)
+
+
+_INNER_DENIAL = re.compile(
+    r"\b(?:not|n['’]t|nicht|kein\w*|jamais|forbidden|prohibited|banned|rejected|refused|avoided|skipped|omitted|ruled out)\b|n['’]t\b",
+    re.I,
+)
+
+
+def _phrase(text: str, denied: bool, optional: bool = False) -> Phrase:
+    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text))
+
+
+def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
+    """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
+    for phrase in said:
+        same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
+        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one)), default=0.0)
+        if opposite >= _LEAST_SHARE and opposite > same:
+            return phrase
+    return None
+
+
+def find_denied_choice(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
+    """Return the phrase that affirms what one sentence of the record denies beside an alternative it does not name.
+
+    "We keep tokens in Redis" against "keep tokens in PostgreSQL, not in Redis". A statement that names the alternative too
+    tells how the choice went.
+    """
+    affirmed = frozenset[str]().union(*(one.words for one in recorded if not one.denied))
+    told = frozenset[str]().union(*(one.words for one in said))
+    for denied in (one for one in recorded if one.denied and one.names):
+        alternatives = affirmed - denied.words
+        for phrase in said:
+            covered = not phrase.denied and denied.words <= phrase.words
+            if covered and told & alternatives and not _names_of(recorded) - denied.names <= told:
+                return phrase
+    return None
+
+
+def _names_of(recorded: Sequence[Phrase]) -> frozenset[str]:
+    return frozenset[str]().union(*(one.names for one in recorded if not one.denied))
+
+
+def _share(phrase: Phrase, other: Phrase) -> float:
+    return len(phrase.words & other.words) / len(phrase.words)
+
+
+def _agrees(phrase: Phrase, other: Phrase) -> bool:
+    return phrase.denied == other.denied and phrase.optional == other.optional

@@ -1,0 +1,248 @@
+"""Hold the acts of a statement against the record: what was done to a file, which commands succeeded, how checks ended.
+
+An act is confirmed by a successful call that did it, or by a person who says that they did it. A statement that denies an act is
+contradicted by such a call. An act that could leave no trace in the record is not judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary, proxy
+
+from everturn.derive.session_state import unresolved_failures
+from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
+from everturn.restore.claim_deeds import Deeds, RecordedCheck, RecordedDeed
+from everturn.restore.claim_polarity import split_sentences
+from everturn.restore.evidence import normalise_quotes, quote_short
+from everturn.restore.grounds import Ground, all_stems, same_file, stems
+
+#: What is said of an act that no call did.
+_DEEDS = {
+    "push": "push", "merge": "merge", "pr": "pull request", "tag": "tag", "release": "release", "deploy": "deployment",
+    "install": "installation",
+}  # fmt: skip
+_RECORDS: WeakKeyDictionary[Ground, ActRecord] = WeakKeyDictionary()
+_ON_FILES = ("delete", "create", "edit", "rename")
+_TARGET = re.compile(r"\b(?:to|into|onto|auf|nach|sur|vers|a|en)\s+(?:the\s+)?[`'\"]?([\w./-]*\w)", re.I)
+_BRANCH = re.compile(r"main|master|develop|trunk|release\S*|[\w.-]+/[\w./-]+", re.I)
+_KINDS = (("lint", re.compile(r"\blint|\bruff\b|\beslint\b", re.I)), ("types", re.compile(r"\btype|\bmypy\b|\btsc\b", re.I)),
+          ("build", re.compile(r"\bbuild|\bcompil|ビルド|构建", re.I)))  # fmt: skip
+_LEAST_LIKENESS = 0.6
+_MAX_CHARS = 20_000
+
+
+def act_record(ground: Ground) -> ActRecord:
+    """Return the record of a ground. It is read once."""
+    if ground not in _RECORDS:
+        _RECORDS[ground] = ActRecord(ground)
+    return _RECORDS[ground]
+
+
+def record_counts(ground: Ground) -> frozenset[int]:
+    """Return the numbers that can be computed from the record: of files by what was done to them, commits and turns."""
+    state = ground.state
+    actions = [one.action for one in state.files.values()]
+    return frozenset({
+        len(state.commits), state.turn_count, sum(one != "read" for one in actions), *(actions.count(one) for one in set(actions)),
+    })  # fmt: skip
+
+
+class ActRecord:
+    """The record of one session, for checks of acts."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = proxy(ground)
+        self.deeds = Deeds(ground)
+
+    def find_faults(self, acts: list[ClaimedAct], turns: list[int], at_end: bool) -> Iterator[str]:
+        """Yield what the record does not show, or shows otherwise: at the end, or when the cited turns were over."""
+        verdicts = {act.kind for act in acts if not act.denied} & {"pass", "fail"}
+        has_counts = len(verdicts) > 1 and any(map(str.isdigit, acts[0].text))  # "3 failed, 40 passed"
+        for act in acts:
+            if act.kind in _DEEDS:
+                yield from self._deed_faults(act, turns)
+            elif act.kind == "commit":
+                yield from self._commit_faults(act, turns)
+            elif act.kind in _ON_FILES:
+                yield from self._file_faults(act, None if at_end else max(turns))
+            elif not has_counts:
+                yield from self._check_faults(act, turns, at_end)
+
+    # --- commands ---
+    def _deed_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+        found = [one for one in self.deeds.of(act.kind) if self._is_about(act, one)]
+        if act.denied:
+            if found:
+                yield f"turn {found[-1].turn + 1} has a {_DEEDS[act.kind]} that succeeded"
+            return
+        known = any(one.turn >= min(turns) for one in found) or (found and self._is_told(act, turns))
+        if not known and not self._says_person(act):
+            yield f"the record has no such {_DEEDS[act.kind]} that succeeded"
+
+    def _is_about(self, act: ClaimedAct, deed: RecordedDeed) -> bool:
+        """Whether a deed may be the one meant: the branch it names, the package, and files that were changed before."""
+        if act.kind in ("push", "merge"):
+            target = next((one for one in _TARGET.findall(act.clause) if _BRANCH.fullmatch(one)), "")
+            if target and not re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", deed.text):
+                return act.kind == "push" and not re.search(r"\bpush\s+\S+\s+\S", deed.text) and "->" not in deed.text
+        if act.kind == "install":
+            names = all_stems(act.clause) - _INSTALL_WORDS
+            return not names or bool(names & all_stems(deed.text))
+        changes = [seq for path in act.things.files for seq in self._changes(path)]
+        return not changes or deed.seq > min(changes)
+
+    def _commit_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+        commits = self.ground.state.commits
+        changes = [seq for path in act.things.files for seq in self._changes(path)]
+        found = [one for one in commits if one.turn >= min(turns) and (not changes or one.seq > min(changes))]
+        if act.denied:
+            if found:
+                yield f"turn {found[-1].turn + 1} has a commit"
+        elif not found and not (commits and self._is_told(act, turns)) and not self._says_person(act):
+            yield "the record has no such commit that succeeded"
+
+    def _is_told(self, act: ClaimedAct, turns: list[int]) -> bool:
+        """Whether a cited turn tells of the act too, which was done before."""
+        return any(
+            one.kind == act.kind and not one.denied
+            for turn in turns
+            for one in find_acts(self.ground.words(turn).text[:20_000])
+        )
+
+    def _says_person(self, act: ClaimedAct) -> bool:
+        """Whether a person says that they did it."""
+        words = stems(act.clause)
+        return any(
+            not told.denied and told.kind == act.kind and (not words or words & stems(sentence))
+            for _, text in self.ground.spoken
+            for sentence in split_sentences(text)
+            if not sentence.endswith("?")
+            for told in find_acts(sentence)
+        )
+
+    # --- files ---
+    def _changes(self, path: str) -> list[int]:
+        return [seq for _, action, seq in self._touches(path) if action != "read"]
+
+    def _touches(self, path: str) -> list[tuple[int, str, int]]:
+        ground = self.ground
+        found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
+        return sorted(found, key=lambda one: one[2])
+
+    def _file_faults(self, act: ClaimedAct, until: int | None) -> Iterator[str]:
+        if not act.things.files:
+            if act.kind == "delete" and not act.denied:
+                yield from self._removal_faults(act)
+            return
+        for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
+            touches = self._touches(path)
+            actions = [action for turn, action, _ in touches if until is None or turn <= until]
+            if fault := _file_fault(act, actions):
+                if not act.denied and (self._has_command(act.kind, path) or self._says_person(act)):
+                    continue
+                yield f"{quote_short(path)} {fault}"
+
+    def _has_command(self, kind: str, path: str) -> bool:
+        """Whether a command that succeeded names the file, or a folder it lies in. Git may delete what it renames."""
+        name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+        folders = [one for one in path.replace("\\", "/").split("/")[:-1] if len(one) > 2]
+        return any(
+            re.search(rf"(?<![\w.-]){re.escape(one)}(?![\w.-])", deed.text)
+            for deed in self.deeds.of(kind)
+            for one in (name, *(folders[-1:] if kind == "delete" and re.search(r"\s-\w*r", deed.text) else ()))
+        )
+
+    def _removal_faults(self, act: ClaimedAct) -> Iterator[str]:
+        """Report the removal of something that is no file, if nothing in the session speaks of a removal of it."""
+        words = stems(act.clause)
+        told = (
+            words & stems(sentence)
+            for turn in range(self.ground.state.turn_count)
+            if self.ground.has_turn(turn)
+            for sentence in self.ground.words(turn).text[:200_000].split("\n")
+            if _REMOVAL.search(sentence)
+        )
+        if not any(told) and not any(words & all_stems(one.text) for one in self.deeds.of("delete")):
+            yield "nothing in the record tells of such a removal"
+
+    # --- checks ---
+    def _check_faults(self, act: ClaimedAct, turns: list[int], at_end: bool) -> Iterator[str]:
+        wants = (act.kind == "pass") != act.denied
+        runs = self._runs(act)
+        if not act.is_check:
+            yield from self._open_faults(act) if wants else ()
+            return
+        cited = [one for one in runs if one.turn in turns]
+        told = cited if cited and (act.past or not at_end) else runs
+        last = told[-1] if told else None
+        if last is None:
+            if wants and not self._says_person(act):
+                yield "the record has no run of it that passed"
+        elif wants and not last.passed:
+            yield f"{quote_short(last.command)} failed in turn {last.turn + 1} and was not seen to succeed since"
+        elif not wants and last.passed and not (told is cited and any(not one.passed for one in cited)):
+            yield f"{quote_short(last.command)} passed in turn {last.turn + 1}"
+
+    def _runs(self, act: ClaimedAct) -> list[RecordedCheck]:
+        """Return the runs that are meant: of the command or the files that are named, else of the kind of check."""
+        checks = self.deeds.checks
+        for code in act.things.code:
+            if named := [one for one in checks if _is_part(code, one.command)]:
+                return named
+        kinds = (kind for text in (act.clause, act.text) for kind, pattern in _KINDS if pattern.search(text))
+        kind = next(kinds, "test")
+        of_kind = [one for one in checks if one.result.run.kind in (kind, "check")] or (
+            checks if kind == "test" else []
+        )
+        for path in act.things.files:
+            if named := [one for one in of_kind if any(same_file(path, scope) for scope in one.result.run.scope)]:
+                return named
+        return of_kind
+
+    def _open_faults(self, act: ClaimedAct) -> Iterator[str]:
+        """Report a failure that is still open and has most of the words of what is said to be solved."""
+        words = stems(hide_acts(act.clause))
+        words = words if len(words) > 1 else stems(hide_acts(act.text))
+        if not words:
+            return
+        for one in unresolved_failures(self.ground.state):
+            row = self.ground.row(one.last_seq)
+            printed = " ".join(map(self.ground.text, self.ground.with_results(row))) if row is not None else ""
+            if len(words & stems(f"{one.what} {one.text} {printed[:_MAX_CHARS]}")) >= _LEAST_LIKENESS * len(words):
+                yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
+                return
+
+
+_REMOVAL = re.compile(
+    r"\b(?:delet|remov|eras|drop|rm\b|uninstall|lösch|entfern|supprim|elimin|borra)|削除|删除|移除|消して", re.I
+)
+_INSTALL_WORDS = all_stems("installed installation package packages dependency dependencies version globally locally successfully library via pip npm")  # fmt: skip
+
+
+def _file_fault(act: ClaimedAct, actions: list[str]) -> str:
+    """Return what the actions on a file say against an act; "" if they bear it out."""
+    changed = [one for one in actions if one != "read"]
+    if act.denied:
+        is_so = {"delete": actions[-1:] == ["deleted"], "create": "created" in actions, "edit": bool(changed)}
+        return f"was {changed[-1]}" if is_so.get(act.kind) and changed else ""
+    if act.kind == "delete" and actions[-1:] != ["deleted"]:
+        return f"was {actions[-1]}, not deleted" if actions else "was not deleted in the record"
+    if act.kind == "create" and "created" not in actions:
+        return (
+            f"was {changed[-1] if changed else 'only read'}, not created"
+            if actions
+            else "was not created in the record"
+        )
+    if act.kind == "rename" and not {"deleted", "created"} & set(actions):
+        return "was not renamed in the record"
+    if act.kind == "edit" and actions and not changed:
+        return "was only read"
+    if act.kind == "edit" and changed and set(changed) == {"deleted"}:
+        return "was deleted, not changed"
+    return ""
+
+
+def _is_part(code: str, command: str) -> bool:
+    one, other = normalise_quotes(code), normalise_quotes(command)
+    return len(one) >= 4 and (one in other or other in one)

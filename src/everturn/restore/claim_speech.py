@@ -1,0 +1,163 @@
+"""Hold a statement against what was said: by whom, whether it was affirmed or denied, and whether it was taken back later.
+
+A rule turned round ("always push" for "never push"), a suggestion of the agent told as a wish of the person, and a decision that
+the person changed later are found here. Only messages of people and of the model count; a tool wants nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from everturn.model.archive import MessageRow
+from everturn.restore.claim_acts import find_acts
+from everturn.restore.claim_conflicts import find_state, has_other_state
+from everturn.restore.claim_polarity import (
+    Phrase,
+    find_denied_choice,
+    find_opposite,
+    hide_stance,
+    read_phrases,
+    split_sentences,
+)
+from everturn.restore.claim_speakers import Attribution, find_attributions, is_yes
+from everturn.restore.evidence import quote_short
+from everturn.restore.grounds import Ground, all_stems, stems
+
+_LEAST_OWN = 0.5  # share of the words that must be the speaker's
+_MOST_FOREIGN = 0.34  # share of the words that only the other one used
+_LEAST_COMMON = 0.4  # share of the words that a revision has in common with what it revises
+_MAX_CHARS = 20_000
+_DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
+_REVISION = re.compile(
+    r"\b(?:on second thought|actually|changed? my mind|scratch that|forget (?:that|it|about)|instead|rather|never ?mind|let['’]?s (?:switch|go back|not)|switch(?:ed)? to|no longer"
+    r"|doch lieber|lieber|stattdessen|doch nicht|plutôt|finalement|à la place|mejor|en su lugar|al final)\b|やっぱり|やはり|代わりに|还是|改用|改成|换成",
+    re.I,
+)
+_HISTORY = re.compile(r"\b(?:first|initially|originally|at first|earlier|previously|zuerst|zunächst|anfangs|d['’]abord|primero|al principio)\b|最初|当初|起初", re.I)  # fmt: skip
+_SPEECH_WORDS = stems(
+    "wants wanted wishes asked asks said says tells told requests requested decided decides decision chose chosen chooses prefers "
+    "preferred suggested suggests suggestion proposed proposes proposal recommended recommends insists insisted requires required demands "
+    "demanded forbids forbade forbidden prohibits prohibited allows allowed permits permitted expects expected needs approved approves "
+    "agreed agrees accepted accepts confirmed confirms rejected rejects refused states stated mentioned mentions explained reported reports "
+    "instructed instructs ordered specified planned plans announced offered picked opted settled instead never always must "
+    "strictly explicitly initially originally finally should would later user's according request instruction nobody anyone answered "
+    "answer reply replied replies open unanswered response still"
+) | {"decid", "chos", "choos"}  # fmt: skip
+_NAME = re.compile(r"(?<=[a-z,;:)] )[\"'`(]?([A-Z][A-Za-z0-9+#]{2,})\b")
+_GERMAN = re.compile(r"\b(?:der|die|das|und|nicht|wurde|ist|auf|ein|eine)\b")
+
+
+def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
+    """Yield why nobody said so, or somebody said otherwise."""
+    for attribution in find_attributions(text):
+        yield from _attribution_faults(ground, attribution, turns, cited)
+    said = [one for one in read_phrases(text) if not any(find_acts(one.text))]
+    if not said:
+        return
+    rows = _speech_rows(ground, turns, cited)
+    words = frozenset[str]().union(*(one.words for one in said))
+    sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
+    recorded = [phrase for one in sentences for phrase in read_phrases(one)]
+    if recorded and (turned := find_opposite(said, recorded)) is not None:
+        yield f"the record says the opposite of {quote_short(turned.text or text)}"
+    checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
+    if (
+        not checks
+        and find_state(text)
+        and (other := next((one for one in sentences if has_other_state(text, one)), ""))
+    ):
+        yield f"the record says otherwise: {quote_short(other)}"
+    if key in _DECIDED and not _HISTORY.search(text):
+        yield from _revision_faults(ground, said, turns, cited)
+
+
+def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> list[MessageRow]:
+    """Return the messages of people and the model among the cited ones; those of the turn where whole turns are cited."""
+    by_message = {row.turn for row in cited}
+    rows = [*cited, *(row for turn in turns if turn not in by_message for row in ground.rows(turn))]
+    return [row for row in rows if row.origin in ("human", "model")]
+
+
+def _sentences_about(words: frozenset[str], text: str) -> list[str]:
+    """Return the sentences that have one of the words."""
+    found = split_sentences(text[:_MAX_CHARS])
+    return [one for one in found if not words.isdisjoint(_sentence_words(one))]
+
+
+@lru_cache(4_096)
+def _sentence_words(sentence: str) -> frozenset[str]:
+    return all_stems(sentence)
+
+
+# --- who said it ---
+def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
+    words = stems(hide_stance(told.clause)) - _SPEECH_WORDS
+    if not words:
+        return
+    rows = [row for turn in turns for row in ground.rows(turn) if row.origin in ("human", "model")]
+    by_model = frozenset[str]().union(*(stems(ground.text(row)) for row in rows if row.origin == "model"))
+    near = {*turns, *(turn - 1 for turn in turns)}  # "leave them" speaks of what was said before
+    people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
+    by_people = frozenset[str]().union(*map(stems, people))
+    if told.approves and told.speaker == "person":
+        if not _is_approved(ground, words, turns, cited):
+            yield "no message of a person agrees to it"
+        return
+    own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
+    weights = {one: ground.weight(one) for one in words}
+    total = sum(weights.values())
+    foreign = sum(weights[one] for one in words & other - own)
+    if sum(weights[one] for one in words & own) < _LEAST_OWN * total or foreign > _MOST_FOREIGN * total:
+        who = "a person" if told.speaker == "person" else "the agent"
+        yield f"no message of {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
+
+
+def _is_approved(ground: Ground, words: frozenset[str], turns: list[int], cited: list[MessageRow]) -> bool:
+    """Whether a person speaks of it, or says yes to it."""
+    first = min((row.seq for row in cited), default=0)
+    for row, text in ground.spoken:
+        near = row.turn in turns or row.turn - 1 in turns
+        if near and row.seq >= first and is_yes(text):
+            return True
+        if row.turn in turns and len(words & stems(text)) >= _LEAST_OWN * len(words):
+            return True
+    return False
+
+
+# --- what was taken back ---
+def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
+    last = max((row.seq for row in cited), default=-1)
+    words = frozenset[str]().union(*(one.words for one in said))
+    for row, text in ground.spoken:
+        if row.turn < min(turns):
+            continue
+        for sentence in _sentences_about(words, text):
+            recorded = read_phrases(sentence)
+            later = row.seq > last and row.turn >= max(turns)
+            denied = find_denied_choice(said, recorded)
+            if denied or (later and (_is_turned(said, recorded) or _is_revised(said, sentence))):
+                yield f"message {row.seq + 1} of the person says otherwise: {quote_short(sentence)}"
+                return
+
+
+def _is_turned(said: list[Phrase], recorded: Sequence[Phrase]) -> bool:
+    turned = find_opposite(said, recorded)
+    return turned is not None and len(turned.words) > 1 and any(turned.words <= one.words for one in recorded)
+
+
+def _is_revised(said: list[Phrase], sentence: str) -> bool:
+    """Whether a later sentence chooses something else for the same thing."""
+    if not _REVISION.search(sentence):
+        return False
+    words, new = frozenset[str]().union(*(one.names for one in said)), stems(sentence)
+    common = words & new
+    return bool(words - new and new - words) and len(common) >= _LEAST_COMMON * len(words)
+
+
+def unknown_names(ground: Ground, text: str) -> list[str]:
+    """Return the proper names in a sentence that the session does not have. German capitalises all nouns."""
+    if _GERMAN.search(text):
+        return []
+    return [name for name in _NAME.findall(text) if stems(name) and not any(map(ground.knows, stems(name)))]
