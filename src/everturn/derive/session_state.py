@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
+from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -70,10 +71,14 @@ class CommandState(Struct, frozen=True):
 
 
 class CommitState(Struct, frozen=True):
+    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
+
     hash: str
     subject: str
     turn: int
     seq: int
+    replaced: bool = False
+    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class PlanItem(Struct, frozen=True):
@@ -162,8 +167,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, _failure_events(state, facts), facts.turn),
         commands=state.commands + _new_commands(facts),
-        commits=state.commits
-        + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
+        commits=_update_commits(state, facts),
         plan=_update_plan(state, facts),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
@@ -189,20 +193,15 @@ def unanswered_questions(state: SessionState) -> list[Question]:
     return [one for one in state.questions if one.answered_by is None]
 
 
-def local_path(path: str, workspace: str) -> str:
-    """Return a path relative to the workspace, so that one file has one name."""
-    if (home := workspace.rstrip("/\\")) and path.startswith((f"{home}/", f"{home}\\")):
-        return path[len(home) + 1 :]
-    return path.removeprefix("./")
-
-
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
     if not facts.files:
         return state.files
     files = dict(state.files)
+    spelled = {same_case(path, state.workspace): path for path in files}
     for touch in facts.files:
         path = local_path(touch.path, state.workspace)
+        path = spelled.setdefault(same_case(path, state.workspace), path)
         files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
     return files
 
@@ -228,6 +227,24 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
+
+
+def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
+    if not facts.commits:
+        return state.commits
+    commits = list(state.commits)
+    for one, seq in facts.commits:
+        if one.hash and any(known.hash and one.hash.startswith(known.hash[:7]) for known in commits):
+            continue  # printed again
+        standing = [number for number, known in enumerate(commits) if not known.replaced]
+        if one.amends:
+            old = standing[-1:]
+        else:
+            old = [number for number in standing if one.rebased and commits[number].subject == one.subject]
+        for number in old:
+            commits[number] = replace(commits[number], replaced=True)
+        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, by=one.by))
+    return tuple(commits)
 
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
