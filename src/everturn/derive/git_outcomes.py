@@ -20,6 +20,7 @@ _BRINGS = re.compile(
     rf"{_GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
 )
 _COMMIT = re.compile(rf"{_GIT}commit\b(?!-)")
+_BULK = 40
 #: Where the report of a new commit begins, and where that of something else does.
 _SECTION = re.compile(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",
@@ -36,7 +37,10 @@ def reported_files(command: str, output: str) -> Iterator[Touch]:
     commits = bool(_COMMIT.search(command)) and "--summary" not in command
     brings = bool(_BRINGS.search(command)) if commits else True
     sections = [(one.start(), bool(one[1])) for one in _SECTION.finditer(output)] if commits else []
-    for report in _FILE_REPORT.finditer(output):
+    reports = list(_FILE_REPORT.finditer(output))
+    if len(reports) > _BULK and commits:  # an import, a scaffold or a build: not written file by file
+        return
+    for report in reports:
         verb, path, renamed, patched, removed = report.groups()
         if path or renamed:
             is_new = next((new for at, new in reversed(sections) if at < report.start()), not brings)

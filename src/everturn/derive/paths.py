@@ -16,7 +16,7 @@ from urllib.parse import unquote
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 _MOUNTED_DRIVE = re.compile(r"/(?:mnt/|cygdrive/)?([A-Za-z])/")
 _HOME = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+(?=/)|/root(?=/)")
-_INNER_WORKTREE = re.compile(r"\.(?:claude/)?worktrees/[^/]+/(?=.)")
+_INNER_WORKTREE = re.compile(r"\.(?:[\w-]+/)?worktrees/[^/]+/(?=.)")
 _SCRATCH = re.compile(
     r"(?:/private)?(?:/tmp|/var/tmp|/var/folders)/|[A-Za-z]:/(?:Windows/)?Te?mp/|.{0,200}/AppData/Local/Temp/",
     re.IGNORECASE,
@@ -81,12 +81,12 @@ def _inside(path: str, home: str, on_windows: bool) -> str | None:
     name = home.rsplit("/", 1)[-1]
     if "/worktrees/" in one and name:
         for pattern in (
-            rf"/\.codex/worktrees/[^/]+/{re.escape(name)}/",
-            rf"/\.cursor/worktrees/{re.escape(name)}/[^/]+/",
+            rf"/\.[\w-]+/worktrees/[^/]+/{re.escape(name)}/",
+            rf"/\.[\w-]+/worktrees/{re.escape(name)}/[^/]+/",
         ):
             if found := re.search(pattern, path):
                 return path[found.end() :]
-    own = re.search(r"/\.(?:claude/)?worktrees/[^/]+$", home)  # the session itself works in a worktree
+    own = re.search(r"/\.(?:[\w-]+/)?worktrees/[^/]+$", home)  # the session itself works in a worktree
     return path[own.start() + 1 :] if own and path.startswith(f"{home[: own.start()]}/") else None
 
 

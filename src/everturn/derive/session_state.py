@@ -8,6 +8,8 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,6 +18,7 @@ from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_fai
 from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
+_NEVER = 1 << 62
 _NAMES = 2_000  # mentioned files that are remembered
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
@@ -129,6 +132,8 @@ class SessionState(Struct, frozen=True):
     current_focus: str = ""
     requests: tuple[TurnRequest, ...] = ()
     files: dict[str, FileState] = {}
+    before: tuple[str, ...] = ()  # files that were changed already when the agent began
+    delegated: bool = False  # a subagent has worked
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
@@ -149,6 +154,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     requests = tuple(TurnRequest(one.text, facts.turn, one.seq, facts.starter) for one in facts.requests)
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts)
+    state = replace(state, before=_update_before(state, facts))
     return replace(
         state,
         model=facts.model or state.model,
@@ -161,6 +167,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
         files=_update_files(state, facts),
+        delegated=state.delegated or _first_task(facts) < _NEVER,
         named=_update_mentions(state, facts),
         decisions=decisions,
         constraints=constraints,
@@ -195,15 +202,45 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
-    if not facts.files:
+    if not facts.files and not facts.trees:
         return state.files
     files = dict(state.files)
     spelled = {same_case(path, state.workspace): path for path in files}
-    for touch in facts.files:
+    committed = {seq for _, seq in facts.commits}
+    for touch in (*facts.files, *_left_by_subagents(state, facts)):
         path = local_path(touch.path, state.workspace)
         path = spelled.setdefault(same_case(path, state.workspace), path)
+        is_own = path in files and files[path].count
+        if touch.seq in committed and path in state.before and not is_own:
+            continue  # a commit of what somebody else changed
         files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
     return files
+
+
+def _update_before(state: SessionState, facts: TurnFacts) -> tuple[str, ...]:
+    """Return the files that were changed before the agent changed or delegated anything."""
+    if not facts.trees or state.delegated or any(one.count for one in state.files.values()):
+        return state.before
+    first = min((one.seq for one in facts.files if one.action != "read"), default=_NEVER)
+    first = min(first, _first_task(facts))
+    shown = (local_path(one.path, state.workspace) for one in facts.trees if one.seq < first)
+    return tuple(dict.fromkeys((*state.before, *shown)))
+
+
+def _left_by_subagents(state: SessionState, facts: TurnFacts) -> Iterator[Touch]:
+    """Yield files that are changed after a task of a subagent and were not before."""
+    first = -1 if state.delegated else _first_task(facts)
+    own = {local_path(one.path, state.workspace) for one in facts.files if one.action != "read"}
+    for one in facts.trees:
+        path = local_path(one.path, state.workspace)
+        known = state.files.get(path)
+        if one.seq > first and path not in state.before and path not in own and not (known and known.count):
+            yield replace(one, by="subagent")
+
+
+def _first_task(facts: TurnFacts) -> int:
+    tasks = (call.seq for call in facts.deeds if call.kind == "task" and call.status == "ok")
+    return min(tasks, default=_NEVER)
 
 
 def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:

@@ -26,6 +26,7 @@ from everturn.derive.open_items import (
     find_next_steps,
     find_plan,
 )
+from everturn.derive.working_tree import stated_changes, tree_changes
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.printable import one_line
@@ -92,6 +93,7 @@ class TurnFacts(Struct, frozen=True):
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
+    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.working_tree
     mentions: tuple[FileNamed, ...] = ()
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
@@ -129,6 +131,8 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
+        self.trees: list[Touch] = []
+        self.stated: list[Touch] = []
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
@@ -162,7 +166,8 @@ class _FactCollector:
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
-            files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts), commits=tuple(self.commits),
+            files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
+            trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
@@ -209,6 +214,10 @@ class _FactCollector:
         went_well = call.status == "ok" and not call.exit_status
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
+        if start.kind == "task" and went_well:
+            self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
+        elif start.kind == "shell" and went_well and start.command:
+            self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
