@@ -28,6 +28,7 @@ class Commit(Struct, frozen=True):
     subject: str
     amends: bool = False
     rebased: bool = False  # made again by a rebase or a cherry-pick
+    url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
     by: str = ""  # "subagent" if the report of a subagent states it
 
 
@@ -45,6 +46,8 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     if start.kind == "task":
         return _stated_commits(output) if went_well else []
     text = _command_text(start)
+    if went_well and _OPENS.search(text[:_MOST_CHARS]):
+        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
     if not text or not _COMMITS.search(text[:_MOST_CHARS]) or _DRY.search(text[:_MOST_CHARS]):
         return []
     amends = "--amend" in text
@@ -63,6 +66,8 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
 
 
+_OPENS = re.compile(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
+_URL = re.compile(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = re.compile(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
 _REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
 _LOG = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
@@ -95,7 +100,7 @@ _ELSEWHERE = re.compile(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|
 
 def name_commits(commits: list[tuple[Commit, int]], head: Commit) -> None:
     """Give the last commit the hash that a later log shows for it."""
-    if not commits or commits[-1][0].hash:
+    if not commits or commits[-1][0].hash or commits[-1][0].url:
         return
     last, seq = commits[-1]
     if _is_subject(head.subject, last.subject):

@@ -102,8 +102,8 @@ _RUNNERS = frozenset(
     ("npx", "bunx", "pnpx", "bun", "npm", "pnpm", "yarn", "uv", "uvx", "poetry", "pdm", "pipx", "python", "python3", "bundle", "exec", "dlx", "run", "x",
      "-m", "--", "--yes", "-y")
 )  # fmt: skip
-#: What makes a tool rewrite the files that it is given; an empty pattern: it always does, unless it only checks.
-_FIXERS = {
+#: What makes a tool rewrite the files that it is given; None: it always does, unless it only checks.
+_FIXERS: dict[str, re.Pattern[str] | None] = {
     "prettier": re.compile(r"--write|-w"),
     **dict.fromkeys(("eslint", "stylelint", "markdownlint", "markdownlint-cli2", "oxlint", "xo"), re.compile(r"--fix")),
     "biome": re.compile(r"--write|--apply(?:-unsafe)?|--fix"),

@@ -81,6 +81,7 @@ class CommitState(Struct, frozen=True):
     turn: int
     seq: int
     replaced: bool = False
+    url: str = ""  # of a pull request or an issue
     by: str = ""  # "subagent" if the report of a subagent states it
 
 
@@ -273,14 +274,16 @@ def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState,
     for one, seq in facts.commits:
         if one.hash and any(known.hash and one.hash.startswith(known.hash[:7]) for known in commits):
             continue  # printed again
-        standing = [number for number, known in enumerate(commits) if not known.replaced]
+        if one.url and any(known.url == one.url for known in commits):
+            continue
+        standing = [number for number, known in enumerate(commits) if not known.replaced and not known.url]
         if one.amends:
             old = standing[-1:]
         else:
             old = [number for number in standing if one.rebased and commits[number].subject == one.subject]
         for number in old:
             commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, by=one.by))
+        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
     return tuple(commits)
 
 
@@ -366,6 +369,7 @@ def _update_decisions(
     decisions += [
         DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
         for one, seq in facts.commits
+        if not one.url
     ]
     constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
     decisions.sort(key=lambda one: one.seq)

@@ -282,7 +282,8 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
             text = _commit_text(material, one.hash, words, one.replaced)
             yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
-            yield saying_statement(material, weight, words, width=100)
+            where = material.results.get(one.seq, one.seq) if one.url else one.seq
+            yield saying_statement(material, weight, (where, one.subject), width=200 if one.url else 100)
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
