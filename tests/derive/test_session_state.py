@@ -8,16 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from everturn.derive.commits import Commit
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.open_items import PlanChange, PlanUpdate
+from everturn.derive.paths import local_path
 from everturn.derive.session_state import (
     SessionState,
     advance_state,
-    local_path,
     unanswered_questions,
     unresolved_failures,
 )
-from everturn.derive.turn_facts import CallFact, Commit, Saying, Touch, TurnFacts
+from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
 
 
 def turn(number: int, **facts: Any) -> TurnFacts:

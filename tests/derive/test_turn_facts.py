@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.turn_facts import Commit, find_commits
+from everturn.derive.commits import Commit, find_commits
 from everturn.model.conversation import CallStart
 
 
@@ -55,3 +55,24 @@ def test_without_proof_there_is_no_commit(command: str, output: str, went_well: 
 def test_a_tool_for_version_control_commits_too() -> None:
     call = CallStart("c", "git_command", "other", input={"args": ["commit", "-m", "x"]})
     assert find_commits(call, "[main 1a2b3c4] x", True) == [Commit("1a2b3c4", "x")]
+
+
+def test_a_log_names_a_quiet_commit() -> None:
+    command = "git commit -q -m 'Add login page' && git log -1"
+    log = f"commit {'1a2b' * 10}\nAuthor: Ann <a@b.c>\nDate:   now\n\n    Add login page\n"
+    assert find_commits(shell(command), log, True) == [Commit("1a2b" * 10, "Add login page")]
+    assert find_commits(shell(command), "1a2b3c4 Something else entirely", True) == [Commit("", "Add login page")]
+
+
+def test_a_subagent_states_its_commit() -> None:
+    task = CallStart("c", "Task", "task")
+    assert find_commits(task, "**Final commit SHA:** 6184fe5", True) == [Commit("6184fe5", "", by="subagent")]
+    assert find_commits(task, "Please commit defaced changes", True) == []
+
+
+def test_a_pull_request_is_known_by_its_address() -> None:
+    url = "https://github.com/ann/shop/pull/12"
+    assert find_commits(shell("gh pr create --fill"), f"Creating pull request\n{url}\n", True) == [
+        Commit("", url, url=url)
+    ]
+    assert find_commits(shell("gh pr view 12"), url, True) == []

@@ -8,13 +8,17 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
+from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
+_NEVER = 1 << 62
 _NAMES = 2_000  # mentioned files that are remembered
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
@@ -70,10 +74,15 @@ class CommandState(Struct, frozen=True):
 
 
 class CommitState(Struct, frozen=True):
+    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
+
     hash: str
     subject: str
     turn: int
     seq: int
+    replaced: bool = False
+    url: str = ""  # of a pull request or an issue
+    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class PlanItem(Struct, frozen=True):
@@ -124,6 +133,8 @@ class SessionState(Struct, frozen=True):
     current_focus: str = ""
     requests: tuple[TurnRequest, ...] = ()
     files: dict[str, FileState] = {}
+    before: tuple[str, ...] = ()  # files that were changed already when the agent began
+    delegated: bool = False  # a subagent has worked
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
@@ -144,6 +155,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     requests = tuple(TurnRequest(one.text, facts.turn, one.seq, facts.starter) for one in facts.requests)
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts)
+    state = replace(state, before=_update_before(state, facts))
     return replace(
         state,
         model=facts.model or state.model,
@@ -156,14 +168,14 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
         files=_update_files(state, facts),
+        delegated=state.delegated or _first_task(facts) < _NEVER,
         named=_update_mentions(state, facts),
         decisions=decisions,
         constraints=constraints,
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, _failure_events(state, facts), facts.turn),
         commands=state.commands + _new_commands(facts),
-        commits=state.commits
-        + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
+        commits=_update_commits(state, facts),
         plan=_update_plan(state, facts),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
@@ -189,22 +201,47 @@ def unanswered_questions(state: SessionState) -> list[Question]:
     return [one for one in state.questions if one.answered_by is None]
 
 
-def local_path(path: str, workspace: str) -> str:
-    """Return a path relative to the workspace, so that one file has one name."""
-    if (home := workspace.rstrip("/\\")) and path.startswith((f"{home}/", f"{home}\\")):
-        return path[len(home) + 1 :]
-    return path.removeprefix("./")
-
-
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
-    if not facts.files:
+    if not facts.files and not facts.trees:
         return state.files
     files = dict(state.files)
-    for touch in facts.files:
+    spelled = {same_case(path, state.workspace): path for path in files}
+    committed = {seq for _, seq in facts.commits}
+    for touch in (*facts.files, *_left_by_subagents(state, facts)):
         path = local_path(touch.path, state.workspace)
+        path = spelled.setdefault(same_case(path, state.workspace), path)
+        is_own = path in files and files[path].count
+        if touch.seq in committed and path in state.before and not is_own:
+            continue  # a commit of what somebody else changed
         files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
     return files
+
+
+def _update_before(state: SessionState, facts: TurnFacts) -> tuple[str, ...]:
+    """Return the files that were changed before the agent changed or delegated anything."""
+    if not facts.trees or state.delegated or any(one.count for one in state.files.values()):
+        return state.before
+    first = min((one.seq for one in facts.files if one.action != "read"), default=_NEVER)
+    first = min(first, _first_task(facts))
+    shown = (local_path(one.path, state.workspace) for one in facts.trees if one.seq < first)
+    return tuple(dict.fromkeys((*state.before, *shown)))
+
+
+def _left_by_subagents(state: SessionState, facts: TurnFacts) -> Iterator[Touch]:
+    """Yield files that are changed after a task of a subagent and were not before."""
+    first = -1 if state.delegated else _first_task(facts)
+    own = {local_path(one.path, state.workspace) for one in facts.files if one.action != "read"}
+    for one in facts.trees:
+        path = local_path(one.path, state.workspace)
+        known = state.files.get(path)
+        if one.seq > first and path not in state.before and path not in own and not (known and known.count):
+            yield replace(one, by="subagent")
+
+
+def _first_task(facts: TurnFacts) -> int:
+    tasks = (call.seq for call in facts.deeds if call.kind == "task" and call.status == "ok")
+    return min(tasks, default=_NEVER)
 
 
 def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
@@ -228,6 +265,26 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
+
+
+def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
+    if not facts.commits:
+        return state.commits
+    commits = list(state.commits)
+    for one, seq in facts.commits:
+        if one.hash and any(known.hash and one.hash.startswith(known.hash[:7]) for known in commits):
+            continue  # printed again
+        if one.url and any(known.url == one.url for known in commits):
+            continue
+        standing = [number for number, known in enumerate(commits) if not known.replaced and not known.url]
+        if one.amends:
+            old = standing[-1:]
+        else:
+            old = [number for number in standing if one.rebased and commits[number].subject == one.subject]
+        for number in old:
+            commits[number] = replace(commits[number], replaced=True)
+        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
+    return tuple(commits)
 
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
@@ -312,6 +369,7 @@ def _update_decisions(
     decisions += [
         DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
         for one, seq in facts.commits
+        if not one.url
     ]
     constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
     decisions.sort(key=lambda one: one.seq)

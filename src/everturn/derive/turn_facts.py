@@ -3,9 +3,6 @@
 `turn_facts` reads the messages of a turn one by one and keeps excerpts only, so a turn of any length costs the memory of
 its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
 comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
-
-The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
-mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given.
 """
 
 from __future__ import annotations
@@ -17,9 +14,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
+from everturn.derive.commits import Commit, find_commits, find_head, name_commits
 from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
-from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
+from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanUpdate,
@@ -28,65 +26,11 @@ from everturn.derive.open_items import (
     find_next_steps,
     find_plan,
 )
+from everturn.derive.working_tree import stated_changes, tree_changes
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
-
-_MAX_CHARS = 20_000
-_SUBJECT = 200
-
-
-class Commit(Struct, frozen=True):
-    """One commit; the hash as printed, or ""."""
-
-    hash: str
-    subject: str
-    amends: bool = False
-
-
-_COMMITS = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
-_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
-_REPORT = re.compile(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
-_MESSAGE = re.compile(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
-_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
-_DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
-
-
-def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
-    text = start.command if start.kind == "shell" else _git_command_line(start)
-    if not text or not _COMMITS.search(text[:_MAX_CHARS]) or _DRY.search(text[:_MAX_CHARS]):
-        return []
-    amends = "--amend" in text
-    shown = output if len(output) <= 2 * _MAX_CHARS else f"{output[:_MAX_CHARS]}\n{output[-_MAX_CHARS:]}"
-    found = [Commit(report[1], one_line(report[2], _SUBJECT), amends) for report in _REPORT.finditer(shown)]
-    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
-        return found
-    quiet = any(_COMMIT.match(part) for part in strip_attempt(text).proven) or ("<<" in text and _COMMIT.search(text))
-    subject = _commit_subject(text) if quiet else ""
-    return [Commit("", subject, amends)] if subject else []
-
-
-_REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
-
-
-def _git_command_line(start: CallStart) -> str:
-    """Return the arguments of a version control tool as a command line."""
-    if "git" not in start.name.lower() or not isinstance(start.input, dict):
-        return ""
-    words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
-    return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
-
-
-def _commit_subject(text: str) -> str:
-    after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
-    if document := _DOCUMENT.search(after):
-        return one_line(document[2], _SUBJECT)
-    if (message := _MESSAGE.search(after)) is None:
-        return ""
-    words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
-    return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
-
 
 # --- the facts ---
 _FOCUS = 100
@@ -149,6 +93,7 @@ class TurnFacts(Struct, frozen=True):
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
+    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.working_tree
     mentions: tuple[FileNamed, ...] = ()
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
@@ -186,6 +131,8 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
+        self.trees: list[Touch] = []
+        self.stated: list[Touch] = []
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
@@ -219,7 +166,8 @@ class _FactCollector:
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
-            files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts), commits=tuple(self.commits),
+            files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
+            trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
@@ -265,12 +213,23 @@ class _FactCollector:
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
-        self.commits += [(commit, call.seq) for commit in find_commits(start, output, went_well)]
+        self._add_commits(call, start, output, went_well)
+        if start.kind == "task" and went_well:
+            self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
+        elif start.kind == "shell" and went_well and start.command:
+            self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
+
+    def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
+        known = {one.hash for one, _ in self.commits if one.hash}
+        made = find_commits(start, output, went_well)
+        self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
+        if not made and self.commits and not self.commits[-1][0].hash and (head := find_head(start, output)):
+            name_commits(self.commits, head)
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)

@@ -279,9 +279,11 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
         weight = weight_by_rank(76, rank, 46)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
-            yield fact_statement(material, weight, _commit_text(material, one.hash, words), [(where, one.hash)])
+            text = _commit_text(material, one.hash, words, one.replaced)
+            yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
-            yield saying_statement(material, weight, words, width=100)
+            where = material.results.get(one.seq, one.seq) if one.url else one.seq
+            yield saying_statement(material, weight, (where, one.subject), width=200 if one.url else 100)
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -431,5 +433,6 @@ def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure
     return f": {safe_excerpt(material, (material.results.get(one.last_seq, one.last_seq), one.text), _COMPLAINT)}"
 
 
-def _commit_text(material: StatementMaterial, number: str, words: tuple[int, str]) -> Callable[[], str]:
-    return lambda: f"`{number}` {safe_excerpt(material, words, 100)}"
+def _commit_text(material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool) -> Callable[[], str]:
+    mark = " (replaced by a later commit)" if replaced else ""
+    return lambda: f"`{number}` {safe_excerpt(material, words, 100)}".rstrip() + mark

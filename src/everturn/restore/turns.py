@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.derive.session_state import local_path
+from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import CallFact, TurnFacts
 from everturn.model.archive import Session
 from everturn.restore.document import NOT_STATED

@@ -58,6 +58,7 @@ class ShellCommand:
     outputs: list[tuple[str, Word]] = field(default_factory=list)  # (sign, file)
     inputs: list[Word] = field(default_factory=list)
     joint: str = ""  # the operator after it: && || | ; or the end of the line
+    document: bool = False  # its input is a here-document
     last: bool = False  # with those before it in its chain, it decides the exit status of the whole
 
     @property
@@ -162,6 +163,7 @@ class _ShellReader:
             self.command.words.append(word)
         elif self.redirect in ("<<", "<<-"):
             self.delimiters.append((word.text, self.redirect == "<<-"))
+            self.command.document = True
         elif self.redirect == "<":
             self.command.inputs.append(word)
         elif self.redirect != "<<<":

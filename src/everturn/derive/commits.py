@@ -1,0 +1,159 @@
+"""The commits that a call made, with their hashes.
+
+The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
+mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given, and
+its hash is the one that `git log` or `git rev-parse` shows afterwards. A subagent may state its commit in its report.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.failures import strip_attempt
+from everturn.derive.tool_scripts import script_calls
+from everturn.model.conversation import CallStart
+from everturn.text.printable import one_line
+
+_MOST_CHARS = 20_000
+_SUBJECT = 200
+
+
+class Commit(Struct, frozen=True):
+    """One commit; the hash as printed, or "". `amends`: it takes the place of an earlier one."""
+
+    hash: str
+    subject: str
+    amends: bool = False
+    rebased: bool = False  # made again by a rebase or a cherry-pick
+    url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
+    by: str = ""  # "subagent" if the report of a subagent states it
+
+
+_COMMITS = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
+_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
+_REPORT = re.compile(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
+_REBASES = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
+_MESSAGE = re.compile(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
+_DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
+
+
+def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
+    """Return the commits of a call, in order."""
+    if start.kind == "task":
+        return _stated_commits(output) if went_well else []
+    text = _command_text(start)
+    if went_well and _OPENS.search(text[:_MOST_CHARS]):
+        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
+    if not text or not _COMMITS.search(text[:_MOST_CHARS]) or _DRY.search(text[:_MOST_CHARS]):
+        return []
+    amends = "--amend" in text
+    shown = _ends_of(output)
+    rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
+    found = [Commit(report[1], one_line(report[2], _SUBJECT), amends, rebased) for report in _REPORT.finditer(shown)]
+    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
+        return found
+    proven = (_PROXY.sub("", part) for part in strip_attempt(text).proven)
+    quiet = any(map(_COMMIT.match, proven)) or ("<<" in text and _COMMIT.search(text))
+    subject = _commit_subject(text) if quiet else ""
+    if not subject:
+        return []
+    head = find_head(start, output)
+    is_same = head is not None and _is_subject(head.subject, subject)
+    return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
+
+
+_OPENS = re.compile(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
+_URL = re.compile(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
+_PROXY = re.compile(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
+_REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
+_LOG = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
+_ONE_LINE = re.compile(
+    r"^(?:\* )?([0-9a-f]{7,40})(?: \([^()\n]{1,200}\))? (?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
+    re.MULTILINE,
+)
+_FULL = re.compile(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
+_BARE = re.compile(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
+
+
+def find_head(start: CallStart, output: str) -> Commit | None:
+    """Return the newest commit that a log or `git rev-parse HEAD` shows; without a subject for the latter."""
+    text = _command_text(start)
+    log = _LOG.search(text[:_MOST_CHARS]) if "git" in text else None
+    if log is None or _ELSEWHERE.search(log[1]):
+        return None
+    shown = output[:_MOST_CHARS]
+    full, short = _FULL.search(shown), _ONE_LINE.search(shown)
+    found = min(filter(None, (full, short)), key=lambda one: one.start(), default=None)
+    if found is not None:
+        return Commit(found[1], one_line(found[2], _SUBJECT))
+    bare = _BARE.search(shown) if "rev-parse" in log[0] or "%" in log[0] else None
+    return Commit(bare[1], "") if bare is not None else None
+
+
+#: A log of another branch, of one file, or of a range.
+_ELSEWHERE = re.compile(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
+
+
+def name_commits(commits: list[tuple[Commit, int]], head: Commit) -> None:
+    """Give the last commit the hash that a later log shows for it."""
+    if not commits or commits[-1][0].hash or commits[-1][0].url:
+        return
+    last, seq = commits[-1]
+    if _is_subject(head.subject, last.subject):
+        commits[-1] = replace(last, hash=head.hash), seq
+
+
+def _is_subject(shown: str, subject: str) -> bool:
+    """Whether a shown subject, which may be cut, is that of a commit; "" is of any."""
+    start = shown.rstrip(".…").strip()
+    return subject.startswith(start) if len(start) >= 12 or not start else start == subject
+
+
+_STATED = re.compile(
+    r"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: (?:as|is|at))?[:=]?(?:\*\*)?[ \t]{0,4}`?\b(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b",
+    re.IGNORECASE,
+)
+
+
+def _stated_commits(report: str) -> list[Commit]:
+    """Return the commits that the report of a subagent states as its own."""
+    if "ommit" not in report and "COMMIT" not in report:
+        return []
+    found = {one[1].lower(): one for one in _STATED.finditer(_ends_of(report))}
+    return [Commit(number, "", by="subagent") for number in found]
+
+
+def _ends_of(text: str) -> str:
+    return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
+
+
+def _command_text(start: CallStart) -> str:
+    """Return the command line of a call: of a shell, of a version control tool, or of a script that calls tools."""
+    if start.kind != "shell":
+        return _git_command_line(start)
+    if start.command:
+        return start.command
+    given = start.input.get("input", start.input.get("code")) if isinstance(start.input, dict) else start.input
+    return "\n".join(text for _, text, _ in script_calls(given)) if isinstance(given, str) else ""
+
+
+def _git_command_line(start: CallStart) -> str:
+    """Return the arguments of a version control tool as a command line."""
+    if "git" not in start.name.lower() or not isinstance(start.input, dict):
+        return ""
+    words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
+    return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
+
+
+def _commit_subject(text: str) -> str:
+    after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
+    if document := _DOCUMENT.search(after):
+        return one_line(document[2], _SUBJECT)
+    if (message := _MESSAGE.search(after)) is None:
+        return ""
+    words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
+    return one_line(words.lstrip().partition("\n")[0], _SUBJECT)

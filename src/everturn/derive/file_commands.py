@@ -1,0 +1,345 @@
+"""Find the files that a shell command touches, from its words.
+
+`command_touches` returns (action, path) pairs of a command that succeeded, as far as they are certain: redirections, moves and
+copies, editors such as `sed -i`, formatters with named files, scripts on the command line. What a program prints into a log
+or a temporary file is not an edit, and neither is what ends up in the folders of builds and package managers. Nothing is
+read from disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from everturn.derive.paths import is_scratch
+from everturn.derive.tool_scripts import written_files
+from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands
+
+Touch = tuple[str, str]
+
+MAX_CHARS = 20_000
+_NONE, _ALWAYS = re.compile(r"(?!)"), re.compile(r".*", re.DOTALL)
+_LONGEST_PATH = 4096
+ENDINGS = (
+    "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
+    "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
+    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
+)
+#: Endings of files as well, but too often of other words to count where a text only mentions them.
+_MORE_ENDINGS = (
+    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env"
+)
+_FILE_ENDINGS = frozenset(f"{ENDINGS}|{_MORE_ENDINGS}".split("|"))
+
+
+def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
+    """Return what a command touches; `start` is the folder in which it runs, if that is known."""
+    text = command[:MAX_CHARS]
+    scripts = [("edited", path) for path in written_files(command)]
+    if not scripts and not _TOUCHING.search(text):
+        return []
+    found: list[Touch] = []
+    folder: str | None = start  # base of relative paths; None when in doubt
+    for one in split_commands(text, complete=len(command) <= MAX_CHARS):
+        if one.name in FOLDER_CHANGES:
+            folder = enter_folder(folder, one)
+            continue
+        if one.silent and not one.last:
+            continue
+        for action, path in _touches(one, output):
+            place = resolve_path(folder, path)
+            if place and (action == "read" or not _is_by_product(action, place, one.document)):
+                found.append((action, place))
+        if scripts and _RUNS_SCRIPT.match(one.name):
+            found += [(action, place) for action, path in scripts if (place := resolve_path(folder, path))]
+    refusals = _refusals(output) if found else []
+    return [touch for touch in found if not _is_refused(touch[1], refusals)] if refusals else found
+
+
+_RUNS_SCRIPT = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
+_LOG = re.compile(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
+_GENERATED = re.compile(
+    r"(?:^|[/\\])(?:node_modules|__pycache__|\.venv|venv|dist|\.next|\.nuxt|\.turbo|\.git|\.pytest_cache|\.mypy_cache|\.ruff_cache|site-packages)(?:[/\\]|$)"
+)
+_LOCKS = frozenset(
+    ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock", "poetry.lock", "Pipfile.lock",
+     "Cargo.lock", "Gemfile.lock", "composer.lock", "go.sum", "flake.lock")
+)  # fmt: skip
+
+
+def is_generated(path: str) -> bool:
+    """Whether a file is written by a build or a package manager."""
+    return _GENERATED.search(path) is not None or path.replace("\\", "/").rsplit("/", 1)[-1] in _LOCKS
+
+
+def _is_by_product(action: str, path: str, authored: bool) -> bool:
+    """Whether a file only holds what a program printed or built. A here-document is written by the agent."""
+    if _GENERATED.search(path):
+        return True
+    return action == "created" and not authored and (is_scratch(path) or _LOG.search(path) is not None)
+
+
+def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
+    names = [word.text if word.sure else "" for word in one.words]
+    if names[:1] == ["sed"]:  # `sed -i '' script`: an empty ending for copies, on some systems
+        names = [name for name, word in zip(names, one.words, strict=True) if word.text]
+    if names[:1] == ["git"] and " ".join(names[:2]) in _PROGRAMS:
+        names = [" ".join(names[:2]), *names[2:]]
+    if names and (program := _PROGRAMS.get(names[0])) is not None:
+        yield from _program_touches(program, names[1:])
+    elif names and any(name in _FIXERS for name in names[:4]):
+        yield from _fixed_files(names, output)
+    yield from (("read", file.text) for file in one.inputs if file.sure)
+    if names and (target := _TARGETS.get(names[0])) is not None:
+        yield from (("created", file) for option, file in pairwise(names[1:]) if target.fullmatch(option))
+    yield from (("created", file.text) for sign, file in one.outputs if file.sure and sign[0] != "2")
+
+
+# --- formatters and fixers ---
+_RUNNERS = frozenset(
+    ("npx", "bunx", "pnpx", "bun", "npm", "pnpm", "yarn", "uv", "uvx", "poetry", "pdm", "pipx", "python", "python3", "bundle", "exec", "dlx", "run", "x",
+     "-m", "--", "--yes", "-y")
+)  # fmt: skip
+#: What makes a tool rewrite the files that it is given; None: it always does, unless it only checks.
+_FIXERS: dict[str, re.Pattern[str] | None] = {
+    "prettier": re.compile(r"--write|-w"),
+    **dict.fromkeys(("eslint", "stylelint", "markdownlint", "markdownlint-cli2", "oxlint", "xo"), re.compile(r"--fix")),
+    "biome": re.compile(r"--write|--apply(?:-unsafe)?|--fix"),
+    "ruff": re.compile(r"format|--fix"),
+    **dict.fromkeys(("black", "isort", "rustfmt", "autopep8", "yapf"), None),
+    **dict.fromkeys(("gofmt", "goimports", "gofumpt", "shfmt"), re.compile(r"-[a-z]*w")),
+    "clang-format": re.compile(r"-i"),
+    "rubocop": re.compile(r"-[aA]|--auto-?correct(?:-all)?"),
+}
+_CHECKS_ONLY = frozenset(("--check", "--diff", "--check-only", "--list-different"))
+_OPTION_WITH_FILE = re.compile(
+    r"-c|--config(?:-path)?|--ignore-path|--settings(?:-path|-file)?|--rcfile|--parser|--rule|--ext"
+)
+
+
+def _fixed_files(names: list[str], output: str) -> Iterator[Touch]:
+    at = next(number for number, name in enumerate(names) if name in _FIXERS)
+    if any(name not in _RUNNERS for name in names[:at]):
+        return
+    words, needed = names[at + 1 :], _FIXERS[names[at]]
+    writes = needed is None or any(map(needed.fullmatch, words))
+    if not writes or any(word in _CHECKS_ONLY for word in words):
+        return
+    if "left unchanged" in output and "reformatted" not in output:
+        return
+    same = [line for line in output.splitlines() if "(unchanged)" in line]
+    for option, word in pairwise(("", *words)):
+        is_file = not word.startswith("-") and has_ending(word) and not _OPTION_WITH_FILE.fullmatch(option)
+        if is_file and not any(word in line for line in same):
+            yield "edited", word
+
+
+# --- programs ---
+class _Program(NamedTuple):
+    """How to tell from its words which files a program touches. An option that is not listed leaves it in doubt."""
+
+    touches: Callable[[list[str]], Iterator[Touch]]
+    flags: re.Pattern[str]
+    valued: re.Pattern[str] = _NONE  # options whose value is the next word
+    leading: int = 0  # operands in front of the files: a script or a pattern
+    script: re.Pattern[str] = _NONE  # options that give it instead
+    edits: re.Pattern[str] = _NONE  # options with which it changes the files it reads
+    folders: re.Pattern[str] = _NONE  # options with which an operand may be a folder; matching "" is without any
+
+
+def _program_touches(program: _Program, words: list[str]) -> Iterator[Touch]:
+    split = _split_options(words, program)
+    if split is None:
+        return
+    operands, options = split
+    if not any(map(program.script.fullmatch, options)):
+        operands = operands[program.leading :]
+    if any(map(program.folders.fullmatch, ("", *options))):
+        operands = [operand for operand in operands if has_ending(operand)]
+    edits = any(map(program.edits.fullmatch, options))
+    yield from _touch_each("edited")(operands) if edits else program.touches(operands)
+
+
+def _split_options(words: list[str], program: _Program) -> tuple[list[str], list[str]] | None:
+    """Return the operands and the options; None if there is an unknown option."""
+    operands: list[str] = []
+    options: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return operands + list(rest), options
+        if len(word) < 2 or word[0] != "-":
+            operands.append(word)
+            continue
+        options.append(word)
+        if program.valued.fullmatch(word):
+            next(rest, "")
+        elif not program.flags.fullmatch(word):
+            return None
+    return operands, options
+
+
+def has_ending(path: str) -> bool:
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS
+
+
+def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
+    return lambda operands: ((action, path) for path in operands)
+
+
+def _move_touches(operands: list[str]) -> Iterator[Touch]:
+    copies = list(_copy_touches(operands))
+    if all(operands):
+        yield from (("deleted", path) for path in operands[:-1])
+    yield from copies
+
+
+def _copy_touches(operands: list[str]) -> Iterator[Touch]:
+    if len(operands) < 2 or not all(operands):
+        return
+    *sources, target = operands
+    if len(sources) > 1 or target.endswith("/") or target.rsplit("/", 1)[-1] in (".", ".."):
+        yield from (("created", f"{target.rstrip('/')}/{source.rstrip('/').rsplit('/', 1)[-1]}") for source in sources)
+    elif "." in target.rsplit("/", 1)[-1] or "." not in sources[0].rsplit("/", 1)[-1]:
+        yield "created", target  # else `mv a.py src`: most likely a folder, but not certain
+
+
+def _read_parts(operands: list[str]) -> Iterator[Touch]:
+    """Yield the files of head and tail: `-n 5` leaves its number among the operands."""
+    return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
+
+
+_READS, _DELETES, _CREATES = _touch_each("read"), _touch_each("deleted"), _touch_each("created")
+_GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nErsuz", "pnlaws0-7"
+_CONTEXT = r"(?:after-|before-)?context|max-count"
+_PROGRAMS: dict[str, _Program] = {
+    "rm": _Program(_DELETES, re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
+    "git rm": _Program(_DELETES, re.compile(r"-[rfq]+|--(?:force|quiet)")),
+    "mv": _Program(_move_touches, re.compile(r"-[fvi]+|--(?:force|verbose)")),
+    "git mv": _Program(_move_touches, re.compile(r"-[fvk]+|--(?:force|verbose)")),
+    "cp": _Program(_copy_touches, re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)")),
+    "ln": _Program(_copy_touches, re.compile(r"-[sfnvr]+|--(?:symbolic|force)")),
+    "touch": _Program(_CREATES, re.compile(r"-[am]+")),
+    "tee": _Program(_CREATES, re.compile(r"-[ai]+|--append")),
+    "cat": _Program(_READS, re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)")),
+    "tac": _Program(_READS, _NONE),
+    "less": _Program(_READS, re.compile(r"-[NRSXFi]+")),
+    "more": _Program(_READS, _NONE),
+    "nl": _Program(_READS, re.compile(r"-[bnwsv]\S+"), re.compile(r"-[bnwsv]")),
+    "bat": _Program(
+        _READS, re.compile(r"-[pnA]+|--(?:plain|number|(?:style|color|paging|line-range|language)=\S+)"),
+        re.compile(r"-[rlH]|--(?:style|color|paging|line-range|language)"),
+    ),
+    "head": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--(?:lines|bytes)(?:=-?\d+)?")),
+    "tail": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--(?:lines|bytes)(?:=\+?\d+)?")),
+    "wc": _Program(_READS, re.compile(r"-[lwcmL]+|--(?:lines|words|bytes|chars)")),
+    "strings": _Program(_READS, re.compile(r"-a|-\d+"), re.compile(r"-n")),
+    "xxd": _Program(lambda files: _READS(files[:1]), re.compile(r"-[pib]|-[glsc]\d+"), re.compile(r"-[glsc]")),
+    "hexdump": _Program(_READS, re.compile(r"-[Cvxcbod]+"), re.compile(r"-[ns]")),
+    "od": _Program(_READS, re.compile(r"-[vabcdox]+|-[ANjt]\S+"), re.compile(r"-[ANjt]")),
+    "sort": _Program(_READS, re.compile(r"-[nrufhVbgMRsz]+|-[kt]\S+"), re.compile(r"-[nrufhVbg]*[kt]|-o")),
+    "cut": _Program(_READS, re.compile(r"-[dfcb]\S+|-s"), re.compile(r"-[dfcb]")),
+    "diff": _Program(
+        _READS, re.compile(r"-[uNwbBiqyEZ]+|-U\d+|--(?:unified|brief|color(?:=\w+)?)"), re.compile(r"-U"), folders=_ALWAYS
+    ),
+    "grep": _Program(
+        _READS,
+        re.compile(
+            rf"-[{_GREP}]*(?:[ABCm]?\d+)?|--(?:colou?r(?:=\w+)?|(?:include|exclude|exclude-dir|regexp)=.*|(?:{_CONTEXT})=\d+|recursive|"
+            "line-number|ignore-case|count|only-matching|(?:no|with)-filename|(?:extended|perl|word)-regexp|fixed-strings|invert-match|text)",
+            re.DOTALL,
+        ),
+        re.compile(rf"-[{_GREP}]*[eABCmf]|--(?:regexp|{_CONTEXT})"), 1, re.compile(r"-\w*[ef]|--regexp(?:=.*)?", re.DOTALL),
+        folders=re.compile(r"-\w*[rR]\w*|--recursive"),
+    ),
+    "rg": _Program(
+        _READS,
+        re.compile(rf"-[{_RG}]*(?:[ABCm]?\d+)?|--(?:no-heading|line-number|hidden|no-ignore|ignore-case|multiline|color=\w+|glob=.*)"),
+        re.compile(rf"-[{_RG}]*[eABCmgtT]|--(?:regexp|glob|type|{_CONTEXT})"), 1, re.compile(r"-\w*e|--regexp"), folders=_ALWAYS,
+    ),
+    "sed": _Program(
+        _READS,
+        re.compile(rf"-[{_SED}]*(?:i\S*)?|--(?:in-place(?:=\S*)?|quiet|silent|regexp-extended|expression=.*)", re.DOTALL),
+        re.compile(rf"-[{_SED}]*[ef]|--(?:expression|file)"), 1,
+        re.compile(rf"-[{_SED}]*[ef]|--file|--expression(?:=.*)?", re.DOTALL),
+        re.compile(rf"-[{_SED}]*i\S*|--in-place(?:=\S*)?"),
+    ),
+    "perl": _Program(  # without -e, the operands are a program and what it is told
+        _READS, re.compile(rf"-[{_PERL}]*(?:i(?:\.\w+|~)?)?|-[MCF]\S+"), re.compile(rf"-[{_PERL}]*[eE]"), MAX_CHARS,
+        re.compile(rf"-[{_PERL}]*[eE]"), re.compile(rf"-[{_PERL}]*i(?:\.\w+|~)?"),
+    ),
+    "awk": _Program(
+        lambda files: _READS([file for file in files if "=" not in file]), re.compile(r"-[Fv]\S+"), re.compile(r"-[Fvf]"), 1,
+        re.compile(r"-f"),
+    ),
+    "jq": _Program(
+        _READS, re.compile(r"-[rcseSaRCMj]+|--(?:raw-output|compact-output|slurp|sort-keys|tab|exit-status)"),
+        re.compile(r"-f|--from-file|--indent"), 1, re.compile(r"-f|--from-file"),
+    ),
+}  # fmt: skip
+for _name, _other in (("egrep", "grep"), ("fgrep", "grep"), ("gsed", "sed"), ("gawk", "awk"), ("batcat", "bat")):
+    _PROGRAMS[_name] = _PROGRAMS[_other]
+
+#: The options that say which file a program creates.
+_TARGETS = {
+    "curl": re.compile(r"-[sSLfkg]*o|--output"),
+    "wget": re.compile(r"-[qcN]*O|--output-document"),
+    "pandoc": re.compile(r"-o|--output"),
+    "sort": re.compile(r"-o"),
+}
+#: A command without any of these certainly touches no file that could be named.
+_TOUCHING = re.compile(
+    rf"[<>]|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS)}))})(?!\w)"
+)
+
+
+def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
+    """Return the folder after `cd`. Only a plain path that the rest depends on is certain."""
+    words = one.words[1:]
+    sure = (
+        one.name == "cd" and one.joint == "&&" and len(words) == 1 and words[0].sure and words[0].text not in ("", "-")
+    )
+    return None if not sure or folder is None else resolve_path(folder, words[0].text)
+
+
+def resolve_path(folder: str | None, path: str) -> str:
+    """Return a path relative to where the command started; empty if it is not a path."""
+    if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
+        return ""
+    if "://" in path:
+        return ""
+    if "${" in path:
+        return ""
+    if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
+        return path
+    if folder is None:
+        return ""
+    return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
+
+
+_REFUSALS = ("No such file", "annot ", "ermission denied", "s a directory", "ot a directory", "not found", "ead-only")
+
+
+def _refusals(output: str) -> list[str]:
+    """Return the lines in which a command that carried on may have reported a failure."""
+    if not any(words in output for words in _REFUSALS):
+        return []
+    return [line for line in output.splitlines() if any(words in line for words in _REFUSALS)]
+
+
+def _is_refused(path: str, refusals: list[str]) -> bool:
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    return any(name in line for line in refusals)
+
+
+def last_folder(command: str, start: str = "") -> str | None:
+    """Return the folder in which a command ends; None when in doubt."""
+    folder: str | None = start
+    for one in split_commands(command):
+        if one.name in FOLDER_CHANGES:
+            folder = enter_folder(folder, one)
+    return folder

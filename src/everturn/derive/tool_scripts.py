@@ -1,0 +1,123 @@
+"""Read the calls and the files in small scripts that agents write: without running them, and only what is written out.
+
+`script_calls` finds the tools that a script in the style of JavaScript calls: `tools.exec_command({cmd: "…"})`,
+`tools.apply_patch("…")`. `written_files` finds the files that a Python or Node script on a command line writes: a literal
+path, or a name that was assigned one. Both read a bounded part and never raise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+_MAX_CHARS = 200_000
+_STRING = r"""(?:String\.raw\s{0,4})?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)"""
+_CALL = re.compile(r"\btools\s{0,4}\.\s{0,4}(\w{1,40})\s{0,4}\(\s{0,20}")
+_LITERAL = re.compile(_STRING, re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_$][\w$]{0,60}")
+_ASSIGNED = re.compile(
+    rf"\b(?:const|let|var)\s{{1,10}}([A-Za-z_$][\w$]{{0,60}})\s{{0,10}}=\s{{0,10}}({_STRING})", re.DOTALL
+)
+_KEY = re.compile(
+    rf"""["']?\b(cmd|command|workdir|input|patch)["']?\s{{0,10}}:\s{{0,10}}({_STRING}|[A-Za-z_$][\w$]{{0,60}})""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+
+
+def script_calls(text: str) -> list[tuple[str, str, str]]:
+    """Return the tool, its main text and its folder, of each call that is written out."""
+    if "tools" not in text:
+        return []
+    shown = text[:_MAX_CHARS]
+    known = {name: value for name, given in _ASSIGNED.findall(shown) if (value := _string_value(given)) is not None}
+    starts = list(_CALL.finditer(shown))
+    ends = [one.start() for one in starts[1:]] + [len(shown)]
+    found = (_read_call(one[1], shown, one.end(), end, known) for one, end in zip(starts, ends, strict=True))
+    return [one for one in found if one is not None]
+
+
+def _read_call(tool: str, text: str, start: int, end: int, known: dict[str, str]) -> tuple[str, str, str] | None:
+    if text[start : start + 1] != "{":
+        value = _value_at(text, start, known)
+        return None if value is None else (tool, value, "")
+    given: dict[str, str] = {}
+    for key, source in _KEY.findall(text[start:end]):
+        value = _string_value(source) if source[-1] in "\"'`" else known.get(source)
+        if value is not None:
+            given.setdefault(key, value)
+    main = next((given[key] for key in ("cmd", "command", "input", "patch") if key in given), None)
+    return None if main is None else (tool, main, given.get("workdir", ""))
+
+
+def _value_at(text: str, start: int, known: dict[str, str]) -> str | None:
+    if literal := _LITERAL.match(text, start):
+        return _string_value(literal[0])
+    return known.get(name[0]) if (name := _NAME.match(text, start)) else None
+
+
+def _string_value(source: str) -> str | None:
+    """Return the value of a string; None if parts are filled in."""
+    is_raw = source.startswith("String.raw")
+    body = source[source.index("`") if is_raw else 0 :]
+    if body[0] == "`" and "${" in body:
+        return None
+    return body[1:-1] if is_raw else _ESCAPE.sub(_unescape, body[1:-1])
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    if len(code) > 1 and code[0] in "ux":
+        number = int(code[1:].strip("{}"), 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+    return "" if code[-1] == "\n" else _LETTERS.get(code, code)
+
+
+# --- files that a script writes ---
+_DOCUMENT = re.compile(r"\b(?:python[\d.]*|node|bun|ruby)\b[^\n<|;&]{0,80}<<-?[ \t]*(['\"]?)(\w{1,40})\1[^\n]*\n")
+_MOST_DOCUMENTS = 20
+_INLINE = re.compile(r"""\b(?:python[\d.]*|node)[ ](?:-\w[ ])?-(?:c|e|p)[ ]("(?:[^"\\]|\\.)*"|'[^']*')""", re.DOTALL)
+_QUOTED = r"""[rbf]?(?:"[^"\\\n]{1,400}"|'[^'\\\n]{1,400}')"""
+_VALUE = rf"(?:{_QUOTED}|[A-Za-z_]\w{{0,60}})"
+_MADE = re.compile(
+    rf"^[ \t]*(?:const |let |var )?([A-Za-z_]\w{{0,60}})[ ]?=[ ]?(?:(?:pathlib\.)?Path\([ ]?)?({_QUOTED})\)?[ \t]*;?(?:#.*)?$",
+    re.MULTILINE,
+)
+_WRITES = re.compile(
+    rf"\bopen\([ ]?({_VALUE}),[ ]?(?:mode[ ]?=[ ]?)?['\"][rb]?[wax][bt+]{{0,2}}['\"]"
+    rf"|\bopen\([ ]?({_VALUE}),[ ]?(?:mode[ ]?=[ ]?)?['\"]r\+"
+    rf"|(?:\bPath\([ ]?({_VALUE})\)|\b([A-Za-z_]\w{{0,60}}))\.write_(?:text|bytes)\("
+    rf"|\.(?:save|savefig|to_csv|to_json|to_parquet|to_excel)\([ ]?({_QUOTED})"
+    rf"|\bwriteFile(?:Sync)?\([ ]?({_VALUE})"
+    rf"|\b([A-Za-z_]\w{{0,60}})\.open\([ ]?['\"][wax]"
+)
+_WRITE_MARKS = ("open(", ".write_", ".save", ".to_", "writeFile")
+
+
+def written_files(command: str) -> list[str]:
+    """Return the files that scripts in a command write, each once."""
+    if not any(mark in command for mark in _WRITE_MARKS):
+        return []
+    shown = command[:_MAX_CHARS]
+    return list(dict.fromkeys(path for body in _scripts(shown) for path in _script_writes(body)))
+
+
+def _scripts(command: str) -> Iterator[str]:
+    if "<<" in command:
+        for found in islice(_DOCUMENT.finditer(command), _MOST_DOCUMENTS):
+            end = command.find(f"\n{found[2]}", found.end() - 1)
+            yield command[found.end() : end if end >= 0 else len(command)]
+    for found in _INLINE.finditer(command):
+        body = found[1][1:-1]
+        yield body.replace('\\"', '"') if found[1][0] == '"' else body
+
+
+def _script_writes(body: str) -> Iterator[str]:
+    known = {name: value[1:-1] for name, value in _MADE.findall(body)}
+    for found in _WRITES.finditer(body):
+        value = next(one for one in found.groups() if one)
+        path = value[1:-1] if value[0] in "\"'" else value[2:-1] if value[-1] in "\"'" else known.get(value, "")
+        if path and "{" not in path and "$" not in path and ":memory:" not in path:
+            yield path
