@@ -14,7 +14,9 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.intent import adds_work, asks_for_work, word_count
 from everturn.derive.open_failures import OpenFailure
+from everturn.derive.open_items import find_summary_steps
 from everturn.derive.session_state import (
     DecisionState,
     FailureState,
@@ -157,6 +159,8 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
 
 
 _GOAL = 400
+_GROWN = 200
+_ASKED = 300
 _FOCUS = 300
 _COMMAND = 110
 _COMPLAINT = 120
@@ -182,12 +186,20 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The first request with more than a few words."""
-    goal = _find_goal(material.state)
-    if goal is not None:
-        yield saying_statement(
-            material, 99, (goal.seq, material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text)
-        )
+    """What the person asked for first, and the latest request that asks for more."""
+    goal, later = _find_goal(material.state), _find_growth(material.state)
+    if goal is None:
+        return
+    words = goal.wants or material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text
+    if later is None:
+        yield saying_statement(material, 99, (goal.seq, words))
+        return
+
+    def text() -> str:
+        grown = safe_excerpt(material, (later.seq, later.wants or later.text), _GROWN)
+        return f"{safe_excerpt(material, (goal.seq, words), _GOAL)} — later: {grown}"
+
+    yield fact_statement(material, 99, text, [(goal.seq, words), (later.seq, later.wants or later.text)])
 
 
 def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -232,13 +244,21 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The steps named last, and the next item of the plan."""
+    """What was left to do: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
+    if state.waiting and state.requests:
+        one = state.requests[-1]
+        yield saying_statement(material, 90, (one.seq, one.text), "asked last and not yet answered: ")
+    if state.begun is not None:
+        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "begun and cut off: ")
     for rank, one in enumerate(state.next_steps):
         is_old = one.seq < last_request
         lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
         yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
+    if state.recap is not None and state.recap.seq > last_request:
+        for words in find_summary_steps(state.recap.text):
+            yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
     waiting = next((one for one in state.plan if one.status == "open"), None)
     if waiting is not None:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
@@ -289,8 +309,9 @@ def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
     for rank, one in rank_latest([one for one in material.state.requests if one.text]):
         label = "" if one.starter == "human" else one.starter
         width = 160 if rank < 5 else 90
+        tail = f" (answers: {one_line(one.about, width)})" if one.about else ""
         yield saying_statement(
-            material, weight_by_rank(82, rank, 24, 0.9), (one.seq, one.text), label=label, width=width
+            material, weight_by_rank(82, rank, 24, 0.9), (one.seq, one.text), tail=tail, label=label, width=width
         )
 
 
@@ -354,9 +375,19 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
 
 # --- texts ---
 def _find_goal(state: SessionState) -> TurnRequest | None:
+    """Return the first request that asks for work."""
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
-    return next((one for one in requests if len(one.text.split()) >= _FEW_WORDS), first)
+    long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
+    return next((one for one in requests if not one.about and asks_for_work(one.wants or one.text)), long)
+
+
+def _find_growth(state: SessionState) -> TurnRequest | None:
+    """Return the latest request that asks for more work than the goal."""
+    goal = _find_goal(state)
+    later = (one for one in reversed(state.requests) if one.starter == "human" and goal and one.seq > goal.seq)
+    wanted = (one for one in later if not one.about and adds_work(one.wants or one.text))
+    return next((one for one in wanted if goal and one.text != goal.text), None)
 
 
 def _path_endings(path: str) -> Iterator[str]:
@@ -368,8 +399,20 @@ def _path_endings(path: str) -> Iterator[str]:
 
 
 def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+    if one.about:
+        return fact_statement(
+            material,
+            weight,
+            _answer_text(material, one),
+            [(one.seq, one.text.partition(": ")[0]), (one.about_seq, one.about)],
+        )
     label = one.kind if one.kind == "pin" else ""
     return saying_statement(material, weight, (one.seq, one.text), label=label)
+
+
+def _answer_text(material: StatementMaterial, one: DecisionState) -> Callable[[], str]:
+    """Return the question of the agent with the answer of the person."""
+    return lambda: f"{safe_excerpt(material, (one.about_seq, one.about), _ASKED)} → {one_line(one.text, _ASKED)}"
 
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
