@@ -143,6 +143,7 @@ class SessionState(Struct, frozen=True):
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
     waiting: bool = False  # the last request got no answer
     answer: TurnRequest | None = None  # the last answer
+    answers: tuple[TurnRequest, ...] = ()  # the beginning of the last answer of each turn
     offer: Offer | None = None  # what the last answer put to the person
     recap: TurnRequest | None = None  # what the client noted last as the state of the work
     interrupted: bool = False  # the human stopped the last turn
@@ -193,6 +194,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=not (facts.answer or facts.deeds) and bool(requests) and facts.starter == "human",
         answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
+        answers=(*state.answers, TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model"))
+        if facts.answer
+        else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
         interrupted=facts.interrupted,
