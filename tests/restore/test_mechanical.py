@@ -208,7 +208,7 @@ def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> N
     goal = "add baskets to the shop page — later: please let the baskets expire after a day"
     assert texts(document, "high_level_goal") == [goal]
     assert texts(document, "next_steps") == [
-        "asked last and not yet answered: please let the baskets expire after a day"
+        "asked last, not reported as done: please let the baskets expire after a day"
     ]
 
 
@@ -238,3 +238,16 @@ def test_the_open_boxes_of_a_task_file_are_left_to_do(archive: Archive, store: S
         line("assistant", "The table is there."),
     )
     assert texts(build_document(store, SOURCES, session), "plan_open") == ["[ ] Add the basket page"]
+
+
+def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "add baskets to the shop page"),
+        line("assistant", "I look at the page first."),
+        use("Bash", "c1", command="cat TASKS.md"),
+        back("c1", "- [ ] Add the basket table"),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "next_steps") == ["asked last, not reported as done: add baskets to the shop page"]
+    assert texts(document, "plan_open") == []  # nothing was ticked

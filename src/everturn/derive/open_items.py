@@ -21,6 +21,7 @@ from everturn.text.sentences import split_sentences
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
+_OFFERS = 1_200  # characters at the end in which an offer counts
 _QUESTIONS = 3
 _STEPS = 8
 _WORDS = 4  # a step with fewer words says nothing
@@ -28,14 +29,16 @@ _WORDS = 4  # a step with fewer words says nothing
 _HEADED = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
     r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
-    r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items)"
+    r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
+    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations)|action[ ]required|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
 _NEXT = re.compile(
     r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining:|still (?:to do|open|missing):|"
-    r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b)",
+    r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
+    r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
     re.IGNORECASE,
 )
 
@@ -99,8 +102,24 @@ def find_closing_questions(text: str) -> list[str]:
     while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
         paragraphs.pop()  # the options of the question
     sentences = split_sentences(paragraphs[-1]) if paragraphs else ()
-    questions = [one_line(one.text, _LONGEST) for one in sentences if one.text.rstrip("*_\"')").endswith("?")]
-    return questions[-_QUESTIONS:]
+    closing = [one.text for one in sentences if _is_question(one.text)]
+    offers = (
+        one.text for one in split_sentences(text[-_OFFERS:]) if _is_question(one.text) and _OFFERED.search(one.text)
+    )
+    found = dict.fromkeys(one_line(one, _LONGEST) for one in (*offers, *closing))
+    return list(found)[-_QUESTIONS:]
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
+
+
+#: A question that puts something to the person, wherever it stands near the end.
+_OFFERED = re.compile(
+    r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
+    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我",
+    re.IGNORECASE,
+)
 
 
 def find_call_questions(start: CallStart) -> list[str]:
@@ -186,7 +205,7 @@ class PlanUpdate(Struct, frozen=True):
     whole: bool = True
 
 
-_LINE_NUMBER = re.compile(r"^[ \t]*\d{1,6}(?::[ ]|→|\t)", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE)  # also the sign of an added line
 _TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
 
 

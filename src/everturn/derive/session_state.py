@@ -141,7 +141,7 @@ class SessionState(Struct, frozen=True):
     questions: tuple[Question, ...] = ()
     next_steps: tuple[TurnRequest, ...] = ()  # of the last turn with an answer
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
-    waiting: bool = False  # the last request got no answer
+    waiting: bool = False  # no answer reports on the last request
     answer: TurnRequest | None = None  # the last answer
     answers: tuple[TurnRequest, ...] = ()  # the beginning of the last answer of each turn
     offer: Offer | None = None  # what the last answer put to the person
@@ -192,7 +192,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         if facts.answer or facts.deeds
         else state.next_steps,
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
-        waiting=not (facts.answer or facts.deeds) and bool(requests) and facts.starter == "human",
+        waiting=bool(requests) and facts.starter == "human" and (facts.cut_off or not (facts.answer or facts.deeds)),
         answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
         answers=(*state.answers, TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model"))
         if facts.answer

@@ -157,6 +157,7 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     offer: Offer | None = None  # what the last answer puts to the person
+    cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
@@ -200,7 +201,7 @@ class _FactCollector:
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
-        self.task_files: dict[str, tuple[tuple[PlanChange, ...], int]] = {}  # read so far, by path
+        self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.model = ""
         self.estimated = 0
         self.mentions: Counter[str] = Counter()
@@ -234,7 +235,8 @@ class _FactCollector:
             files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
-            offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap, begun=self._begun(turn),
+            offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
+            begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
@@ -297,7 +299,7 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if is_task_file(start.path):
+            if is_task_file(start.path or start.command.rstrip("\"' ")):
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
@@ -305,19 +307,19 @@ class _FactCollector:
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
     def _add_task_file(self, call: Call, start: CallStart, output: str) -> None:
-        """Take the check boxes of a file as a plan once the agent ticks one of them."""
-        if start.kind == "read":
-            self.task_files[start.path] = (find_task_items(output), call.seq)
+        """Take the check boxes of a file that was read as a plan once the agent ticks one of them."""
+        if start.kind in ("read", "shell"):
+            if items := find_task_items(output):
+                self.task_items = (items, call.seq)
             return
         given = start.input.values() if isinstance(start.input, dict) else (start.input,)
-        ticked = [
-            one for text in given if isinstance(text, str) for one in find_task_items(text) if one.status == "done"
-        ]
-        listed, seq = self.task_files.get(start.path, ((), call.seq))
+        written = [one for text in given if isinstance(text, str) for one in find_task_items(text)]
+        listed, seq = self.task_items
         known = {one.id for one in listed}
-        if any(one.id in known for one in ticked):
+        ticked = tuple(one for one in written if one.status == "done" and one.id in known)
+        if ticked:
             self.plans.append((PlanUpdate(listed, whole=False), seq))
-            self.plans.append((PlanUpdate(tuple(one for one in ticked if one.id in known), whole=False), call.seq))
+            self.plans.append((PlanUpdate(ticked, whole=False), call.seq))
 
     def _add_answers(self, call: Call, start: CallStart, output: str) -> None:
         seq = call.seq if call.result_seq is None else call.result_seq

@@ -103,7 +103,7 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     last_request = max((one.seq for one in state.requests), default=-1)
     if state.waiting and state.requests:
         one = state.requests[-1]
-        yield saying_statement(material, 90, (one.seq, one.text), "asked last and not yet answered: ")
+        yield saying_statement(material, 90, (one.seq, one.wants or one.text), "asked last, not reported as done: ")
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "begun and cut off: ")
     for rank, one in enumerate(state.next_steps):
