@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions, likeness
+from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions, likeness
 
 
 def kinds(text: str) -> list[tuple[str, bool]]:
@@ -140,3 +140,45 @@ def test_of_a_model_only_marked_decisions_count() -> None:
 
 def test_words_are_compared_without_case_and_signs() -> None:
     assert likeness("Never push!") == likeness("never  **push**")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm keeping the old table rather than adding a new one.",
+        "The page stays as-is per your call.",
+        "The top header it is.",
+        "Since the key is public, I'll use the plain header.",
+    ],
+)
+def test_a_choice_of_the_model(text: str) -> None:
+    assert [one.text for one in find_choices(f"I read the code. {text}")] == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me look at the tests because they fail.",
+        "The test was failing since the table is empty.",
+        "Should I use Redis instead of a file?",
+        "I'm using the review skill because you asked for it.",
+        "All tests pass now.",
+    ],
+)
+def test_a_finding_or_a_step_is_no_choice(text: str) -> None:
+    assert find_choices(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bitte niemals auf main pushen.",
+        "Die Tabelle darf nicht geändert werden.",
+        "Ne touche pas à la base.",
+        "Nunca cambies la tabla.",
+        "テストは必ず書いてください",
+        "不要修改数据库",
+    ],
+)
+def test_rules_in_other_languages(text: str) -> None:
+    assert [one.binds for one in find_decisions(text)] == [True]

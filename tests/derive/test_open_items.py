@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from everturn.derive.open_items import find_call_questions, find_closing_questions, find_next_steps
+import pytest
+
+from everturn.derive.open_items import (
+    find_begun,
+    find_call_questions,
+    find_closing_questions,
+    find_next_steps,
+    find_summary_steps,
+    find_task_items,
+)
 from everturn.model.conversation import CallStart
 
 
@@ -50,6 +59,47 @@ def test_a_next_step_has_at_least_four_words_and_is_no_question() -> None:
     assert find_next_steps("All green. Next, shall I write the docs for it?") == []
 
 
-def test_the_last_three_sentences_that_name_a_next_step_count() -> None:
+def test_every_sentence_that_names_a_next_step_counts() -> None:
     steps = [f"Next, I'll write part {n} of the docs." for n in range(5)]
-    assert find_next_steps("All green. " + " ".join(steps)) == steps[-3:]
+    assert find_next_steps("All green. " + " ".join(steps)) == steps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Once you merge it, I'll tag the release.",
+        "I haven't pushed the branch.",
+        "This won't take effect until the next release.",
+        "If you'd like me to split the commit, let me know.",
+        "Ready for the next phase whenever you are.",
+        "CI is queued.",
+    ],
+)
+def test_a_sentence_that_leaves_something_to_do_is_a_step(text: str) -> None:
+    assert find_next_steps(f"The basket works. {text}") == [text]
+
+
+@pytest.mark.parametrize("text", ["There is nothing left to do.", "The basket works now.", "Want me to push it?"])
+def test_a_report_or_a_question_is_no_step(text: str) -> None:
+    assert find_next_steps(text) == []
+
+
+def test_the_announced_work_is_the_last_sentence() -> None:
+    assert find_begun("The test fails. Let me fix the basket.") == "Let me fix the basket."
+    assert find_begun("Let me look. It is green.") == ""
+
+
+def test_the_steps_of_a_summary() -> None:
+    assert find_summary_steps("We add baskets. Next: write the migration.") == ["write the migration"]
+    listed = "## Pending Tasks\n- Write the docs\n- Push the branch\n\n## Files\n- a.py\n"
+    assert find_summary_steps(listed) == ["Write the docs", "Push the branch"]
+    assert find_summary_steps("## Pending Tasks\n- None\n") == []
+
+
+def test_the_boxes_of_a_task_file() -> None:
+    text = "1: # Plan\n2: - [x] Add the table\n3: - [ ] Add the page\n4:   - [ ] with a title\n"
+    assert [(one.text, one.status) for one in find_task_items(text)] == [
+        ("Add the table", "done"),
+        ("Add the page", "open"),
+    ]
+    assert find_task_items("no boxes") == ()

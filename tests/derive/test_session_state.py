@@ -10,6 +10,7 @@ import pytest
 
 from everturn.derive.commits import Commit
 from everturn.derive.decisions import DecisionMark
+from everturn.derive.intent import Offer
 from everturn.derive.open_items import PlanChange, PlanUpdate
 from everturn.derive.paths import local_path
 from everturn.derive.session_state import (
@@ -182,8 +183,30 @@ def test_items_are_added_and_changed_one_by_one() -> None:
 
 
 def test_the_next_steps_are_those_named_last() -> None:
-    state = folded(turn(0, steps=(Saying("push", 5),)), turn(1, steps=(Saying("rest", 15),)), turn(2))
+    first = turn(0, steps=(Saying("push", 5),), answer=Saying("done", 5))
+    second = turn(1, steps=(Saying("rest", 15),), answer=Saying("done", 15))
+    state = folded(first, second, turn(2))
     assert [(one.text, one.turn) for one in state.next_steps] == [("rest", 1)]
+    assert folded(turn(3, answer=Saying("all of it is done", 35)), start=state).next_steps == ()
+
+
+def test_a_request_without_an_answer_is_waiting() -> None:
+    asked = turn(0, requests=(Saying("add a basket", 0),))
+    assert folded(asked).waiting
+    assert not folded(turn(0, requests=(Saying("add a basket", 0),), answer=Saying("added", 3))).waiting
+
+
+def test_a_reply_is_joined_to_what_it_answers() -> None:
+    offer = Offer(5, "Which store?", options=(("1", "Redis"), ("2", "PostgreSQL")))
+    state = folded(turn(0, offer=offer, answer=Saying("Which store?", 5)), turn(1, requests=(Saying("2", 10),)))
+    decision = state.decisions[0]
+    assert (decision.text, decision.about, decision.about_seq, decision.seq) == ("2: PostgreSQL", "Which store?", 5, 10)
+    assert state.requests[-1].about == "Which store?"
+
+
+def test_a_choice_of_the_model_is_by_the_agent() -> None:
+    state = folded(turn(0, marks=((DecisionMark("I'm keeping the old name", "choice"), 4),)))
+    assert [(one.by, one.kind) for one in state.decisions] == [("agent", "choice")]
 
 
 def test_tokens_add_up_and_say_when_some_were_estimated() -> None:

@@ -177,3 +177,77 @@ def test_a_file_that_a_subagent_changed_says_so(archive: Archive, store: Store) 
     )
     (found,) = section(build_document(store, SOURCES, session), "artifacts").statements
     assert found.text.startswith("`new.py`") and found.label == "subagent"
+
+
+def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    session = archive.take_in(
+        line("user", "add baskets to the shop page"),
+        line("assistant", "1. Redis\n2. PostgreSQL\n\nWhich store should hold the baskets?"),
+        line("user", "2"),
+        line("assistant", "Done. I haven't pushed the branch."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "key_decisions") == ["Which store should hold the baskets? → 2: PostgreSQL"]
+    assert {one.message for one in section(document, "key_decisions").statements[0].evidence} == {1, 2}
+    assert texts(document, "requests")[0] == "2 (answers: Which store should hold the baskets?)"
+    assert texts(document, "next_steps") == ["I haven't pushed the branch."]
+    assert not document.unverified
+
+
+def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    session = archive.take_in(
+        line("user", "hello"),
+        line("assistant", "Hello."),
+        line("user", "add baskets to the shop page"),
+        line("assistant", "Added."),
+        line("user", "please let the baskets expire after a day"),
+    )
+    document = build_document(store, SOURCES, session)
+    goal = "add baskets to the shop page — later: please let the baskets expire after a day"
+    assert texts(document, "high_level_goal") == [goal]
+    assert texts(document, "next_steps") == [
+        "asked last, not reported as done: please let the baskets expire after a day"
+    ]
+
+
+def test_a_long_last_answer_is_there_whole(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    answer = " ".join(f"Part {number} of the shop is done." for number in range(40))
+    session = archive.take_in(line("user", "add baskets to the shop page"), line("assistant", answer))
+    said = texts(build_document(store, SOURCES, session), "primary_task")
+    assert said[1].startswith("the agent said last: Part 0") and said[2] == f"in full: {answer}"
+
+
+def test_the_open_boxes_of_a_task_file_are_left_to_do(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    tasks = "/home/ann/shop/TASKS.md"
+    session = archive.take_in(
+        line("user", "do the first open task of TASKS.md"),
+        use("Read", "c1", file_path=tasks),
+        back("c1", "1\t# Tasks\n2\t- [ ] Add the basket table\n3\t- [ ] Add the basket page"),
+        use(
+            "Edit",
+            "c2",
+            file_path=tasks,
+            old_string="- [ ] Add the basket table",
+            new_string="- [x] Add the basket table",
+        ),
+        back("c2", "updated"),
+        line("assistant", "The table is there."),
+    )
+    assert texts(build_document(store, SOURCES, session), "plan_open") == ["[ ] Add the basket page"]
+
+
+def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "add baskets to the shop page"),
+        line("assistant", "I look at the page first."),
+        use("Bash", "c1", command="cat TASKS.md"),
+        back("c1", "- [ ] Add the basket table"),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "next_steps") == ["asked last, not reported as done: add baskets to the shop page"]
+    assert texts(document, "plan_open") == []  # nothing was ticked

@@ -141,7 +141,7 @@ def test_a_turn_that_never_works_is_skipped_and_said(store: Store, session: Sess
         document = restore_with_model(store, SOURCES, session, asks, options(native_tools=False))
     assert re.match(r"turn 2 was not summarised by the model: ", told(document))
     assert all_hold(store, document) and document.turns == 3
-    assert "Now run the tests." in [one.text for one in section(document, "requests").statements]
+    assert any(one.text.startswith("Now run the tests.") for one in section(document, "requests").statements)
     text = prompt_of(server.asked[-1])
     assert "Turn number: 2\n[not summarised" in text and "Turn number: 3" in text
     assert len(server.asked) == sum(one.tries for one in asks.receipts)

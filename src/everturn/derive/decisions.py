@@ -5,7 +5,9 @@ No model: a sentence counts when it begins like an order (`never …`, `always �
 before recall: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count. A line whose mark
 asks to be remembered is *pinned*: no view leaves it out.
 
-`find_decisions` is for the text of a human, `find_announcements` for the answer of a model, where only `Decision:` counts.
+`find_decisions` is for the text of a human. `find_announcements` is for the answer of a model: lines marked `Decision:`.
+`find_choices` weighs the sentences of an answer: one counts when several signs of a choice meet (`instead of`, a reason,
+`per your call`, `I'm keeping`), and not when it reports a finding or a routine step.
 """
 
 from __future__ import annotations
@@ -22,13 +24,17 @@ LONGEST = 200
 _MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
+_MAX_CHOICES = 5  # of one answer
+_CHOICE_CHARS = 400
+_CHOICE_WORDS = 5
+_ENOUGH = 2
 
 
 class DecisionMark(Struct, frozen=True):
     """A decision or a constraint, in its original words."""
 
     text: str
-    kind: str  # marker | imperative
+    kind: str  # marker | imperative | choice | answer
     binds: bool = False  # a constraint, else a decision
     pinned: bool = False
 
@@ -51,6 +57,25 @@ def find_announcements(text: str) -> list[DecisionMark]:
     """Return the decisions that a model marked as such, one per line."""
     announced = (one_line(found[1].strip(" *_"), LONGEST) for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)))
     return [DecisionMark(words, "marker") for words in announced if words][:_MAX_MARKS]
+
+
+def find_choices(text: str) -> list[DecisionMark]:
+    """Return the choices that an answer of a model states, in order."""
+    if not _SIGN_WORDS.search(text):
+        return []
+    found: dict[str, DecisionMark] = {}
+    for sentence in split_sentences(text):
+        words = sentence.text.strip("*_ ")
+        if len(words) <= _CHOICE_CHARS and len(words.split()) >= _CHOICE_WORDS and choice_weight(words) >= _ENOUGH:
+            found.setdefault(likeness(words), DecisionMark(one_line(words, _CHOICE_CHARS), "choice"))
+    return list(found.values())[:_MAX_CHOICES]
+
+
+def choice_weight(sentence: str) -> int:
+    """Return how strongly a sentence of a model states a choice."""
+    if _NO_CHOICE.search(sentence):
+        return 0
+    return sum(weight for weight, sign in _SIGNS_OF_CHOICE if sign.search(sentence))
 
 
 def likeness(text: str) -> str:
@@ -137,13 +162,21 @@ _RULE = re.compile(
             r"\byou\s+(?:don['’]?t|do\s+not)\s+have\s+access\b",
             r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
             _NO,
+            # German, French, Spanish, Japanese, Chinese
+            r"^(?:bitte\s+)?(?:nie(?:mals)?|immer|kein(?:e[nrs]?)?)\s+\w|\b(?:darf|dürfen|soll(?:en|st|te)?|muss|müssen)\b[^.?!]{0,60}\b(?:nicht|nie|immer|nur|kein\w*|bleiben)\b|\bachte darauf\b|\bstelle? sicher\b|\bab (?:jetzt|sofort)\b",
+            r"^(?:ne\s|n['’])\w+[^.?!]{0,40}\b(?:pas|jamais|plus)\b|^(?:toujours|jamais|uniquement|pas de)\s+\w|\b(?:il ne faut pas|assure-toi|assurez-vous|dorénavant|désormais)\b|\bdoi(?:t|vent)\b[^.?!]{0,60}\b(?:toujours|jamais|rester|pas)\b",
+            r"^(?:nunca|siempre|únicamente)\s+\w|^no\s+(?:uses|toques|cambies|modifiques|hagas|borres|elimines|agregues|añadas|crees)\b|\b(?:asegúrate|de ahora en adelante|no deben?|debe[ns]? (?:siempre|quedar))\b",
+            r"しないで|しないこと|してはいけ|禁止|必ず|絶対に|常に|使わないで|触らない|変更しない",
+            r"不要|不能|不许|必须|务必|一定要|只能|只用|始终|永远不|别再?(?:用|改|动|加)|请勿",
         )
     ),
     re.IGNORECASE,
 )
-#: In a pasted document only an order at the very beginning counts.
+#: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
 _STRICT = re.compile(
-    rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}", re.IGNORECASE
+    rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
+    r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
+    re.IGNORECASE,
 )
 _CHOICE = re.compile(
     "|".join(
@@ -154,7 +187,44 @@ _CHOICE = re.compile(
             r"\b(?:let['’]?s|lets|we['’]?ll|we\s+will|we\s+should|i\s+want\s+(?:you\s+)?to)\s+(?:use|keep|switch\s+to|move\s+to|drop|skip)\b",
             r"^(?:use|switch\s+to|keep|prefer|replace|put|change|move|make|do)\b[^?]{1,100}\b(?:instead(?:\s+of)?|rather\s+than)\b",
             r"\bi(?:['’]d)?\s+(?:would\s+)?prefer\b(?!\s+not\b)",
+            r"\b(?:let['’]s|lets)\s+(?:address|do\s+(?:this|it|that)\s+(?:in|with|by|as|on)|make\s+it|name|call\s+it|start\s+with|leave|limit|defer|postpone|ship)\b",
+            r"^we['’]?re\s+going\s+to\s+[a-z]|^start\s+with\s+\S+,?\s+then\b|^leave\s+(?:it|that|them|this)\s+(?:alone|as)",
         )
     ),
+    re.IGNORECASE,
+)
+
+# --- choices of a model ---
+#: One of these occurs in every sentence that states a choice; most answers have none.
+_SIGN_WORDS = re.compile(
+    r"\b(?:instead of|rather than|i['’]m|i['’]ll|per your|as you|as requested|as agreed|your call|you['’]d|you (?:already |had )|it is|got it|agreed|understood|"
+    r"decision|decided|chose|opted|went with|settled|going with|we(?:['’]ll)? |since|because|so that|stay|stays|kept|keeps?|left|as-is|untouched|"
+    r"uncommitted|touch|skip|no longer|now|fix|belongs|takes precedence|moved|removed|replaced|amended|split|dropped|renamed|switched)",
+    re.IGNORECASE,
+)
+_SIGNS_OF_CHOICE = tuple(
+    (weight, re.compile(pattern, re.IGNORECASE))
+    for weight, pattern in (
+        (2, r"^(?:[^.!?]{0,90}[,;:—–-]\s+(?:so\s+)?)?i['’]m (?:also )?(?:going to|keeping|adding|making|dropping|switching|leaving|splitting|committing|staging (?:only|just))\b"),
+        (2, r"\bper your\b|\bas (?:you )?(?:requested|agreed)\b|\bper (?:the )?(?:user|request)|\byou(?:['’]d| had)? (?:already )?(?:accepted|picked|chose|approved|decided)\b"),
+        (2, r"^(?:[\w'’]+ ){1,5}it is\b\s*[.!—–-]|^(?:got it|agreed|understood|makes sense)\b\s*[—–:,.-]\s*\w+"),
+        (2, r"^decision\b|\bdecided to\b|\bi (?:chose|opted|went with|settled on)\b|\bgoing with\b|\bwe(?:['’]ll| will)? (?:land|keep|stick)\b"),
+        (1, r"\b(?:instead of|rather than)\b|,\s+not (?:a|an|the|in|via|through|by|on|just)\b|\(not "),
+        (1, r"\b(?:since|because|so that|so it|so we|so i|to avoid|matching|consistent with)\b"),
+        (1, r"\bi['’]ll (?:also )?(?:use|keep|implement|split|go with|stick|leave|skip|make|move|open)\b"),
+        (1, r"\b(?:stays?|kept|keeps?|left (?:as-is|alone|untouched)|as-is|untouched|uncommitted|didn['’]t touch|not touching|skipp(?:ed|ing)|no longer|stay where)\b"),
+        (1, r"\bnow (?:only|a|the|always|uses?|shows?|returns?|continue|includes?|reads?|runs?|determines?|stored?|lives?|assigned)\b|\b(?:is|are) now\b"),
+        (1, r"\b(?:fix(?:ed)?|solved|implemented|handled) by\b|^\W*fix\b|^\W*(?:my )?recommend|^proceeding"),
+        (1, r"\b(?:clean|right|correct|proper|best|simplest) (?:fix|route|approach|way|place|solution)\b|\bsingle source of truth\b|\bbelongs in\b"),
+        (1, r"\b(?:only|always|never|just) (?:when|if|fires?|the|counts?)\b|\btakes precedence\b|\bfalls? back\b"),
+        (1, r"\b(?:moved|removed|replaced|amended|split|dropped|renamed|switched)\b"),
+        (-1, r"^(?:let me|now\b|looking|i (?:see|found|noticed|need|can)|actually|wait|the (?:issue|problem|error|test)|this (?:is|means)|found)\b"),
+        (-1, r"\b(?:pass(?:es|ed|ing)?|fail(?:s|ed|ing)?|errors?|bug|was|were|still|isn['’]t)\b"),
+        (-1, r"\b(?:so i can|would|could|might|may|tradeoffs?|either|seems?|deliberate(?:ly)?)\b"),
+    )
+)  # fmt: skip
+#: A question, a condition, a skill or a rule of the person that the agent repeats.
+_NO_CHOICE = re.compile(
+    r"\?\s*$|^if\b|\b(?:using|use) the [\w:-]+ skill\b|\byour rules?,? i\b|\byour call on\b|\bone last\b|\bstart=\d",
     re.IGNORECASE,
 )

@@ -1,7 +1,8 @@
 """Find what a session leaves open: questions to the human, next steps, and the items of a plan.
 
 Only the end of the last answer of a turn counts for questions: one in the middle of a text is often rhetorical. Next steps
-are the items under a heading that announces them, or else sentences that begin so.
+are the items under a heading that announces them, and sentences that offer, announce or leave something to do: `once you
+merge, I'll …`, `not pushed yet`, `if you'd like me to …`. `find_summary_steps` reads the steps in a summary of the client.
 
 Agents write plans in different shapes, recognised by shape and not by name: a list of items with a status replaces the
 plan, a single item is added, an id with a status changes one, and text with check boxes is a list too. Never raises.
@@ -20,6 +21,7 @@ from everturn.text.sentences import split_sentences
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
+_OFFERS = 1_200  # characters at the end in which an offer counts
 _QUESTIONS = 3
 _STEPS = 8
 _WORDS = 4  # a step with fewer words says nothing
@@ -27,16 +29,71 @@ _WORDS = 4  # a step with fewer words says nothing
 _HEADED = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
     r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
-    r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items)"
+    r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
+    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations)|action[ ]required|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
 _NEXT = re.compile(
     r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining:|still (?:to do|open|missing):|"
-    r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b)",
+    r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
+    r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
     re.IGNORECASE,
 )
+
+
+#: Sentences at the end of an answer that leave something to do.
+_LEFT = re.compile(
+    "|".join(
+        (
+            r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
+            r"\b(?:once|after|when|as soon as) (?:you|that|it|this|the [\w ]{2,40})\b.{2,80}\b(?:i['’]ll|i will|i can|we can|you can|we['’]ll)\b|\bonce you\b",
+            r"\bready (?:for|to be|when)\b(?! use)|\bwhen(?:ever)? you(?:['’]re| are)(?: ready)?\b|\bwhenever you\b",
+            r"\b(?:not|haven['’]t|hasn['’]t|isn['’]t|aren['’]t|wasn['’]t|nothing) (?:yet |been )*(?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
+            r"\bwon['’]t (?:take effect|work|apply|be visible) until\b|\bstill (?:open|stale|pending|needs?|missing|queued|requires?|has to|have to|to be done|outstanding)\b",
+            r"\bworth (?:watching|a (?:separate|follow|quick|look|second|thank)|checking|doing)\b|\b(?:as )?a follow-?up\b",
+            r"\b(?:another|the next|a later) (?:agent|session|phase|pr)\b.{0,40}\b(?:will|can|should|adds?)\b|\bwill (?:pick up|catch) th",
+            r"^\W*(?:task|step|phase) \d+\b.{0,60}\b(?:manual|pending|remains?|left|you)\b|\bci is (?:queued|running|pending)\b|\b(?:run|job|build|workflow) is (?:queued|still running)\b",
+            r"\b(?:sag(?:en)? (?:sie|du)? ?(?:mir )?bescheid|wenn du (?:willst|möchtest)|noch nicht (?:gepusht|committet)|als nächstes)\b",
+            r"\b(?:si vous (?:voulez|souhaitez)|dites-moi|prochaine étape|reste à)\b|\b(?:si quieres|avísame|próximo paso|queda(?:n)? por)\b",
+            r"(?:次のステップ|必要であれば|必要なら|残りの|まだ.{0,12}(?:していません|未)|下一步|如果(?:你|您)?需要|尚未|还没有)",
+        )
+    ),
+    re.IGNORECASE,
+)
+_DONE_WITH = re.compile(
+    r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other )?questions\b|\banything else\b",
+    re.IGNORECASE,
+)
+_BEGUN = re.compile(
+    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|je vais|ich werde|voy a)\b|これから|接下来|让我",
+    re.IGNORECASE,
+)
+_SUMMARY_HEADING = re.compile(
+    r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:#{1,6}[ \t]+|\*\*|__)?(?:\d{1,2}[.)][ \t]+)?(?:pending(?: tasks?)?|(?:optional )?next steps?|remaining(?: work| tasks)?|open items|todo)"
+    r"(?:\*\*|__)?:?(?:\*\*|__)?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SUMMARY_NEXT = re.compile(
+    r"(?:^|(?<=[.!;]\s))\W{0,4}(?:next(?: step| action| up)?|still to do|remaining)\W{0,3}:[ \t]+(\S[^\n]{3,400}?)(?=\.\s|\.?$|\s\()",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NOTHING = re.compile(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b", re.IGNORECASE)
+
+
+def find_begun(text: str) -> str:
+    """Return the sentence with which an answer announces work, "" if its end announces none."""
+    sentences = [one.text for one in split_sentences(text[-_END:])]
+    return one_line(sentences[-1], _LONGEST) if sentences and _BEGUN.match(sentences[-1].lstrip("*_ ")) else ""
+
+
+def find_summary_steps(text: str) -> list[str]:
+    """Return the steps that a summary of the client leaves to do."""
+    found = [one_line(one[1], _LONGEST) for one in _SUMMARY_NEXT.finditer(text)][-1:]
+    for heading in _SUMMARY_HEADING.finditer(text):
+        found += [one for one in _list_items(text[heading.end() :]) if not _NOTHING.match(one.lstrip("*_ "))]
+    return list(dict.fromkeys(found))[:_STEPS]
 
 
 def find_closing_questions(text: str) -> list[str]:
@@ -45,8 +102,24 @@ def find_closing_questions(text: str) -> list[str]:
     while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
         paragraphs.pop()  # the options of the question
     sentences = split_sentences(paragraphs[-1]) if paragraphs else ()
-    questions = [one_line(one.text, _LONGEST) for one in sentences if one.text.rstrip("*_\"')").endswith("?")]
-    return questions[-_QUESTIONS:]
+    closing = [one.text for one in sentences if _is_question(one.text)]
+    offers = (
+        one.text for one in split_sentences(text[-_OFFERS:]) if _is_question(one.text) and _OFFERED.search(one.text)
+    )
+    found = dict.fromkeys(one_line(one, _LONGEST) for one in (*offers, *closing))
+    return list(found)[-_QUESTIONS:]
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
+
+
+#: A question that puts something to the person, wherever it stands near the end.
+_OFFERED = re.compile(
+    r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
+    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我",
+    re.IGNORECASE,
+)
 
 
 def find_call_questions(start: CallStart) -> list[str]:
@@ -67,13 +140,15 @@ def find_call_questions(start: CallStart) -> list[str]:
 
 
 def find_next_steps(text: str) -> list[str]:
-    """Return the next steps that an answer names last."""
-    if headed := list(_HEADED.finditer(text)):
-        return _list_items(text[headed[-1].end() :])
-    found = [
-        one_line(one.text, _LONGEST) for one in split_sentences(text[-2_000:]) if _NEXT.match(one.text.lstrip("*_ "))
-    ]
-    return [words for words in found if not words.endswith("?") and len(words.split()) >= _WORDS][-_QUESTIONS:]
+    """Return the next steps that an answer names at its end."""
+    headed = list(_HEADED.finditer(text))
+    found = _list_items(text[headed[-1].end() :]) if headed else []
+    for one in split_sentences(text[-2_000:]):
+        words = one.text.lstrip("*_ ")
+        is_step = (_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words)
+        if is_step and not words.endswith("?") and not _DONE_WITH.search(words):
+            found.append(one_line(one.text, _LONGEST))
+    return list(dict.fromkeys(found))[:_STEPS]
 
 
 def _question_text(item: dict[str, Any]) -> str:
@@ -128,6 +203,26 @@ class PlanUpdate(Struct, frozen=True):
 
     changes: tuple[PlanChange, ...]
     whole: bool = True
+
+
+_LINE_NUMBER = re.compile(r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE)  # also the sign of an added line
+_TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
+
+
+def find_task_items(text: str) -> tuple[PlanChange, ...]:
+    """Return the check boxes of a task file that are not indented, whether it was read or written."""
+    if "[ ]" not in text and "[x]" not in text and "[X]" not in text:
+        return ()
+    found = (one for one in _BOX.finditer(_LINE_NUMBER.sub("", text[:100_000])) if one[0][:1] not in " \t")
+    return tuple(
+        PlanChange(one_line(one[2], _LONGEST), _STATUS.get(one[1].lower(), "open"), f"task {one_line(one[2], 60)}")
+        for one in found
+    )[:_MAX_ITEMS]
+
+
+def is_task_file(path: str) -> bool:
+    """Whether a file may hold a list of tasks."""
+    return path.lower().endswith(_TASK_FILE)
 
 
 def find_plan(start: CallStart, output: str = "") -> PlanUpdate | None:

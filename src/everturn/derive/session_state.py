@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.intent import Offer, is_choice, join_reply
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
 from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
@@ -42,8 +43,11 @@ class DecisionState(Struct, frozen=True):
     text: str
     turn: int
     seq: int
-    kind: str  # marker | imperative | commit | pin
+    kind: str  # marker | imperative | choice | answer | commit | pin
     pinned: bool = False
+    about: str = ""  # the question or proposal of the agent that it answers
+    about_seq: int = -1
+    by: str = "person"  # or agent
 
 
 class FailureState(Struct, frozen=True):
@@ -118,6 +122,8 @@ class TurnRequest(Struct, frozen=True):
     turn: int
     seq: int
     starter: str = "human"
+    wants: str = ""  # what it asks for if its beginning does not say so
+    about: str = ""  # the question of the agent that it answers
 
 
 class SessionState(Struct, frozen=True):
@@ -144,17 +150,33 @@ class SessionState(Struct, frozen=True):
     commits: tuple[CommitState, ...] = ()
     plan: tuple[PlanItem, ...] = ()
     questions: tuple[Question, ...] = ()
-    next_steps: tuple[TurnRequest, ...] = ()  # of the last turn that named any
+    next_steps: tuple[TurnRequest, ...] = ()  # of the last turn with an answer
+    begun: TurnRequest | None = None  # work announced in the last turn that was cut off
+    waiting: bool = False  # no answer reports on the last request
     answer: TurnRequest | None = None  # the last answer
+    answers: tuple[TurnRequest, ...] = ()  # the beginning of the last answer of each turn
+    offer: Offer | None = None  # what the last answer put to the person
+    recap: TurnRequest | None = None  # what the client noted last as the state of the work
     interrupted: bool = False  # the human stopped the last turn
     covers: int = -1
 
 
 def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     """Return the state after one more turn."""
-    requests = tuple(TurnRequest(one.text, facts.turn, one.seq, facts.starter) for one in facts.requests)
+    reply = _find_reply(state, facts)
+    requests = tuple(
+        TurnRequest(
+            one.text,
+            facts.turn,
+            one.seq,
+            facts.starter,
+            one.wants,
+            reply.about if reply and reply.seq == one.seq else "",
+        )
+        for one in facts.requests
+    )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
-    decisions, constraints = _update_decisions(state, facts)
+    decisions, constraints = _update_decisions(state, facts, reply)
     state = replace(state, before=_update_before(state, facts))
     return replace(
         state,
@@ -179,8 +201,16 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         plan=_update_plan(state, facts),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
-        or state.next_steps,
+        if facts.answer or facts.deeds
+        else state.next_steps,
+        begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
+        waiting=bool(requests) and facts.starter == "human" and (facts.cut_off or not (facts.answer or facts.deeds)),
         answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
+        answers=(*state.answers, TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model"))
+        if facts.answer
+        else state.answers,
+        offer=facts.offer,
+        recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
         interrupted=facts.interrupted,
         covers=max(state.covers, facts.last_seq),
     )
@@ -363,9 +393,11 @@ def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> 
 
 # --- decisions and questions ---
 def _update_decisions(
-    state: SessionState, facts: TurnFacts
+    state: SessionState, facts: TurnFacts, reply: DecisionState | None
 ) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
     decisions = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
+    if reply is not None:
+        decisions = [one for one in decisions if one.seq != reply.seq] + [reply]
     decisions += [
         DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
         for one, seq in facts.commits
@@ -377,7 +409,22 @@ def _update_decisions(
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
-    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned)
+    return DecisionState(
+        mark.text, turn, seq, mark.kind, mark.pinned, by="agent" if mark.kind == "choice" else "person"
+    )
+
+
+def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
+    """Return the decision in the first words of a turn if they answer what the agent put to the person."""
+    if state.offer is None or facts.starter != "human" or not facts.requests or state.interrupted:
+        return None
+    first = facts.requests[0]
+    joined = join_reply(first.text, state.offer)
+    if joined is None or not is_choice(joined):
+        return None
+    return DecisionState(
+        joined.answer, facts.turn, first.seq, "answer", about=joined.question, about_seq=state.offer.seq
+    )
 
 
 def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:

@@ -16,15 +16,20 @@ from msgspec import Struct
 from everturn.derive.artifacts import find_mentions
 from everturn.derive.commits import Commit, find_commits, find_head, name_commits
 from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
-from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
+from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
+from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
+    PlanChange,
     PlanUpdate,
+    find_begun,
     find_call_questions,
     find_closing_questions,
     find_next_steps,
     find_plan,
+    find_task_items,
+    is_task_file,
 )
 from everturn.derive.working_tree import stated_changes, tree_changes
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
@@ -35,16 +40,18 @@ from everturn.text.tokens import estimate_tokens
 # --- the facts ---
 _FOCUS = 100
 _EXCERPT = 300
+_WANTS = 500
 _TYPED = ("text", "queued")
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _ANSWER = 20_000  # characters read of an answer, from its end
 
 
 class Saying(Struct, frozen=True):
-    """An excerpt and the message it comes from."""
+    """An excerpt and the message it comes from; `wants` is what a request asks for if its beginning does not say so."""
 
     text: str
     seq: int
+    wants: str = ""
 
 
 class CallFact(Struct, frozen=True):
@@ -94,6 +101,10 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.working_tree
+    offer: Offer | None = None  # what the last answer puts to the person
+    cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
+    begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
+    recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
@@ -136,6 +147,8 @@ class _FactCollector:
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
+        self.recap: Saying | None = None
+        self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.model = ""
         self.estimated = 0
         self.mentions: Counter[str] = Counter()
@@ -143,9 +156,7 @@ class _FactCollector:
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
-        prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
-        if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self._add_request(row, prompt)
+        self._take_prompt(row, message)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
                 self._add_mentions(row, block.text)
@@ -154,6 +165,8 @@ class _FactCollector:
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
                 self._take_result(block, block.result.call_id)
+            elif block.field == "summary" and block.text.strip():
+                self.recap = Saying(block.text[-_ANSWER:], row.seq)
             elif block.field == "answer" and row.origin == "model" and block.text.strip():
                 self._set_answer(row, block.text)
 
@@ -170,6 +183,8 @@ class _FactCollector:
             trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
+            offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
+            begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
@@ -177,8 +192,22 @@ class _FactCollector:
             interrupted=bool(turn.interrupted),
         )  # fmt: skip
 
+    def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
+        if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
+            self._add_request(row, prompt)
+        elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
+            self.requests.append(Saying(one_line(command, LONGEST), row.seq))
+
+    def _begun(self, turn: Turn) -> Saying | None:
+        """Return the work that the last answer announced and that no later answer reports on."""
+        acted = any(call.seq >= self.answer.seq for call in self.deeds.values())
+        words = find_begun(self.answer.text) if self.answer.text and (turn.interrupted or acted) else ""
+        return Saying(words, self.answer.seq) if words else None
+
     def _add_request(self, row: MessageRow, text: str) -> None:
-        self.requests.append(Saying(one_line(text, LONGEST), row.seq))
+        wants = goal_words(text) if len(text) > LONGEST else ""
+        self.requests.append(Saying(one_line(text, LONGEST), row.seq, one_line(wants, _WANTS)))
         if row.origin == "human":
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
@@ -197,6 +226,7 @@ class _FactCollector:
         self.answer = Saying(text[-_ANSWER:], row.seq)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
+        self.marks += [(mark, row.seq) for mark in find_choices(text)]
 
     def _add_call(self, call: Call | None, start: CallStart) -> None:
         if call is None:
@@ -221,6 +251,10 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
+            if is_task_file(start.path or start.command.rstrip("\"' ")):
+                self._add_task_file(call, start, output)
+            if start.kind == "ask":
+                self._add_answers(call, start, output)
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
@@ -230,6 +264,26 @@ class _FactCollector:
         self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
         if not made and self.commits and not self.commits[-1][0].hash and (head := find_head(start, output)):
             name_commits(self.commits, head)
+
+    def _add_task_file(self, call: Call, start: CallStart, output: str) -> None:
+        """Take the check boxes of a file that was read as a plan once the agent ticks one of them."""
+        if start.kind in ("read", "shell"):
+            if items := find_task_items(output):
+                self.task_items = (items, call.seq)
+            return
+        given = start.input.values() if isinstance(start.input, dict) else (start.input,)
+        written = [one for text in given if isinstance(text, str) for one in find_task_items(text)]
+        listed, seq = self.task_items
+        known = {one.id for one in listed}
+        ticked = tuple(one for one in written if one.status == "done" and one.id in known)
+        if ticked:
+            self.plans.append((PlanUpdate(listed, whole=False), seq))
+            self.plans.append((PlanUpdate(ticked, whole=False), call.seq))
+
+    def _add_answers(self, call: Call, start: CallStart, output: str) -> None:
+        seq = call.seq if call.result_seq is None else call.result_seq
+        for one in filter(is_choice, find_answers(start.input, output)):
+            self.marks.append((DecisionMark(f"{one.question} → {one.answer}", "answer"), seq))
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)

@@ -16,18 +16,25 @@ from msgspec.structs import replace
 
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.session_state import (
-    DecisionState,
     FailureState,
     FileState,
     PlanItem,
     SessionState,
-    TurnRequest,
     advance_state,
     still_failing,
-    unanswered_questions,
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session
+from everturn.restore.dialogue import (
+    constraints,
+    high_level_goal,
+    key_decisions,
+    next_steps,
+    open_questions,
+    primary_task,
+    requests,
+    session_name,
+)
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -156,95 +163,21 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
     return {seq: result for seq, result in found.items() if seq not in several}
 
 
-_GOAL = 400
-_FOCUS = 300
 _COMMAND = 110
 _COMPLAINT = 120
 _REPORTED = 200
 _SUMMARY = 1200
 _MOST_NAMED = 200
-_FEW_WORDS = 4  # a shorter request is not the goal
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- the eight sections ---
-def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The title the client keeps, else the beginning of the goal."""
-    title = one_line(material.text.title, 120)
-    goal = _find_goal(material.state)
-    if title:
-        proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
-        is_quoted = proof is not None and proof.quote == title
-        quotes = [(goal.seq, title)] if goal and is_quoted else []
-        yield fact_statement(material, 100, lambda: title, quotes, "" if is_quoted else "title")
-    elif goal is not None:
-        yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
-
-
-def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The first request with more than a few words."""
-    goal = _find_goal(material.state)
-    if goal is not None:
-        yield saying_statement(
-            material, 99, (goal.seq, material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text)
-        )
-
-
-def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The last request, the plan item in progress, and the last answer."""
-    state = material.state
-    last = next((one for one in reversed(state.requests) if one.starter == "human"), None)
-    if last is not None:
-        yield saying_statement(
-            material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text)
-        )
-    for item in state.plan:
-        if item.status == "doing":
-            yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
-    if state.answer is not None and (last is None or state.answer.seq > last.seq):
-        yield saying_statement(material, 96, (state.answer.seq, state.answer.text), lead="the agent said last: ")
-    if state.interrupted:
-        yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
-
-
-def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Decisions without commits, which have a section of their own."""
-    for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
-        yield _draft_decision(material, one, weight_by_rank(66, rank, 30))
-
-
-def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on."""
-    for rank, one in rank_latest(material.state.constraints):
-        yield _draft_decision(material, one, 95 if one.pinned else weight_by_rank(84, rank, 55))
-
-
+# --- sections of files and facts; those of what was said are in restore.dialogue ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
         yield _draft_file(material, one, 50 + 38 * weight)
 
 
-def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Questions after which no human wrote."""
-    for rank, one in rank_latest(unanswered_questions(material.state)):
-        yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
-
-
-def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The steps named last, and the next item of the plan."""
-    state = material.state
-    last_request = max((one.seq for one in state.requests), default=-1)
-    for rank, one in enumerate(state.next_steps):
-        is_old = one.seq < last_request
-        lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
-        yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
-    waiting = next((one for one in state.plan if one.status == "open"), None)
-    if waiting is not None:
-        yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
-
-
-# --- facts ---
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Checks whose last run failed, and what the person reported, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
@@ -286,16 +219,6 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
             yield saying_statement(material, weight, (where, one.subject), width=200 if one.url else 100)
 
 
-def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The request of each turn, the latest first."""
-    for rank, one in rank_latest([one for one in material.state.requests if one.text]):
-        label = "" if one.starter == "human" else one.starter
-        width = 160 if rank < 5 else 90
-        yield saying_statement(
-            material, weight_by_rank(82, rank, 24, 0.9), (one.seq, one.text), label=label, width=width
-        )
-
-
 def files(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were only read."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action == "read"]):
@@ -309,7 +232,7 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
     left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
     for weight, one in weigh_by_mention(left)[:_MOST_NAMED]:
-        yield fact_statement(material, 10 + 36 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
+        yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -318,7 +241,7 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
         ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
         yield saying_statement(
-            material, weight_by_rank(34, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
         )
 
 
@@ -355,23 +278,12 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
 
 
 # --- texts ---
-def _find_goal(state: SessionState) -> TurnRequest | None:
-    requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
-    first = requests[0] if requests else state.goal
-    return next((one for one in requests if len(one.text.split()) >= _FEW_WORDS), first)
-
-
 def _path_endings(path: str) -> Iterator[str]:
     """Yield the shorter names of a path."""
     rest = path.replace("\\", "/")
     while "/" in rest:
         rest = rest.partition("/")[2]
         yield rest
-
-
-def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
-    label = one.kind if one.kind == "pin" else ""
-    return saying_statement(material, weight, (one.seq, one.text), label=label)
 
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:

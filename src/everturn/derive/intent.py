@@ -1,0 +1,323 @@
+"""What a person wants, in the person's own words, joined to what the words answer.
+
+A person speaks in prompts, in slash commands with arguments, and in answers to questions. `own_words` leaves out what was
+pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
+its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
+proposal, `2` or `b` picks an option, and a few other words answer the question. `find_answers` reads the result of a call
+that asked the person. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
+
+Pure: no input or output, no model. Never raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from everturn.text.printable import one_line
+from everturn.text.sentences import split_sentences
+
+_LONGEST = 240
+_OPTIONS = 12
+_GROWTH = 5  # words: a shorter request is a step of the same work
+_SHORT_REPLY = 12
+_REPLY_WORDS = 25  # a longer reply is a request of its own
+_END = 6_000  # characters at the end of an answer that can hold an offer
+_READ = 24_000
+_TITLE = 300
+
+
+class Offer(Struct, frozen=True):
+    """What the agent put to the person at the end of an answer."""
+
+    seq: int
+    question: str = ""
+    proposal: str = ""  # the sentence that says what would be done
+    options: tuple[tuple[str, str], ...] = ()  # (letter or number, text)
+
+
+class Answered(Struct, frozen=True):
+    """A question and the answer of the person."""
+
+    question: str
+    answer: str
+
+
+# --- the words of a person ---
+_FRONT_MATTER = re.compile(r"\A\s*\"?---[ \t]*\n.{0,4000}?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_COMMAND_NAME = re.compile(r"<command-name>\s*/?([^<\s]{1,80})\s*</command-name>")
+_COMMAND_ARGS = re.compile(r"<command-args>(.{0,4000}?)</command-args>", re.DOTALL)
+#: Commands of a client that say nothing about the work.
+_CLIENT = frozenset(
+    "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
+    "theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
+)
+
+
+def own_words(text: str) -> str:
+    """Return the sentences of a prompt that its author wrote, on one line; "" if all of it was pasted."""
+    spoken = [one.text for one in split_sentences(_FRONT_MATTER.sub("\n", text[:_READ])) if not one.pasted]
+    return " ".join(spoken)
+
+
+def command_words(text: str) -> str:
+    """Return a slash command with its arguments, "" for one that only steers the client."""
+    found = _COMMAND_NAME.search(text[:2_000])
+    if found is None or found[1].lower() in _CLIENT:
+        return ""
+    given = _COMMAND_ARGS.search(text)
+    return f"/{found[1]} {given[1].strip() if given else ''}".strip()
+
+
+def word_count(text: str) -> int:
+    """Return how many words a text has. Two characters of Chinese or Japanese count as one word."""
+    wide = len(_WIDE.findall(text))
+    return len(_WIDE.sub(" ", text).split()) + (wide + 1) // 2
+
+
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+# --- requests that say what is wanted ---
+_SMALL_TALK = re.compile(
+    r"^(?:hi|hello|hey|yo|hola|bonjour|salut|hallo|moin|こんにちは|你好|ping|test(?:ing)?|thanks?|thank you|continue|go on|"
+    r"weiter|continue[sz]?|sigue|続けて|继续)\b[\s\w,!.]{0,30}$",
+    re.IGNORECASE,
+)
+_LOOK = re.compile(
+    r"^(?:what|which|who|how|why|when|where|is|are|do|does|did|can you (?:see|hear|tell|explain)|tell me|list|show)\b",
+    re.I,
+)
+_ORDER = re.compile(
+    r"^(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|"
+    r"execute|complete|continue|perform|generate|remove|migrate|port|document|test|design|plan|check|run|set up|read|help)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_for_work(text: str) -> bool:
+    """Whether a request asks for work, not only for a look or for nothing."""
+    words = text.strip()
+    if words.startswith("/") and " " in words:
+        return True
+    if word_count(words) < 4 or _SMALL_TALK.match(words):
+        return False
+    return not (_LOOK.match(words) and word_count(words) <= 12)
+
+
+def adds_work(text: str) -> bool:
+    """Whether a later request asks for more, and not only a question."""
+    words = text.strip()
+    return (
+        word_count(words) > _GROWTH
+        and asks_for_work(words)
+        and (not words.endswith(("?", "？")) or bool(_ASKS.search(words)))
+    )
+
+
+_ASKS = re.compile(
+    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b",
+    re.IGNORECASE,
+)
+
+
+def goal_words(text: str) -> str:
+    """Return what a prompt asks for. Of a long document: its title and the order under a heading that announces one."""
+    text = _FRONT_MATTER.sub("\n", text[:_READ])
+    if command := command_words(text):
+        return command
+    spoken = own_words(text)
+    is_typed = len(text) <= 1_500 or (word_count(spoken) >= 6 and len(spoken) <= 800)
+    if is_typed and not _ROLE.match(text):
+        return spoken or text
+    return " ".join(dict.fromkeys(_document_goal(text, spoken))) or spoken or text
+
+
+_PURPOSE = re.compile(
+    r"^[ \t#*_-]{0,6}(?:purpose|goal|objective|intent|task|aim|ziel|objectif|objetivo|目的|目标)[*_]{0,2}:[*_]{0,2}[ \t]*\S[^\n]{3,400}$",
+    re.I | re.M,
+)
+#: A prompt that a program wrote for an agent begins so.
+_ROLE = re.compile(r"\W{0,8}(?:context\b|you are\b|your name is\b|system\b|role\b)", re.IGNORECASE)
+
+
+def _document_goal(text: str, spoken: str) -> Iterator[str]:
+    """Yield the sentences of a long prompt that say what is to be done."""
+    lines = [line.strip(' #*"') for line in text.splitlines() if line.strip(' #*"-')]
+    if lines and _ORDER.match(lines[0]):
+        yield one_line(lines[0], _TITLE)
+        if len(lines) > 1 and word_count(lines[0]) <= 6:
+            yield one_line(lines[1], _TITLE)
+    if purpose := _PURPOSE.search(text):
+        yield one_line(purpose[0].strip(" #*_\n"), _TITLE)
+    orders = [
+        one.text for one in split_sentences(text) if _ORDER.match(one.text.lstrip("*_ ")) and word_count(one.text) > 3
+    ]
+    if not orders and spoken:
+        yield one_line(spoken, _TITLE)
+    yield from orders[:2]
+
+
+# --- offers and replies ---
+_OPTION = re.compile(
+    r"^[ \t>]*(?:[-*•][ \t]+)?(?:\*\*|__)?\(?(?:Option[ ])?([A-Ha-h]|\d{1,2})[.):][ \t]*(?:\*\*)?[ \t]*(\S.{1,600})$",
+    re.MULTILINE,
+)
+_PROPOSES = re.compile(
+    r"(?:^|\b)(?:recommend\w*|proposal|propos\w+|suggest\w*|my plan|the fix|the plan|i['’]d|i would|i['’]ll|i can|we (?:could|can|should)|"
+    r"approach|solution|vorschlag|empfehl\w+|je propose|propongo|提案|建议|おすすめ)",
+    re.IGNORECASE,
+)
+_HEADED_PLAN = re.compile(
+    r"^(?:#{1,6}[ \t]+|\*\*)[^\n]{0,40}?(?:fix|plan|proposal|approach|recommend\w*|solution|design|change)[^\n]{0,60}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_YES = re.compile(
+    r"(?:y|yes|yep|yeah|yup|ya|ok(?:ay)?|k|sure|fine|go|go ahead|go for it|do it|do that|do so|please do|yes please|proceed|"
+    r"sounds good|looks good|lgtm|perfect|great|correct|right|exactly|agreed|approved?|ship it|make it so|let['’]?s do it|let['’]?s go|"
+    r"ja|jo|gern(?:e)?|klar|passt|mach(?: das| es)?|bitte|genau|oui|d['’]accord|vas-y|parfait|sí|si|vale|dale|claro|adelante|de acuerdo|"
+    r"はい|お願いします|よろしく(?:お願いします)?|了解|いいです(?:ね)?|進めて(?:ください)?|是|是的|好|好的|可以|行|没问题|继续|同意|对)"
+    r"(?:[ ,.!、。！]+(?:please|thanks?|thank you|do it|go ahead|do that|proceed|go for it|sounds good|looks good|bitte|danke|merci|gracias|お願いします))*",
+    re.IGNORECASE,
+)
+_PICK = re.compile(
+    r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
+    re.I,
+)
+_IDLE_REPLY = re.compile(
+    r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
+    re.I,
+)
+
+
+#: Questions that `yes` or `no` answers.
+_YES_NO = re.compile(
+    r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
+    re.IGNORECASE,
+)
+_TAKES_SIDE = re.compile(
+    r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
+    re.IGNORECASE,
+)
+#: Answers that hand the choice back or only move on, and questions about the conversation.
+_NO_CHOICE = re.compile(
+    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait\b|"
+    r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
+    re.IGNORECASE,
+)
+_ABOUT_TALK = re.compile(
+    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done|how should i run",
+    re.IGNORECASE,
+)
+
+
+def is_choice(one: Answered) -> bool:
+    """Whether an answer settles something about the work."""
+    return not (
+        one.answer.rstrip().endswith(("?", "？")) or _NO_CHOICE.match(one.answer) or _ABOUT_TALK.search(one.question)
+    )
+
+
+def find_offer(text: str, seq: int) -> Offer | None:
+    """Return the question, the options and the proposal at the end of an answer; None if there are none."""
+    end = text[-_END:]
+    tail = end[-1_500:]
+    sentences = [one.text for one in split_sentences(tail)]
+    question = next((one for one in reversed(sentences) if one.rstrip("*_\"') ").endswith(("?", "？"))), "")
+    options = tuple((found[1].lower(), _plain(found[2])) for found in _OPTION.finditer(end))[-_OPTIONS:]
+    proposal = _find_proposal(end, question)
+    if not (question or proposal):
+        return None
+    return Offer(seq, one_line(question, _LONGEST), one_line(proposal, _LONGEST), options if question else ())
+
+
+def _find_proposal(text: str, question: str) -> str:
+    headed = list(_HEADED_PLAN.finditer(text))
+    if headed:
+        below = next(iter(split_sentences(text[headed[-1].end() :][:1_500])), None)
+        if below is not None and word_count(below.text) >= 4 and below.text != question:
+            return below.text
+        return _plain(headed[-1][0])
+    found = [one.text for one in split_sentences(text) if one.text != question and _PROPOSES.search(one.text)]
+    return found[-1] if found else ""
+
+
+def _plain(text: str) -> str:
+    return one_line(text.strip(" #*_`"), _LONGEST)
+
+
+def is_approval(text: str) -> bool:
+    """Whether a reply does no more than agree."""
+    return bool(_YES.fullmatch(text.strip().rstrip(".!。！ ")))
+
+
+def join_reply(text: str, offer: Offer) -> Answered | None:
+    """Return the question a short reply answers and what was chosen; None if the reply is something else."""
+    words = text.strip()
+    if not words or word_count(words) > _REPLY_WORDS or words.endswith(("?", "？")):
+        return None
+    if picked := _PICK.fullmatch(words):
+        chosen = dict(offer.options).get(picked[1].lower(), "")
+        return Answered(offer.question, f"{words}: {chosen}") if chosen else None
+    if is_approval(words):
+        about = " ".join(one for one in (offer.proposal, offer.question) if one)
+        return Answered(about, words) if about else None
+    if not offer.question or _IDLE_REPLY.match(words):
+        return None
+    if _YES_NO.match(offer.question.lstrip("*_ ")) and not (
+        word_count(words) <= _SHORT_REPLY and _TAKES_SIDE.match(words)
+    ):
+        return None  # a new request after an offer
+    return Answered(offer.question, words)
+
+
+# --- calls that ask ---
+_PAIR = re.compile(r'"([^"\n]{2,600}?)"\s?=\s?"([^"]{1,1000}?)"(?=[\s,.;]|$)')
+_TAGGED_ANSWER = re.compile(r"<answer>\s*(.{1,1000}?)\s*</answer>", re.DOTALL)
+
+
+def find_answers(given: Any, output: str) -> list[Answered]:
+    """Return the questions of a call to the person with the answers in its result."""
+    shown = output[:20_000]
+    if pairs := _PAIR.findall(shown):
+        return [Answered(one_line(question, _LONGEST), one_line(answer, _LONGEST)) for question, answer in pairs]
+    asked = list(_asked(given))
+    answers = list(_plain_answers(shown))
+    return [Answered(question, one_line(answer, _LONGEST)) for question, answer in zip(asked, answers, strict=False)]
+
+
+def _asked(given: Any) -> Iterator[str]:
+    if isinstance(given, str):
+        yield one_line(given, _LONGEST)
+    elif isinstance(given, dict):
+        listed = given.get("questions")
+        for item in listed[:10] if isinstance(listed, list) else [given]:
+            words = (
+                item
+                if isinstance(item, str)
+                else item.get("question") or item.get("text")
+                if isinstance(item, dict)
+                else None
+            )
+            if isinstance(words, str) and words.strip():
+                yield one_line(words, _LONGEST)
+
+
+def _plain_answers(output: str) -> Iterator[str]:
+    if tagged := _TAGGED_ANSWER.findall(output):
+        yield from tagged
+        return
+    try:
+        held = json.loads(output)
+    except ValueError:
+        return
+    answers = held.get("answers") if isinstance(held, dict) else None
+    for one in answers.values() if isinstance(answers, dict) else answers if isinstance(answers, list) else ():
+        words = one.get("answers", one.get("answer")) if isinstance(one, dict) else one
+        words = ", ".join(map(str, words)) if isinstance(words, list) else words
+        if isinstance(words, str) and words.strip():
+            yield words

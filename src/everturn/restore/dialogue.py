@@ -1,0 +1,188 @@
+"""What was said in a session: the goal, the task, decisions, constraints, questions, next steps, and the requests.
+
+Each function makes the statements of one section of a document without a model. The words are those of the session; every
+statement cites the messages it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from everturn.derive.intent import adds_work, asks_for_work, word_count
+from everturn.derive.open_items import find_summary_steps
+from everturn.derive.session_state import DecisionState, SessionState, TurnRequest, unanswered_questions
+from everturn.restore.evidence import (
+    DraftStatement,
+    StatementMaterial,
+    fact_statement,
+    rank_latest,
+    safe_excerpt,
+    saying_statement,
+    weight_by_rank,
+)
+from everturn.text.printable import one_line
+
+_GOAL = 400
+_GROWN = 200
+_ASKED = 300
+_FOCUS = 300
+_FEW_WORDS = 4  # a shorter request is not the goal
+_ANSWER = 2_400  # characters of the last answer
+_OPENING = 160
+_LATE = 3  # requests that are shown with more of their answer
+
+
+def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The title the client keeps, else the beginning of the goal."""
+    title = one_line(material.text.title, 120)
+    goal = _find_goal(material.state)
+    if title:
+        proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
+        is_quoted = proof is not None and proof.quote == title
+        quotes = [(goal.seq, title)] if goal and is_quoted else []
+        yield fact_statement(material, 100, lambda: title, quotes, "" if is_quoted else "title")
+    elif goal is not None:
+        yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
+
+
+def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What the person asked for first, and the latest request that asks for more."""
+    goal, later = _find_goal(material.state), _find_growth(material.state)
+    if goal is None:
+        return
+    words = goal.wants or material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text
+    if later is None:
+        yield saying_statement(material, 99, (goal.seq, words))
+        return
+
+    def text() -> str:
+        grown = safe_excerpt(material, (later.seq, later.wants or later.text), _GROWN)
+        return f"{safe_excerpt(material, (goal.seq, words), _GOAL)} — later: {grown}"
+
+    yield fact_statement(material, 99, text, [(goal.seq, words), (later.seq, later.wants or later.text)])
+
+
+def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The last request, the plan item in progress, and the last answer, whole if there is room."""
+    state = material.state
+    last = next((one for one in reversed(state.requests) if one.starter == "human"), None)
+    if last is not None:
+        yield saying_statement(
+            material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text)
+        )
+    for item in state.plan:
+        if item.status == "doing":
+            yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
+    if state.answer is not None and (last is None or state.answer.seq > last.seq):
+        yield from _last_answer(material, state.answer)
+    if state.interrupted:
+        yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
+
+
+def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Decisions without commits, which have a section of their own."""
+    for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
+        yield _draft_decision(material, one, weight_by_rank(66, rank, 30))
+
+
+def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Instructions of a person that hold from then on."""
+    for rank, one in rank_latest(material.state.constraints):
+        yield _draft_decision(material, one, 95 if one.pinned else weight_by_rank(84, rank, 55))
+
+
+def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Questions after which no human wrote."""
+    for rank, one in rank_latest(unanswered_questions(material.state)):
+        yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
+
+
+def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What was left to do: work that was cut off, a request without an answer, steps named last, the next plan item."""
+    state = material.state
+    last_request = max((one.seq for one in state.requests), default=-1)
+    if state.waiting and state.requests:
+        one = state.requests[-1]
+        yield saying_statement(material, 90, (one.seq, one.wants or one.text), "asked last, not reported as done: ")
+    if state.begun is not None:
+        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "begun and cut off: ")
+    for rank, one in enumerate(state.next_steps):
+        is_old = one.seq < last_request
+        lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
+        yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
+    if state.recap is not None and state.recap.seq > last_request:
+        for words in find_summary_steps(state.recap.text):
+            yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
+    waiting = next((one for one in state.plan if one.status == "open"), None)
+    if waiting is not None:
+        yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The request of each turn with the question it answers and the beginning of its answer, the latest first."""
+    answers = {one.turn: one for one in material.state.answers}
+    last = {one.turn: one.seq for one in material.state.requests}
+    for rank, one in rank_latest([one for one in material.state.requests if one.text]):
+        answer = answers.get(one.turn) if last[one.turn] == one.seq else None
+        yield _draft_request(material, one, answer, rank)
+
+
+# --- texts ---
+def _find_goal(state: SessionState) -> TurnRequest | None:
+    """Return the first request that asks for work."""
+    requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
+    first = requests[0] if requests else state.goal
+    long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
+    return next((one for one in requests if not one.about and asks_for_work(one.wants or one.text)), long)
+
+
+def _find_growth(state: SessionState) -> TurnRequest | None:
+    """Return the latest request that asks for more work than the goal."""
+    goal = _find_goal(state)
+    later = (one for one in reversed(state.requests) if one.starter == "human" and goal and one.seq > goal.seq)
+    wanted = (one for one in later if not one.about and adds_work(one.wants or one.text))
+    return next((one for one in wanted if goal and one.text != goal.text), None)
+
+
+def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+    if one.about:
+        return fact_statement(
+            material,
+            weight,
+            _answer_text(material, one),
+            [(one.seq, one.text.partition(": ")[0]), (one.about_seq, one.about)],
+        )
+    label = one.kind if one.kind == "pin" else ""
+    return saying_statement(material, weight, (one.seq, one.text), label=label)
+
+
+def _answer_text(material: StatementMaterial, one: DecisionState) -> Callable[[], str]:
+    """Return the question of the agent with the answer of the person."""
+    return lambda: f"{safe_excerpt(material, (one.about_seq, one.about), _ASKED)} → {one_line(one.text, _ASKED)}"
+
+
+def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[DraftStatement]:
+    """Yield the beginning of the last answer, and the whole of it apart: a small budget has room for the first only."""
+    whole = material.proofs.excerpt(answer.seq, "answer", _ANSWER)
+    is_short = len(whole) <= len(answer.text)
+    width = len(answer.text) if is_short else _OPENING
+    yield saying_statement(material, 96, (answer.seq, answer.text), lead="the agent said last: ", width=width)
+    if not is_short:
+        yield saying_statement(material, 83, (answer.seq, whole), lead="in full: ", width=_ANSWER)
+
+
+def _draft_request(
+    material: StatementMaterial, one: TurnRequest, answer: TurnRequest | None, rank: int
+) -> DraftStatement:
+    label = "" if one.starter == "human" else one.starter
+    weight = weight_by_rank(82, rank, 24, 0.9)
+    width = 160 if rank < 5 else 90
+    about = f" (answers: {one_line(one.about, width)})" if one.about else ""
+    if answer is None or not rank:  # the last answer is told elsewhere
+        return saying_statement(material, weight, (one.seq, one.text), tail=about, label=label, width=width)
+
+    def text() -> str:
+        told = safe_excerpt(material, (answer.seq, answer.text), 240 if rank <= _LATE else 140)
+        return f"{safe_excerpt(material, (one.seq, one.text), width)}{about} → {told}"
+
+    return fact_statement(material, weight, text, [(one.seq, one.text), (answer.seq, answer.text)], label)

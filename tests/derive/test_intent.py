@@ -1,0 +1,146 @@
+"""The words of a person: told apart from pasted text, and joined to what they answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.intent import (
+    Answered,
+    Offer,
+    asks_for_work,
+    command_words,
+    find_answers,
+    find_offer,
+    goal_words,
+    is_approval,
+    is_choice,
+    join_reply,
+    own_words,
+    word_count,
+)
+
+OFFER = Offer(7, "Which store should hold the baskets?", "", (("1", "Redis"), ("2", "PostgreSQL")))
+
+
+def test_own_words_leave_out_what_was_pasted() -> None:
+    text = "The build breaks:\n```\nerror: no rule\n```\n2026-01-02 10:00:00 ERROR boom\nFix the Makefile."
+    assert own_words(text) == "The build breaks: Fix the Makefile."
+
+
+def test_own_words_leave_out_front_matter() -> None:
+    assert own_words("---\ntitle: Shop\nowner: ann\n---\nAdd a basket.") == "Add a basket."
+
+
+def test_a_slash_command_is_said_with_its_arguments() -> None:
+    text = "<command-name>/plan-phase</command-name>\n<command-args>14 basket</command-args>"
+    assert command_words(text) == "/plan-phase 14 basket"
+    assert command_words("<command-name>/clear</command-name><command-args></command-args>") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add a basket to the shop",
+        "@README.md を最新の状態にしてください",
+        "/plan-phase 14",
+        "can you drop a file called a.txt here",
+    ],
+)
+def test_a_request_asks_for_work(text: str) -> None:
+    assert asks_for_work(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["hi", "hello there my friend", "what model are you?", "continue", "which tasks are open?"]
+)
+def test_small_talk_and_a_look_are_not_the_goal(text: str) -> None:
+    assert not asks_for_work(text)
+
+
+def test_wide_characters_count_as_half_a_word() -> None:
+    assert word_count("テストを書く") == 3
+
+
+def test_the_goal_of_a_document_for_an_agent_is_its_order() -> None:
+    text = "# Context\n\nYour name is Kim, an agent of the shop.\n\n" + "Background of the shop.\n\n" * 80
+    text += "## Instructions\n\nProcess the first open task of the list.\n"
+    assert goal_words(text) == "Process the first open task of the list."
+
+
+def test_the_goal_of_a_plan_is_its_title() -> None:
+    plan = "Implement the following plan:\n\n# Baskets that expire\n\n" + "A step of the plan with details.\n" * 100
+    assert goal_words(plan).startswith("Implement the following plan: Baskets that expire")
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "Yes, please.", "go ahead", "ok", "LGTM", "ja, bitte", "oui", "dale", "はい", "好的", "可以"]
+)
+def test_a_bare_approval_is_recognised(text: str) -> None:
+    assert is_approval(text)
+
+
+@pytest.mark.parametrize("text", ["yes but use Redis", "no", "go home", "okapi"])
+def test_other_replies_are_more_than_an_approval(text: str) -> None:
+    assert not is_approval(text)
+
+
+def test_an_offer_has_a_question_a_proposal_and_options() -> None:
+    text = "I looked at it.\n\n## Proposed fix\n\nMove the cache to the temp folder.\n\n1. now\n2. after the release\n\nWhich one?"
+    offer = find_offer(text, 3)
+    assert offer is not None
+    assert (offer.question, offer.proposal) == ("Which one?", "Move the cache to the temp folder.")
+    assert offer.options == (("1", "now"), ("2", "after the release"))
+
+
+def test_a_plain_report_offers_nothing() -> None:
+    assert find_offer("All tests are green.", 3) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"), [("2", "2: PostgreSQL"), ("option 1", "option 1: Redis"), ("(2)", "(2): PostgreSQL")]
+)
+def test_a_number_picks_an_option(reply: str, chosen: str) -> None:
+    assert join_reply(reply, OFFER) == Answered(OFFER.question, chosen)
+
+
+def test_an_approval_takes_the_proposal() -> None:
+    offer = Offer(7, "Shall I go on?", "Move the cache to the temp folder.")
+    assert join_reply("yes", offer) == Answered("Move the cache to the temp folder. Shall I go on?", "yes")
+
+
+def test_a_few_words_answer_an_open_question() -> None:
+    assert join_reply("in a file for now", OFFER) == Answered(OFFER.question, "in a file for now")
+
+
+@pytest.mark.parametrize("reply", ["9", "why not both?", "continue", "", "add a basket page " * 10, "/clear"])
+def test_other_words_answer_nothing(reply: str) -> None:
+    assert join_reply(reply, OFFER) is None
+
+
+def test_a_new_request_after_an_offer_is_no_answer() -> None:
+    offer = Offer(7, "Would you like me to change anything else?")
+    assert join_reply("now add a command that lists branches", offer) is None
+    assert join_reply("no, leave it", offer) == Answered(offer.question, "no, leave it")
+
+
+def test_answers_of_a_call_that_asks() -> None:
+    output = 'User has answered your questions: "Which store?"="Redis", "Which name?"="basket". You can now continue.'
+    assert find_answers({}, output) == [Answered("Which store?", "Redis"), Answered("Which name?", "basket")]
+
+
+def test_answers_in_json_and_in_tags() -> None:
+    asked = {"questions": [{"id": "q1", "question": "Which store?"}]}
+    assert find_answers(asked, '{"answers": {"q1": {"answers": ["Redis"]}}}') == [Answered("Which store?", "Redis")]
+    assert find_answers({"question": "Which store?"}, "<answer>\nRedis\n</answer>") == [
+        Answered("Which store?", "Redis")
+    ]
+    assert find_answers(None, "nothing") == find_answers({"questions": [1]}, "[]") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("Which store?", "You decide"), ("Which store?", "what is Redis?"), ("More questions?", "no")],
+)
+def test_an_answer_that_settles_nothing_is_no_choice(question: str, answer: str) -> None:
+    assert not is_choice(Answered(question, answer))
+    assert is_choice(Answered("Which store?", "Redis"))
