@@ -1,7 +1,7 @@
 """A question asked from inside a session: is the old decision found, and not the question itself?
 
 The recall tool is asked from the session in which the person has just put the question (`decisions` writes them). *Found*: the
-decision stands within the first three turns that are quoted. *Echo*: the asking prompt, an earlier asking of the same question
+decision stands in the first three matches or in the turns quoted beside them. *Echo*: the asking prompt, an earlier asking of the same question
 or an earlier recall is quoted above the decision, or is quoted without it.
 """
 
@@ -60,7 +60,7 @@ def judge(question: AskedDecision, entries: Sequence[AnswerEntry]) -> JudgedReca
     turns: list[tuple[int, int]] = []
     is_echo = False
     for entry in entries:
-        if (entry.session, entry.turn) not in turns:
+        if entry.is_match and (entry.session, entry.turn) not in turns:
             turns.append((entry.session, entry.turn))
         if RECALL in entry.head or question.prompt in " ".join(entry.text.split()):
             is_echo = True

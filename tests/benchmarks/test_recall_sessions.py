@@ -19,7 +19,7 @@ QUESTION = AskedDecision("live", False, "s", "What did we decide about the boats
 
 
 def entry(turn: int, text: str, head: str = "user:") -> AnswerEntry:
-    return AnswerEntry(1, turn, turn, head, text, 1)
+    return AnswerEntry(1, turn, turn, head, text, 1, is_match=True)
 
 
 def test_a_decision_in_the_first_three_turns_is_found() -> None:

@@ -19,8 +19,8 @@ from everturn.sessions.lineage import find_session_by_id, origin_of
 from everturn.store.contract import Store
 
 #: Factors of a score, by where the message is.
-NEARNESS = {"session": 1.5, "lineage": 1.4, "workspace": 1.2, "everything": 1.0}
-#: Factor for what the asker sees already: with the one of its session it is below all others.
+NEARNESS = {"session": 3.0, "lineage": 3.0, "workspace": 1.8, "everything": 1.0}
+#: Factor for what the asker sees already.
 IN_VIEW = 0.6
 
 #: Folders that hold projects and are none.
