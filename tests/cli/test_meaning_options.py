@@ -133,7 +133,7 @@ def test_a_search_follows_meaning_once_vectors_were_asked_for(desk: Desk, server
     _, _, err = desk.run("search", "the problem ship")
     assert "the order follows meaning too, by tiny" in err
     _, out, _ = desk.run("recall", "search", "the problem ship")
-    assert out.index("turn 2") < out.index("turn 1") and "by tiny" in out
+    assert out.index("[Turn 2]") < out.index("[Turn 1]") and "by tiny" in out
 
 
 def test_words_alone_can_be_asked_for_and_then_nothing_is_sent(desk: Desk, server: Server) -> None:
@@ -345,7 +345,7 @@ def test_agents_are_served_in_the_order_of_meaning_too(desk: Desk, server: Serve
         pipes.shake_hands()
         for words in ("the problem ship", "the problem loaf"):
             text, failed = pipes.call("conversation_recall", action="search", query=words)
-            first, second = ("turn 2", "turn 1") if "ship" in words else ("turn 1", "turn 2")
+            first, second = ("[Turn 2]", "[Turn 1]") if "ship" in words else ("[Turn 1]", "[Turn 2]")
             assert not failed and text.index(first) < text.index(second) and "by tiny" in text
 
 

@@ -228,7 +228,8 @@ def test_sessions_can_be_filtered(store: Store) -> None:
     assert names(store, SessionFilter(text="ärger")) == ["new"]
     assert names(store, SessionFilter(text="100%")) == ["new"]
     assert names(store, SessionFilter(text="%")) == ["new"]
-    assert names(store, SessionFilter(workspace="repo_")) == ["old"]
+    assert names(store, SessionFilter(workspace="repo_1")) == ["old"]
+    assert names(store, SessionFilter(workspace="repo_")) == []  # a folder, not a part of its name
     assert names(store, SessionFilter(workspace="repo-")) == []
     assert names(store, SessionFilter(since=21)) == ["new"]
     assert names(store, SessionFilter(until=30)) == ["old"]

@@ -119,7 +119,7 @@ def test_without_an_action_the_help_is_shown_line_by_line(desk: Desk) -> None:
     code, out, err = desk.run("recall", "--json")  # an option is no action
     assert code == 2 and out == "" and "missing command" in err
     alone = subprocess.run([sys.executable, "-m", "everturn", "recall"], capture_output=True, text=True, check=False)
-    assert alone.returncode == 2 and alone.stdout == "" and "\nCommands:\n  range " in alone.stderr
+    assert alone.returncode == 2 and alone.stdout == "" and "\nCommands:\n  hint " in alone.stderr
 
 
 def test_asking_for_few_gives_the_first_of_what_asking_for_more_gives(desk: Desk) -> None:
