@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from everturn.model.archive import SessionText
 from everturn.retrieval.index_query import build_index_query
 from everturn.retrieval.query import parse_query
-from everturn.retrieval.ranking import DAY, RankedHits, rank_candidates
+from everturn.retrieval.ranking import DAY, WEIGHTS, RankedHits, Weights, rank_candidates
 from everturn.store.contract import Store, open_store
 from tests.store.building import NOON, answer, new_session, prompt, result, tell
 
@@ -168,19 +169,26 @@ def test_one_session_does_not_fill_the_page(store: Store) -> None:
     assert len(found) == 31
 
 
-def test_a_neighbour_that_has_the_missing_word_counts_more_than_one_that_repeats_the_same(store: Store) -> None:
+def score_of(store: Store, place: tuple[int, int], weights: Weights) -> float:
+    found = rank_candidates(store, build_index_query(parse_query("walrus lemon"), NOW), NOW, weights)
+    return next(hit.score for hit in found.hits if (hit.session, hit.seq) == place)
+
+
+def test_a_neighbour_adds_the_words_that_a_message_lacks_more_than_those_it_has(store: Store) -> None:
     fill(store)
-    session, other = new_session(store, "filled"), new_session(store, "repeated")
-    tell(store, session, prompt("the walrus was cold"), prompt("and a lemon was there"))
-    tell(store, other, prompt("the walrus was cold"), prompt("and a walrus was there"))
-    assert order(store, "walrus lemon")[0][0] == session
+    session = new_session(store, "both")
+    tell(store, session, prompt("walrus"), prompt("walrus"), *[prompt("talk")] * 6, prompt("walrus"), prompt("lemon"))
+    alike, missing = (session, 0), (session, 8)
+    alone = replace(WEIGHTS, beside=0.0, near=0.0)
+    added = {place: score_of(store, place, WEIGHTS) - score_of(store, place, alone) for place in (alike, missing)}
+    assert added[missing] > 2 * added[alike] > 0
 
 
 def test_the_first_message_is_not_behind_for_want_of_messages_before_it(store: Store) -> None:
     fill(store)
-    first = new_session(store, "first")
-    tell(store, first, prompt("walrus"), prompt("lemon"), prompt("talk"), prompt("talk"))
-    assert order(store, "walrus lemon")[0] == (first, 0)
+    session = new_session(store, "first")
+    tell(store, session, prompt("walrus"), prompt("lemon"), prompt("talk"), prompt("talk"))
+    assert score_of(store, (session, 0), WEIGHTS) > score_of(store, (session, 0), replace(WEIGHTS, edge=0.0))
 
 
 def test_quotes_in_a_long_text_are_not_required(store: Store) -> None:

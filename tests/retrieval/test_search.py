@@ -246,3 +246,11 @@ def test_a_session_without_words_is_not_found(archive: Archive) -> None:
 
 def test_every_field_has_its_rank() -> None:
     assert set(BEST_FIRST) == set(FIELDS)
+
+
+def test_a_long_text_says_that_its_quotes_are_not_required(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("the walrus ate a lemon", "so it did"))
+    words = 'what did the "very hungry" walrus eat in that garden behind our house near the old river last summer'
+    found = find(archive.store, words)
+    assert found.items and NOTES["prose"] in found.notes
+    assert NOTES["prose"] not in find(archive.store, 'walrus "a lemon"').notes

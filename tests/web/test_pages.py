@@ -184,7 +184,7 @@ def test_a_session_is_restored_while_one_watches(full: Served) -> None:
     assert full.ask("/api/restored?session=@last").status == 404
     assert full.done(full.change("/api/restore?session=@last"))["state"] == "done"
     text = full.ask("/s/1/restore").text
-    assert "statements verified" in text and "without a model" in text
+    assert "statements agree with the record" in text and "without a model" in text
     assert re.search(r'href="/s/1\?turn=\d+#m\d+"', text)
     assert full.ask("/api/restored?session=@last").json["items"][0]["turns"] == 4
 

@@ -4,7 +4,7 @@ A recall from within a session prefers what is near: the session itself, then th
 its workspace, then everything else. All of them are searched together; nearness is a factor of the score (`NEARNESS`), so
 that a good match far away still wins over a poor one nearby.
 
-What the asker has in its context is behind the rest (`IN_VIEW`): the turns since the last compaction of its session, all of
+What the asker has in its context counts less than the rest of its session (`IN_VIEW`): the turns since the last compaction of its session, all of
 them if there was none, also those it inherited. What was said in the turn that asks is no hit at all.
 """
 

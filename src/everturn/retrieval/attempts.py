@@ -52,6 +52,7 @@ NOTES = {
     "injected": "these words stand only in what the client put in by itself",
     "any": "no message holds all the words; these hold some of them",
     "some": "no message holds {}; these hold other words of the request",
+    "prose": "the text is long: quoted words are preferred in it, not required",
     "newest": "no words to look for: the newest first, of {}",
     "meaning": "the order follows meaning too, by {}",
     "added": "some of these hold none of the words; they were found by meaning",

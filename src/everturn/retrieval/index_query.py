@@ -69,7 +69,7 @@ def build_index_query(
     """
     plain, groups = _sort_phrases(query)
     weighed: dict[Phrase, float] = {}
-    if len(query.wanted) > LONG_TEXT:  # prose: its quotes are what somebody said, not what every hit must hold
+    if is_prose(query):  # its quotes are what somebody said, not what every hit must hold
         weighed = {phrase: QUOTED for group in groups for phrase in group}
         groups = ()
     for phrase, weight in _optional_phrases(plain):
@@ -92,6 +92,11 @@ def build_index_query(
         weights=tuple(weighed[phrase] for phrase in kept),
         about=tuple(dict.fromkeys(time.named or time.span for time in times)),
     )
+
+
+def is_prose(query: SearchQuery) -> bool:
+    """Return whether a query is too long to be typed as one: a pasted prompt, a whole question with its story."""
+    return len(query.wanted) > LONG_TEXT
 
 
 def _sort_phrases(query: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:

@@ -24,7 +24,7 @@ from everturn.model.archive import MessageRow
 from everturn.retrieval.attempts import MODES, NOTES, Attempt, SearchRequest
 from everturn.retrieval.duplicates import HitGroups, collect_groups, text_key
 from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit, SimilarHit, hit_time
-from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query
+from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query, is_prose
 from everturn.retrieval.query import Phrase, QueryPhrase, SearchQuery, parse_query, phrase_of
 from everturn.retrieval.question import split_literal, understand_query
 from everturn.retrieval.scope import (
@@ -131,6 +131,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     results = _first_answer(request, builder, layout, after, is_first=last is None)
     note = understood.note(results.fits) if understood else ""
     hints = [NOTES["filter"].format(word, name) for word, name in meant_filters(query)]
+    hints += [NOTES["prose"]] if is_prose(query) and any(phrase.quoted for phrase in query.wanted) else []
     return _add_notes(results, [note] if note else [], hints)
 
 

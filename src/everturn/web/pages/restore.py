@@ -25,6 +25,7 @@ class StatementLine(Struct, frozen=True):
 
     text: str
     verified: bool | None
+    check: str  # of a model's statement: what was checked
     label: str
     proofs: list[EvidenceLink]
     reason: str = ""
@@ -91,7 +92,7 @@ def _section_part(
 
 def _statement_line(session: Session, text: str, proof: dict[str, Any], reason: str = "") -> StatementLine:
     proofs = [_evidence_link(session, one) for one in proof.get("evidence", [])]
-    return StatementLine(text, proof.get("verified"), proof.get("label", ""), proofs, reason)
+    return StatementLine(text, proof.get("verified"), proof.get("check", ""), proof.get("label", ""), proofs, reason)
 
 
 def _evidence_link(session: Session, one: dict[str, Any]) -> EvidenceLink:
