@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.commits import Commit
+from everturn.derive.commits import Commit, stated_changes, tree_changes
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
-from everturn.derive.working_tree import stated_changes, tree_changes
 
 STATUS = " M src/a.py\n D old.py\n?? new.py\nR  x.py -> y.py\n?? folder/\n M node_modules/z.js\n"
 

@@ -109,7 +109,7 @@ def test_the_installed_table_knows_what_is_alike_without_a_network_and_without_i
         "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
         "from everturn.llm.static_vectors import StaticEmbedder, find_static_files\n"
         "from everturn.retrieval.nearness import Nearness\n"
-        "from everturn.store.vector_block import pack_vectors\n"
+        "from everturn.store.vector_file import pack_vectors\n"
         "files = find_static_files(); embedder = StaticEmbedder(files)\n"
         "assert embedder.dimensions == 256\n"
         "query, near, far = embedder.embed(['The dog barked at the cat', 'A puppy growls at a kitten', 'Quarterly tax law'])\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from everturn.retrieval.nearness import TOP, Nearness, NearnessScan, mix_scores
 from everturn.store.contract import IndexHit
-from everturn.store.vector_block import make_block, pack_vectors, sum_of_block
+from everturn.store.vector_file import make_block, pack_vectors, sum_of_block
 
 WEIGHT = 0.5
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from everturn.errors import UsageError
 from everturn.retrieval.attempts import NOTES
-from everturn.retrieval.duplicates import collect_groups, text_key
+from everturn.retrieval.hits import collect_groups, text_key
 from everturn.retrieval.search import Results, search
 from everturn.sources.contract import all_sources
 from tests.capture.history import OTHER, SID

@@ -15,8 +15,7 @@ import pytest
 
 from everturn.errors import BadVectors
 from everturn.retrieval.meaning import VectorSet
-from everturn.store.vector_block import pack_vectors, trust_of, unpack_vector
-from everturn.store.vector_file import FULL, VectorFile, vectors_place
+from everturn.store.vector_file import FULL, VectorFile, pack_vectors, trust_of, unpack_vector, vectors_place
 
 NAME = "archive.vectors.db"
 ONE, TWO, THREE = pack_vectors([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]])
@@ -126,7 +125,7 @@ def test_vectors_of_the_older_layout_go_when_the_file_is_opened(tmp_path: Path) 
 WRITER = """
 import sys
 from pathlib import Path
-from everturn.store.vector_block import pack_vectors
+from everturn.store.vector_file import pack_vectors
 from everturn.store.vector_file import VectorFile
 file = VectorFile(Path(sys.argv[1]))
 packed = pack_vectors([[1.0, 2.0]])[0]
@@ -157,7 +156,7 @@ def test_packed_vectors_keep_their_direction_with_and_without_numpy(monkeypatch:
     given = [[3.0, -4.0, 0.0], [0.0, 0.0, 0.0], [1e-9, 2e-9, -3e-9], [0.5, -0.25, 0.125]]
     shares = [0.0, 0.5, 0.75, 1.0]
     packed = pack_vectors(given, shares)
-    monkeypatch.setattr("everturn.store.vector_block.numpy_or_none", lambda: None)
+    monkeypatch.setattr("everturn.store.vector_file.numpy_or_none", lambda: None)
 
     assert pack_vectors(given, shares) == packed
     assert [trust_of(one) for one in packed] == pytest.approx(shares, abs=0.002)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.text.time_phrases import EARLIEST, LATEST, SpokenTime, describe_span, find_times
-from everturn.text.time_rules import DAY
+from everturn.text.time_phrases import SpokenTime, find_times
+from everturn.text.times import DAY, EARLIEST, LATEST, describe_span
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 _OPEN = {"-": EARLIEST, "+": LATEST}

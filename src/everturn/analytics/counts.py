@@ -16,7 +16,7 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.tallies import ALL, TallyBuilder
+from everturn.derive.trails import ALL, TallyBuilder
 from everturn.errors import UnknownSession
 from everturn.model.analytics import (
     ARROW,

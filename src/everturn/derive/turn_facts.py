@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
-from everturn.derive.commits import Commit, find_commits, find_head, name_commits
+from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
 from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
@@ -31,7 +31,6 @@ from everturn.derive.open_items import (
     find_task_items,
     is_task_file,
 )
-from everturn.derive.working_tree import stated_changes, tree_changes
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.printable import one_line
@@ -100,7 +99,7 @@ class TurnFacts(Struct, frozen=True):
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
-    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.working_tree
+    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.commits
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it

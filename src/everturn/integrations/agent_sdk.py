@@ -21,7 +21,15 @@ from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive, as_store
 from everturn.model.archive import SourceFile, Version
-from everturn.sources.contract import HEAD, Source, SourceCandidate, all_sources, no_workspace
+from everturn.sources.contract import (
+    HEAD,
+    Source,
+    SourceCandidate,
+    all_sources,
+    no_candidates,
+    no_folders,
+    no_workspace,
+)
 from everturn.store.contract import Store
 from everturn.store.kept import ItemOwner
 from everturn.store.sql_store import SqlStore
@@ -31,8 +39,8 @@ UNREAD = Source(
     name="unread transcript",
     title="Lines of a format that has not shown yet",
     parser=0,
-    roots=lambda places: [],
-    find=lambda root: iter(()),
+    roots=no_folders,
+    find=no_candidates,
     sniff=lambda path, head: None,
     reader=lambda found, state: OpaqueReader(),
     view=lambda record: None,

@@ -28,7 +28,7 @@ from everturn.retrieval.query import SearchQuery
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, SessionFilter, Store
-from everturn.store.vector_block import make_block, numpy_or_none, pack_vectors, sum_of_block
+from everturn.store.vector_file import make_block, numpy_or_none, pack_vectors, sum_of_block
 
 if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
@@ -62,7 +62,7 @@ class VectorSet(Protocol):
         """Return for each session its generation, the number of processed messages, and the number of vectors."""
 
     def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
-        """Yield the vectors of sessions in blocks (`store.vector_block`), the newest first."""
+        """Yield the vectors of sessions in blocks (`store.vector_file`), the newest first."""
 
     def centre(self, model: str) -> tuple[int, list[float]]:
         """Return the number of vectors of a model (the generation without its last part), and their sum."""

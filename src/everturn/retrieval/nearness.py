@@ -18,7 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.store.contract import IndexHit
-from everturn.store.vector_block import FULL_TRUST, numpy_or_none, record_type, trust_of, unpack_vector
+from everturn.store.vector_file import FULL_TRUST, numpy_or_none, record_type, trust_of, unpack_vector
 
 MessageKey = tuple[int, int]  # session, seq
 

@@ -16,7 +16,8 @@ from everturn.model.archive import Call, MessageRow
 from everturn.retrieval.question import Understanding
 from everturn.retrieval.scope import SearchFilters
 from everturn.store.contract import IndexHit, Store
-from everturn.text.time_phrases import EARLIEST, LATEST, SpokenTime
+from everturn.text.time_phrases import SpokenTime
+from everturn.text.times import EARLIEST, LATEST
 
 
 class Factors(Struct, frozen=True):

@@ -27,7 +27,8 @@ from everturn.retrieval.query import QueryPhrase, SearchQuery
 from everturn.retrieval.scope import SearchFilters
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.terms import each_term
-from everturn.text.time_phrases import SpokenTime, describe_span, find_times, lower_case
+from everturn.text.time_phrases import SpokenTime, find_times, lower_case
+from everturn.text.times import describe_span
 
 Range = tuple[int, int]
 

@@ -22,8 +22,18 @@ from msgspec.structs import replace
 from everturn.errors import UsageError
 from everturn.model.archive import MessageRow
 from everturn.retrieval.attempts import MODES, NOTES, Attempt, SearchRequest
-from everturn.retrieval.duplicates import HitGroups, collect_groups, text_key
-from everturn.retrieval.hits import Clean, HitBuilder, HitOptions, NeighbourTurn, SearchHit, SimilarHit, hit_time
+from everturn.retrieval.hits import (
+    Clean,
+    HitBuilder,
+    HitGroups,
+    HitOptions,
+    NeighbourTurn,
+    SearchHit,
+    SimilarHit,
+    collect_groups,
+    hit_time,
+    text_key,
+)
 from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query, is_prose
 from everturn.retrieval.query import Phrase, QueryPhrase, SearchQuery, parse_query, phrase_of
 from everturn.retrieval.question import split_literal, understand_query

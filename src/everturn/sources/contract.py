@@ -395,6 +395,16 @@ def sniff_files(
                 yield candidate
 
 
+def no_folders(places: SearchPlaces) -> list[Path]:
+    """Return nothing: the `Source.roots` of a format whose files are only added by name."""
+    return []
+
+
+def no_candidates(root: Path) -> Iterator[SourceCandidate]:
+    """Yield nothing: the `Source.find` of a format whose files are only added by name."""
+    return iter(())
+
+
 def no_workspace(head: bytes) -> str:
     """Return "": the `Source.workspace` of a format that does not record working folders."""
     return ""

@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from everturn.derive.tallies import RULES, TallyBuilder
-from everturn.derive.trails import activity_rows, pack, retry_rows, trail_of, turn_keys, unpack, usage_rows
+from everturn.derive.trails import (
+    RULES,
+    TallyBuilder,
+    activity_rows,
+    pack,
+    retry_rows,
+    trail_of,
+    turn_keys,
+    unpack,
+    usage_rows,
+)
 from everturn.model.analytics import (
     COUNTED_KINDS,
     SUBAGENT_KINDS,

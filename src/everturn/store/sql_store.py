@@ -1,4 +1,5 @@
-"""A store over any SQL database: the parts by subject combined over a `Driver` and an `Index`, and the schema migrations.
+"""A store over any SQL database: the parts by subject combined over a `Driver` and an `Index`, the queries about sessions
+and their rows, and the schema migrations.
 
 An engine opens the database and adds what only it can do (`check`, `backup`, `sizes`, `scrub`).
 
@@ -10,7 +11,7 @@ number, means that this everturn must not touch the archive.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from hashlib import sha256
@@ -18,15 +19,44 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.errors import NewerArchive, NotAnArchive
+from everturn.errors import NewerArchive, NotAnArchive, UnknownSession, UsageError
+from everturn.model.archive import (
+    Artifact,
+    Call,
+    CensusRow,
+    LinkRow,
+    MessageRow,
+    ProblemRow,
+    Session,
+    SessionText,
+    Step,
+    Turn,
+)
 from everturn.store.checkpoints import CheckpointStore
+from everturn.store.contract import SessionFilter
 from everturn.store.derived import DerivedStore
 from everturn.store.index import Index
 from everturn.store.index_search import IndexSearch
 from everturn.store.kept import HookEventStore, KeptStore, ListStore
 from everturn.store.raw import Packer, RawStore
-from everturn.store.session_queries import SessionQueries
-from everturn.store.sql import Driver
+from everturn.store.sql import (
+    ARTIFACTS,
+    CALLS,
+    CENSUS,
+    ENDED,
+    LINKS,
+    MESSAGES,
+    PROBLEMS,
+    SESSIONS,
+    STEPS,
+    TEXTS,
+    TURNS,
+    Conditions,
+    Driver,
+    Row,
+    add_sessions,
+    prefix_pattern,
+)
 
 #: Rows `(number, name, checksum)` of `schema_migrations`, in order.
 Applied = Sequence[tuple[int, str, str]]
@@ -66,6 +96,159 @@ def pending_migrations(url: str, steps: Sequence[Migration], applied: Applied) -
 def _migration(name: str, sql: str) -> Migration:
     number, _, rest = name.removesuffix(".sql").partition("_")
     return Migration(int(number), rest, sql, sha256(sql.replace("\r\n", "\n").encode()).hexdigest())
+
+
+# --- sessions: a page costs what is on it ---
+
+_PAGE = 1000
+_LAST = 1 << 62
+
+_SESSIONS_AND_TEXTS = f'SELECT {SESSIONS.fields("s")},{TEXTS.fields("x")} FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
+_WITHIN_TURN = """
+    BETWEEN (SELECT "first_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
+    AND (SELECT "last_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
+"""
+_CURRENT_CENSUS = """
+    SELECT 0, c."type", c."client", c."disposition", CAST(SUM(c."n") AS BIGINT)
+    FROM "census" c JOIN "source_file" f ON f."version"=c."version"
+    GROUP BY c."type", c."client", c."disposition" ORDER BY c."type", c."client", c."disposition"
+"""
+
+
+class SessionQueries:
+    """The part of a store that answers questions about sessions."""
+
+    driver: Driver
+
+    # --- sessions ---
+    def sessions(
+        self, session_filter: SessionFilter, limit: int = 50, after: str = ""
+    ) -> tuple[list[tuple[Session, SessionText]], str]:
+        conditions = Conditions()
+        add_sessions(conditions, session_filter)
+        ended = ENDED.format("s")
+        if after:
+            at, last = _read_cursor(after)
+            conditions.add(f'{ended}<=? AND ({ended}<? OR s."id"<?)', at, at, last)
+        sql = f'{_SESSIONS_AND_TEXTS}{conditions.where()} ORDER BY {ended} DESC, s."id" DESC LIMIT ?'
+        found = [_session_and_text(row) for row in self.driver.all(sql, [*conditions.params, limit + 1])]
+        if len(found) <= limit:
+            return found, ""
+        last_shown = found[limit - 1][0] if limit else Session(ended=_LAST)
+        return found[:limit], f"{last_shown.ended or 0}.{last_shown.id}"
+
+    def count_sessions(self, session_filter: SessionFilter) -> int:
+        conditions = Conditions()
+        add_sessions(conditions, session_filter)
+        sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
+        row = self.driver.one(sql + conditions.where(), conditions.params)
+        return int(row[0]) if row else 0
+
+    def session(self, session: int) -> tuple[Session, SessionText]:
+        if (row := self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))) is None:
+            raise UnknownSession(str(session))
+        return _session_and_text(row)
+
+    def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
+        start = prefix_pattern(prefix)
+        sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
+        # LIKE differs in case sensitivity between engines and does not know the last `/`: checked again here.
+        found: list[Session] = []
+        for session in SESSIONS.read(self.driver.all(sql, (start, f"%/{start}"))):
+            name = session.native_id
+            if len(found) < limit and (name.startswith(prefix) or name.rpartition("/")[2].startswith(prefix)):
+                found.append(session)
+        return found
+
+    def neighbours(self, agent: str, native_id: str) -> tuple[str, str]:
+        sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
+        before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))
+        after = self.driver.one(sql.format('>? ORDER BY "native_id"'), (agent, native_id))
+        return str(before[0]) if before else "", str(after[0]) if after else ""
+
+    def sessions_of(self, agent: str, native_id: str) -> list[Session]:
+        """Return every session with this native id, oldest first."""
+        sql = f'{SESSIONS.select} WHERE "agent"=? AND "native_id"=? ORDER BY "id"'
+        return SESSIONS.read(self.driver.all(sql, (agent, native_id)))
+
+    def sessions_in(self, version: int) -> list[Session]:
+        return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id"', (version,)))
+
+    # --- inside a session ---
+    def turns(self, session: int, first: int = 0, last: int | None = None) -> list[Turn]:
+        """Return turns by number, both ends included."""
+        sql = f'{TURNS.select} WHERE "session"=? AND "idx" BETWEEN ? AND ? ORDER BY "idx"'
+        return TURNS.read(self.driver.all(sql, (session, first, _LAST if last is None else last)))
+
+    def steps(self, session: int, turn: int | None = None) -> list[Step]:
+        if turn is None:
+            return STEPS.read(self.driver.all(f'{STEPS.select} WHERE "session"=? ORDER BY "idx"', (session,)))
+        sql = f'{STEPS.select} WHERE "session"=? AND "first_seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "idx"'
+        return STEPS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
+
+    def messages(self, session: int, first: int = 0, last: int | None = None) -> Iterator[MessageRow]:
+        """Yield messages by seq, both ends included. Read in pages: no cursor stays open between two messages."""
+        sql = f'{MESSAGES.select} WHERE "session"=? AND "seq" BETWEEN ? AND ? ORDER BY "seq" LIMIT ?'
+        end = _LAST if last is None else last
+        while rows := self.driver.all(sql, (session, first, end, _PAGE)):
+            yield from MESSAGES.read(rows)
+            first = rows[-1][1] + 1
+            if len(rows) < _PAGE:
+                return
+
+    def calls(self, session: int, turn: int | None = None) -> list[Call]:
+        if turn is None:
+            return CALLS.read(self.driver.all(f'{CALLS.select} WHERE "session"=? ORDER BY "seq","idx"', (session,)))
+        sql = f'{CALLS.select} WHERE "session"=? AND "seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "seq","idx"'
+        return CALLS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
+
+    def work(self, session: int) -> list[tuple[int, str, int]]:
+        sql = (
+            'SELECT "turn","kind",COUNT(*) FROM "call" WHERE "session"=? GROUP BY "turn","kind" ORDER BY "turn","kind"'
+        )
+        return [(int(turn), str(kind), int(n)) for turn, kind, n in self.driver.all(sql, (session,))]
+
+    def artifacts(self, session: int) -> list[Artifact]:
+        sql = f'{ARTIFACTS.select} WHERE "session"=? ORDER BY "seq","idx","n"'
+        return ARTIFACTS.read(self.driver.all(sql, (session,)))
+
+    def links(self, session: int) -> list[LinkRow]:
+        sql = f'{LINKS.select} WHERE "session"=? ORDER BY "relation","native_id","call_id","hint"'
+        return LINKS.read(self.driver.all(sql, (session,)))
+
+    def links_to(self, native_id: str) -> list[LinkRow]:
+        sql = f'{LINKS.select} WHERE "native_id"=? ORDER BY "session","relation","call_id","hint"'
+        return LINKS.read(self.driver.all(sql, (native_id,)))
+
+    # --- health of sources ---
+    def problems(self, version: int | None = None, limit: int = 1000) -> list[ProblemRow]:
+        """Return what could not be read, of one version or of all."""
+        where, params = ("", ()) if version is None else (' WHERE "version"=?', (version,))
+        sql = f'{PROBLEMS.select}{where} ORDER BY "version","start" LIMIT ?'
+        return PROBLEMS.read(self.driver.all(sql, (*params, limit)))
+
+    def census(self, version: int | None = None) -> list[CensusRow]:
+        if version is None:
+            return CENSUS.read(self.driver.all(_CURRENT_CENSUS))
+        sql = f'{CENSUS.select} WHERE "version"=? ORDER BY "type","client","disposition"'
+        return CENSUS.read(self.driver.all(sql, (version,)))
+
+
+def _session_and_text(row: Row) -> tuple[Session, SessionText]:
+    width = len(SESSIONS.columns)
+    session = Session(*row[:width])
+    return session, SessionText(session.id) if row[width] is None else SessionText(*row[width:])
+
+
+def _read_cursor(after: str) -> tuple[int, int]:
+    ended, _, last = after.partition(".")
+    try:
+        return int(ended), int(last)
+    except ValueError:
+        raise UsageError(f"{after!r} is not a place in the list of sessions; start again from the first page") from None
+
+
+# --- the store ---
 
 
 class SqlStore(

@@ -5,24 +5,32 @@ none, and the first vectors of a new generation replace all old ones. Deleted ve
 `archive.db` the file is `archive.vectors.db`; an archive on a server has one in the data folder of every machine that
 computes vectors.
 
-Vectors are stored in blocks of one session (`store.vector_block`): new ones are added to its last block until it is full.
+Vectors are stored in blocks of one session: new ones are added to its last block until it is full.
 For each model the file keeps the sum of its vectors, from which searches take their centre. Writing or deleting a block
 changes the sum in the same transaction.
+
+A packed vector is its scale, its trust and its numbers, one signed byte each. Scale times numbers has the length 1. The
+trust, one byte, is the share of its cosine that counts, as the vector of a short text is rather accidental. A block is a row
+of records of equal length: the seq of the message (4 bytes), then its packed vector. `numpy` does the work where it is
+installed. Without it the same is computed more slowly.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from operator import add, sub
+from functools import cache
+from math import sqrt
+from operator import add, mul, sub
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from everturn.errors import BadVectors, NotAnArchive
 from everturn.store.sqlite import SqliteDriver
-from everturn.store.vector_block import FRONT, HEAD, make_block, read_block, sum_of_block
 
 ENDING = ".vectors.db"
 
@@ -197,3 +205,84 @@ def _check_tables(connection: apsw.Connection, path: Path) -> None:
         connection.execute(_LOOK)
     except apsw.SQLError as error:  # tables of something else
         raise NotAnArchive(str(path), "it holds something else") from error
+
+
+# --- packed vectors ---
+
+SEQ = struct.Struct("<I")
+FRONT = struct.Struct("<fB")  # scale and trust
+HEAD = SEQ.size + FRONT.size
+FULL_TRUST = 255
+
+
+@cache
+def numpy_or_none() -> Any:
+    """Return the module numpy, or None where it is not installed."""
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
+def pack_vectors(vectors: Sequence[Sequence[float]], shares: Sequence[float] = ()) -> list[bytes]:
+    """Pack vectors; their lengths are lost. `shares` of their cosines count: from 0 to 1, without any 1."""
+    numpy = numpy_or_none()
+    trusts = [round(share * FULL_TRUST) for share in shares] or [FULL_TRUST] * len(vectors)
+    if numpy is None or not vectors:
+        return [_pack_vector(vector, trust) for vector, trust in zip(vectors, trusts, strict=True)]
+    given = numpy.asarray(vectors, numpy.float64)
+    most = numpy.abs(given).max(axis=1, keepdims=True)
+    numbers = numpy.rint(given / numpy.where(most > 0, most, 1) * 127).astype(numpy.int8)
+    lengths = numpy.sqrt((numbers.astype(numpy.float64) ** 2).sum(1))
+    scales = numpy.divide(1, lengths, out=numpy.zeros_like(lengths), where=lengths > 0)
+    rows = zip(scales.tolist(), trusts, numbers, strict=True)
+    return [FRONT.pack(scale, trust) + row.tobytes() for scale, trust, row in rows]
+
+
+def _pack_vector(vector: Sequence[float], trust: int) -> bytes:
+    most = max(map(abs, vector), default=0.0)
+    if not most:
+        return FRONT.pack(0.0, trust) + bytes(len(vector))
+    numbers = array("b", (round(number / most * 127) for number in vector))
+    return FRONT.pack(1 / sqrt(sum(map(mul, numbers, numbers))), trust) + numbers.tobytes()
+
+
+def unpack_vector(packed: bytes) -> list[float]:
+    """Return a packed vector, with length 1 (or 0)."""
+    scale, _ = FRONT.unpack_from(packed)
+    return [scale * number for number in memoryview(packed)[FRONT.size :].cast("b")]
+
+
+def trust_of(packed: bytes) -> float:
+    """Return the share of the cosine of a packed vector that counts."""
+    return float(FRONT.unpack_from(packed)[1] / FULL_TRUST)
+
+
+def make_block(rows: Iterable[tuple[int, bytes]]) -> bytes:
+    """Return packed vectors by seq as a block."""
+    return b"".join(part for seq, packed in rows for part in (SEQ.pack(seq), packed))
+
+
+def read_block(block: bytes, dimensions: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the packed vectors of a block by seq."""
+    size = HEAD + dimensions
+    for start in range(0, len(block) - size + 1, size):
+        yield SEQ.unpack_from(block, start)[0], block[start + SEQ.size : start + size]
+
+
+def sum_of_block(block: bytes, dimensions: int) -> tuple[int, list[float]]:
+    """Return the number of vectors in a block, and their sum."""
+    numpy = numpy_or_none()
+    if numpy is not None:
+        records = numpy.frombuffer(block, record_type(dimensions))
+        numbers = records["numbers"].astype(numpy.float64)
+        return len(records), (records["scale"].astype(numpy.float64) @ numbers).tolist()
+    vectors = [unpack_vector(packed) for _, packed in read_block(block, dimensions)]
+    return len(vectors), [sum(numbers) for numbers in zip(*vectors, strict=True)] or [0.0] * dimensions
+
+
+def record_type(dimensions: int) -> Any:
+    """Return the layout of a record for numpy."""
+    numpy = numpy_or_none()
+    return numpy.dtype([("seq", "<u4"), ("scale", "<f4"), ("trust", "u1"), ("numbers", "i1", (dimensions,))])

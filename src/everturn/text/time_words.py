@@ -1,4 +1,4 @@
-"""Words for times in English, German, French, Spanish, Japanese and Chinese, as tables for `text.time_rules`.
+"""Words for times in English, German, French, Spanish, Japanese and Chinese, as tables for `text.time_phrases`.
 
 Alternatives are separated by bars, in lower case, without signs of regular expressions. Japanese and Chinese do not separate
 words, so their tables are apart from the others.

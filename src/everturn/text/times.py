@@ -1,4 +1,4 @@
-"""Parse and format times. The archive stores milliseconds since 1970, UTC.
+"""Parse and format times, and reckon days, weeks and months back. The archive stores milliseconds since 1970, UTC.
 
 A time without a zone is UTC, as is every time shown: the same input means the same on every machine.
 """
@@ -6,25 +6,25 @@ A time without a zone is UTC, as is every time shown: the same input means the s
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from everturn.errors import UsageError
 from everturn.model.archive import Turn
 
-_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
-_UNITS = {"s": _SECOND, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY, "y": 365 * _DAY}
+_SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+_UNITS = {"s": _SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY, "y": 365 * DAY}
 _WORDS = {"now": 0, "today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}  # days back
 _NAMED = (
-    (365 * _DAY, "year"), (30 * _DAY, "month"), (7 * _DAY, "week"), (_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"),
+    (365 * DAY, "year"), (30 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"),
 )  # fmt: skip
-_TWO_UNITS = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
+_TWO_UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "m"), (MINUTE, "m", _SECOND, "s"))
 _SPAN = re.compile(
     r"(\d{1,6}) ?(?:(s)(?:ec(?:ond)?s?)?|(m)(?:in(?:ute)?s?)?|(h)(?:ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?|(y)(?:ears?)?)(?: ago)?",
     re.ASCII,
 )
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].+)?", re.ASCII | re.IGNORECASE)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(ms: int | None) -> str:
@@ -32,7 +32,7 @@ def iso(ms: int | None) -> str:
     if ms is None:
         return ""
     try:
-        at = _EPOCH + timedelta(milliseconds=ms)
+        at = EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
         return ""
     return at.isoformat(timespec="milliseconds" if ms % _SECOND else "seconds").replace("+00:00", "Z")
@@ -43,7 +43,7 @@ def parse_when(text: str, now_ms: int) -> int:
     words = " ".join(text.split())
     lower = words.lower()
     if lower in _WORDS:
-        return now_ms if lower == "now" else now_ms - now_ms % _DAY - _WORDS[lower] * _DAY
+        return now_ms if lower == "now" else now_ms - now_ms % DAY - _WORDS[lower] * DAY
     if span := _SPAN.fullmatch(lower):
         return now_ms - int(span[1]) * _UNITS[next(filter(None, span.groups()[1:]))]
     if _MONTH.fullmatch(words):
@@ -65,7 +65,7 @@ def _spoken_start(words: str, now_ms: int) -> int | None:
     """Return the beginning of a weekday, a month or a date as people say it; None for anything else."""
     if words.endswith("ago"):  # a span around that time: too vague for a limit
         return None
-    from everturn.text.time_phrases import EARLIEST, find_times
+    from everturn.text.time_phrases import find_times
 
     text = f"in {words}"
     found = find_times(text, now_ms)
@@ -107,4 +107,118 @@ def turn_ms(turn: Turn) -> int | None:
 
 
 def _as_milliseconds(at: datetime) -> int:
-    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH) // timedelta(milliseconds=1)
+
+
+# --- spans and the calendar ---
+
+#: The open ends of `before` and `after`: the years 1 and 9999.
+EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_000
+
+
+def describe_span(first: int, last: int, zone: tzinfo = UTC) -> str:
+    """Format a span for a person: `3 May 2026`, `1–7 November 2026`, `since 3 May 2026`."""
+    if first <= EARLIEST:
+        return f"before {_describe_moment(last, zone)}"
+    if last >= LATEST:
+        return f"since {_describe_moment(first, zone)}"
+    begin, end = _moment(first, zone), _moment(max(first, last - 1), zone)
+    if last - first < DAY - HOUR:  # a day may have 23 hours
+        return f"{_describe_moment(first, zone)}, {begin:%H:%M}–{_moment(last, zone):%H:%M}"
+    if begin.date() == end.date():
+        return _date_text(begin)
+    if (begin.year, begin.month) == (end.year, end.month):
+        return f"{begin.day}–{_date_text(end)}"
+    return f"{_date_text(begin)} – {_date_text(end)}"
+
+
+def _describe_moment(ms: int, zone: tzinfo) -> str:
+    return _date_text(_moment(ms, zone))
+
+
+def _date_text(at: datetime) -> str:
+    return f"{at.day} {_MONTH_NAMES[at.month - 1]} {at.year}"
+
+
+_MONTH_NAMES = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+def _moment(ms: int, zone: tzinfo) -> datetime:
+    try:
+        return (EPOCH + timedelta(milliseconds=ms)).astimezone(zone)
+    except (OverflowError, ValueError):
+        return datetime.min.replace(tzinfo=UTC) if ms < 0 else datetime.max.replace(tzinfo=UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Return a moment as milliseconds since 1970."""
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+class SpokenCalendar:
+    """Days, weeks, months and years around now. Raises ValueError without now and OverflowError beyond the calendar."""
+
+    def __init__(self, now: int | None, zone: tzinfo) -> None:
+        self._now, self.zone = now, zone
+
+    @property
+    def now(self) -> datetime:
+        if self._now is None:
+            raise ValueError("no time is known")
+        return (EPOCH + timedelta(milliseconds=self._now)).astimezone(self.zone)
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+    def at(self, day: date, hour: int = 0) -> int:
+        """Return an hour of a day; hour 29 is 5 o'clock of the next day."""
+        day += timedelta(days=hour // 24)
+        return milliseconds(datetime.combine(day, time(hour % 24), self.zone))
+
+    def days(self, first: date, count: int = 1) -> tuple[int, int]:
+        return self.at(first), self.at(first + timedelta(days=count))
+
+    def day_back(self, count: int) -> date:
+        return self.today - timedelta(days=count)
+
+    def month_back(self, count: int) -> date:
+        """Return the same day some months ago, or the last of that month."""
+        months = self.today.year * 12 + self.today.month - 1 - count
+        first = date(months // 12, months % 12 + 1, 1)
+        return min(first.replace(day=1) + timedelta(days=self.today.day - 1), _next_month(first) - timedelta(days=1))
+
+    def unit(self, unit: str, back: int) -> tuple[int, int]:
+        """Return a whole day, week, month or year."""
+        if unit == "day":
+            return self.days(self.day_back(back))
+        if unit == "week":
+            return self.days(self.day_back(self.today.weekday() + 7 * back), 7)
+        if unit == "month":
+            first = self.month_back(back).replace(day=1)
+            return self.at(first), self.at(_next_month(first))
+        return self.at(date(self.today.year - back, 1, 1)), self.at(date(self.today.year - back + 1, 1, 1))
+
+    def latest(self, month: int, day: int) -> tuple[int, int]:
+        """Return the last such day or month (day 0) that has begun. 29 February is the last leap day."""
+        for year in range(self.today.year, self.today.year - 9, -1):
+            try:
+                span = self.dated(year, month, day)
+            except ValueError:
+                continue
+            if span[0] <= milliseconds(self.now):
+                return span
+        raise ValueError("there is no such day")
+
+    def dated(self, year: int, month: int, day: int) -> tuple[int, int]:
+        first = date(year, month or 1, day or 1)
+        if day:
+            return self.days(first)
+        return self.at(first), self.at(_next_month(first) if month else date(year + 1, 1, 1))
+
+
+def _next_month(first: date) -> date:
+    return date(first.year + first.month // 12, first.month % 12 + 1, 1)

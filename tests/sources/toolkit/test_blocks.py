@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES
-from everturn.sources.toolkit.blocks import (
+from everturn.sources.toolkit.values import (
     blocks_of,
     call_start,
     error_class,

@@ -23,10 +23,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
-from everturn.sources.toolkit.blocks import error_class
 from everturn.sources.toolkit.line_reader import text_of
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import milliseconds, word
+from everturn.sources.toolkit.values import error_class, milliseconds, text_blocks, word
 from everturn.text.lazy_pattern import lazy_pattern
 
 _SEARCH = lazy_pattern(r"<{5,9} (?:SEARCH|ORIGINAL)\s*")

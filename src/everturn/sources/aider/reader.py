@@ -20,8 +20,7 @@ from everturn.model.conversation import Block, Message, ReadResult, fingerprint
 from everturn.sources.aider.message import HEAD, AiderLineState, build, call_id, opens, speaker_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
-from everturn.sources.toolkit.message_parts import message_digest
-from everturn.sources.toolkit.values import digest, plain, state_of
+from everturn.sources.toolkit.values import digest, message_digest, plain, state_of
 
 NAME = "aider"
 HISTORY = ".aider.chat.history.md"

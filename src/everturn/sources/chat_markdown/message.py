@@ -25,8 +25,7 @@ from msgspec import Struct
 
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.toolkit.line_reader import text_of
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import milliseconds, word
+from everturn.sources.toolkit.values import milliseconds, text_blocks, word
 from everturn.text.lazy_pattern import lazy_pattern
 
 RULE = "---"

@@ -38,8 +38,7 @@ from everturn.sources.chat_markdown.message import (
 )
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, sniff_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
-from everturn.sources.toolkit.message_parts import message_digest
-from everturn.sources.toolkit.values import milliseconds, state_of
+from everturn.sources.toolkit.values import message_digest, milliseconds, state_of
 from everturn.text.times import iso
 
 _DAY = 86_400_000

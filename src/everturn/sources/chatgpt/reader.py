@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.contract import Member, SourceCandidate
-from everturn.sources.toolkit.blocks import call_block, result_block, unknown_block
 from everturn.sources.toolkit.chat_export import (
     Dialect,
     ExportReader,
@@ -31,8 +30,17 @@ from everturn.sources.toolkit.chat_export import (
     threads,
 )
 from everturn.sources.toolkit.line_reader import Rec, SessionTally, listing, mapping, single_record
-from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import digest, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    call_block,
+    digest,
+    milliseconds,
+    result_block,
+    strings,
+    text_blocks,
+    unknown_block,
+    unknown_message,
+    word,
+)
 
 _MAPPING = re.compile(rb'"mapping"\s*:\s*\{\s*"[^"]{1,200}"\s*:\s*\{')
 _NODE = re.compile(rb'"(?:children|parent)"\s*:')

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.contract import Member, SourceCandidate
-from everturn.sources.toolkit.blocks import blocks_of, call_block, result_block
 from everturn.sources.toolkit.chat_export import (
     Dialect,
     ExportReader,
@@ -31,8 +30,17 @@ from everturn.sources.toolkit.chat_export import (
     threads,
 )
 from everturn.sources.toolkit.line_reader import Rec, SessionTally, listing, mapping, single_record
-from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import digest, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    blocks_of,
+    call_block,
+    digest,
+    milliseconds,
+    result_block,
+    strings,
+    text_blocks,
+    unknown_message,
+    word,
+)
 
 _MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
 _SENDER = re.compile(rb'"sender"\s*:\s*"(?:human|assistant)"')

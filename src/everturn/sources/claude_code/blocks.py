@@ -2,7 +2,7 @@
 
 - Blocks: the text of each for display and index, with the block itself kept as found.
 - Calls: the neutral kind, path and command of a call; error class, exit status, duration and file of a result. Tool names
-  and error texts are matched exactly as the client writes them, unlike in `toolkit.blocks`, which guesses for any agent:
+  and error texts are matched exactly as the client writes them, unlike in `toolkit.values`, which guesses for any agent:
   an MCP tool named `search` is not the client's own.
 - Speakers: the API knows two roles, a transcript many speakers. What a human typed, what the client inserted, what a
   command printed and what another agent wrote are all `user` records; a few marks and the beginning of the text tell them
@@ -17,17 +17,20 @@ from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
-from everturn.sources.toolkit.blocks import (
+from everturn.sources.toolkit.values import (
     CALLS,
     MessageSpeaker,
     build_call,
     call_text,
+    count,
+    exit_code,
     is_result,
     match_error,
     result_texts,
+    strings,
     unknown_block,
+    word,
 )
-from everturn.sources.toolkit.values import count, exit_code, strings, word
 
 _KINDS = {
     "read": ("Read", "NotebookRead", "LS"),

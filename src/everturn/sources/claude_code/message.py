@@ -1,9 +1,12 @@
-"""Builds the message of one record without the records around it, for the reader and for `view`."""
+"""Builds the message of one record without the records around it, for the reader and for `view`, which shows any record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import DecodeError
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
 from everturn.sources.claude_code.blocks import (
@@ -24,6 +27,7 @@ from everturn.sources.claude_code.blocks import (
 )
 from everturn.sources.claude_code.records import (
     KNOWN,
+    OPERATIONS,
     PROGRESS,
     ClaudeBody,
     ClaudeRecord,
@@ -31,11 +35,14 @@ from everturn.sources.claude_code.records import (
     all_fields,
     attachment_kind,
     body,
+    decode,
     nested_record,
+    revive,
     text_without_envelope,
 )
-from everturn.sources.toolkit.blocks import MessageSpeaker, has_results
-from everturn.sources.toolkit.values import count, milliseconds, strings, word
+from everturn.sources.toolkit.json_document import decode_item
+from everturn.sources.toolkit.json_lines import JsonLines
+from everturn.sources.toolkit.values import MessageSpeaker, count, has_results, milliseconds, strings, word
 
 
 class ClaudeRecordPlace(NamedTuple):
@@ -226,3 +233,71 @@ def _usage(tokens: ClaudeTokens | None) -> TokenUsage | None:
         count(tokens.cache_creation_input_tokens) or 0,
         count(writes.ephemeral_1h_input_tokens) or 0 if writes is not None else 0,
     )
+
+
+# --- any record by itself ---
+
+
+def view(record: bytes) -> Message | None:
+    """Return the message of a record by itself; None when it holds none. Anything but a record is a tool's output."""
+    decoded = _decode_any(record)
+    if decoded is None:
+        return output(record)
+    if decoded.type == "queue-operation":
+        of_operation = queued_message if decoded.operation in OPERATIONS else unknown
+        return of_operation(decoded, ClaudeRecordPlace(record))
+    if decoded.type is None and "agentType" in all_fields(decoded, record):
+        return about_agent(record)
+    return build(decoded, ClaudeRecordPlace(record, session=decoded.session_id or ""))
+
+
+def _decode_any(record: bytes) -> ClaudeRecord | None:
+    if b"\n" in record.rstrip():
+        return _decode_multiline(record)
+    try:
+        return decode(record)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    found = [value for _, _, value, _ in JsonLines(decode, revive).split(record, 0, last=True)]
+    return found[0] if len(found) == 1 else None
+
+
+def _decode_multiline(record: bytes) -> ClaudeRecord | None:
+    """Decode a record that spans lines, as in a document; None for any other text, which a tool printed."""
+    decoded, _ = decode_element(record)
+    return decoded if decoded is not None and decoded.type is not None and decoded.timestamp is not None else None
+
+
+def decode_element(raw: bytes) -> tuple[ClaudeRecord | None, str]:
+    """Decode one element; return the record and what is wrong with it."""
+    try:
+        return decode(raw), ""
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    value, trouble = decode_item(raw)
+    if isinstance(value, dict):
+        try:
+            return revive(value), trouble
+        except RecursionError:
+            return None, "too_deep"
+    return None, trouble or "not_an_object"
+
+
+def output(raw: bytes, start: int = 0) -> Message:
+    """Return the message of a tool's output."""
+    block = Block("text", raw.decode("utf-8", "replace"), "tool_output")
+    return Message("tool", "tool", "output", blocks=(block,), start=start, size=len(raw))
+
+
+def about_agent(raw: bytes, start: int = 0) -> Message:
+    """Return the message of the client's notes on a subagent."""
+    block = Block("text", _notes_text(raw), "meta")
+    return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
+
+
+def _notes_text(raw: bytes) -> str:
+    try:
+        found: Any = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return raw.decode("utf-8", "replace")
+    return "\n".join(strings(found))

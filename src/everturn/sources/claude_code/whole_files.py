@@ -1,4 +1,4 @@
-"""Files that are not lines of records, and `view`, which shows any record by itself.
+"""Files that are not lines of records.
 
 - Persisted tool outputs and the notes beside a subagent's transcript are read whole, by `ClaudeWholeFileReader`.
 - Transcripts in one document, `{"loglines": [record, …]}`, as saved by tools that fetch sessions of the web client.
@@ -8,19 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import msgspec
-from msgspec import DecodeError
-
-from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart
-from everturn.sources.claude_code.message import ClaudeRecordPlace, queued_message, unknown
-from everturn.sources.claude_code.message import build as build_message
-from everturn.sources.claude_code.records import OPERATIONS, ClaudeRecord, all_fields, decode, revive
+from everturn.model.conversation import Census, Link, Message, ReadResult, SessionFacts, SessionPart
+from everturn.sources.claude_code.message import about_agent, decode_element, output
+from everturn.sources.claude_code.records import ClaudeRecord
 from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
-from everturn.sources.toolkit.json_lines import JsonLines, Record
-from everturn.sources.toolkit.values import strings
+from everturn.sources.toolkit.json_document import DocumentWalk
+from everturn.sources.toolkit.json_lines import Record
 
 #: A longer file becomes several messages.
 _LONGEST = 1 << 20
@@ -51,26 +45,6 @@ class ClaudeWholeFileReader:
         found = self._found
         links = [] if base else [_link(found)]
         return SessionPart(found.native_id, SessionFacts(found.kind, found.parent), messages, links)
-
-
-def output(raw: bytes, start: int = 0) -> Message:
-    """Return the message of a tool's output."""
-    block = Block("text", raw.decode("utf-8", "replace"), "tool_output")
-    return Message("tool", "tool", "output", blocks=(block,), start=start, size=len(raw))
-
-
-def about_agent(raw: bytes, start: int = 0) -> Message:
-    """Return the message of the client's notes on a subagent."""
-    block = Block("text", _notes_text(raw), "meta")
-    return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
-
-
-def _notes_text(raw: bytes) -> str:
-    try:
-        found: Any = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return raw.decode("utf-8", "replace")
-    return "\n".join(strings(found))
 
 
 def _link(found: SourceCandidate) -> Link:
@@ -157,53 +131,8 @@ class Elements:
         self.consumed, self.tail = walk.consumed, walk.tail
 
 
-def decode_element(raw: bytes) -> tuple[ClaudeRecord | None, str]:
-    """Decode one element; return the record and what is wrong with it."""
-    try:
-        return decode(raw), ""
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    value, trouble = decode_item(raw)
-    if isinstance(value, dict):
-        try:
-            return revive(value), trouble
-        except RecursionError:
-            return None, "too_deep"
-    return None, trouble or "not_an_object"
-
-
 def records_in(head: bytes) -> Iterator[ClaudeRecord]:
     """Yield the records in the first bytes of a document."""
     for _, _, decoded, _ in Elements().split(head, 0, last=False):
         if decoded is not None:
             yield decoded
-
-
-def view(record: bytes) -> Message | None:
-    """Return the message of a record by itself; None when it holds none. Anything but a record is a tool's output."""
-    decoded = _decode_any(record)
-    if decoded is None:
-        return output(record)
-    if decoded.type == "queue-operation":
-        build = queued_message if decoded.operation in OPERATIONS else unknown
-        return build(decoded, ClaudeRecordPlace(record))
-    if decoded.type is None and "agentType" in all_fields(decoded, record):
-        return about_agent(record)
-    return build_message(decoded, ClaudeRecordPlace(record, session=decoded.session_id or ""))
-
-
-def _decode_any(record: bytes) -> ClaudeRecord | None:
-    if b"\n" in record.rstrip():
-        return _decode_multiline(record)
-    try:
-        return decode(record)
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    found = [value for _, _, value, _ in JsonLines(decode, revive).split(record, 0, last=True)]
-    return found[0] if len(found) == 1 else None
-
-
-def _decode_multiline(record: bytes) -> ClaudeRecord | None:
-    """Decode a record that spans lines, as in a document; None for any other text, which a tool printed."""
-    decoded, _ = decode_element(record)
-    return decoded if decoded is not None and decoded.type is not None and decoded.timestamp is not None else None

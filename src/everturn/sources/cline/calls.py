@@ -10,10 +10,18 @@ import re
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status
 from everturn.sources.toolkit.line_reader import mapping
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import digest, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    call_start,
+    call_text,
+    digest,
+    error_class,
+    exit_status,
+    milliseconds,
+    strings,
+    text_blocks,
+    word,
+)
 
 ENVIRONMENT = "<environment_details>"
 

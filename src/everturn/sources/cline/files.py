@@ -18,8 +18,7 @@ from typing import Any
 from everturn.model.conversation import Message
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
 from everturn.sources.toolkit.line_reader import listing, mapping
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import milliseconds, word
+from everturn.sources.toolkit.values import milliseconds, text_blocks, word
 
 NAME = "cline"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"

@@ -23,10 +23,17 @@ from everturn.sources.cline.calls import (
     parse_result_head,
     split_typed,
 )
-from everturn.sources.toolkit.blocks import unknown_block
 from everturn.sources.toolkit.line_reader import listing, mapping
-from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import count, decode_value, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    count,
+    decode_value,
+    milliseconds,
+    strings,
+    text_blocks,
+    unknown_block,
+    unknown_message,
+    word,
+)
 
 _TASK_TEXTS = ("<task>", "New message to respond to", "New instructions for task continuation")
 

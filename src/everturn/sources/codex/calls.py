@@ -11,9 +11,8 @@ from shlex import join
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.toolkit.blocks import MessageSpeaker, tool_kind
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.values import count, decode_value, exit_code, strings, word
+from everturn.sources.toolkit.values import MessageSpeaker, count, decode_value, exit_code, strings, tool_kind, word
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
 

@@ -29,10 +29,17 @@ from everturn.sources.codex.records import (
     CodexRecord,
     is_silent,
 )
-from everturn.sources.toolkit.blocks import MessageSpeaker, call_text, unknown_block
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    MessageSpeaker,
+    call_text,
+    count,
+    milliseconds,
+    strings,
+    text_blocks,
+    unknown_block,
+    word,
+)
 
 _UNKNOWN = MessageSpeaker("system", "unknown", False, "meta")
 _NOTICE = MessageSpeaker("system", "notice", False, "meta")

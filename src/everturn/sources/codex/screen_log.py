@@ -26,8 +26,7 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     records,
 )
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, exit_code, milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.values import count, exit_code, milliseconds, plain, state_of, strings, text_blocks, word
 
 _KEY = re.compile(
     r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"

@@ -9,10 +9,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.blocks import call_start, call_text, error_class
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping, single_record
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    call_start,
+    call_text,
+    count,
+    error_class,
+    milliseconds,
+    strings,
+    text_blocks,
+    word,
+)
 from everturn.text.diffs import patched_files
 
 #: Events that hold no messages, or repeat others.

@@ -22,10 +22,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.blocks import call_block, error_class, exit_status, unknown_block
 from everturn.sources.toolkit.line_reader import listing, mapping
-from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import count, decode_value, digest, exit_code, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    call_block,
+    count,
+    decode_value,
+    digest,
+    error_class,
+    exit_code,
+    exit_status,
+    milliseconds,
+    strings,
+    text_blocks,
+    unknown_block,
+    unknown_message,
+    word,
+)
 
 _HUMAN, _MODEL = (1, "user"), (2, "ai")
 _ATTACHED = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsReferences")

@@ -9,9 +9,8 @@ import re
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.blocks import build_call, call_text, match_error
 from everturn.sources.toolkit.line_reader import listing, mapping
-from everturn.sources.toolkit.values import count, milliseconds, strings, word
+from everturn.sources.toolkit.values import build_call, call_text, count, match_error, milliseconds, strings, word
 
 _KINDS = {
     "read": ("read_file", "read_many_files", "list_directory", "read_mcp_resource"),

@@ -25,12 +25,23 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, fingerprint
 from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, existing_folders, read_beginning
-from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status, unknown_block
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, listing, mapping
-from everturn.sources.toolkit.message_parts import message_digest, unknown_message
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
-from everturn.sources.toolkit.values import milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.values import (
+    call_start,
+    call_text,
+    error_class,
+    exit_status,
+    message_digest,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    unknown_block,
+    unknown_message,
+    word,
+)
 
 _EDITOR = {
     "view": "read", "write": "create", "str_replace": "edit", "insert": "edit", "diff": "edit", "edit_file": "edit",

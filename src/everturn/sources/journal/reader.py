@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, sniff_files
-from everturn.sources.toolkit.blocks import call_block, counted_usage, error_class, exit_status
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -32,8 +31,19 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.values import (
+    call_block,
+    count,
+    counted_usage,
+    error_class,
+    exit_status,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    word,
+)
 
 #: Records that hold no messages.
 SILENT = frozenset(("session", "intent", "lease", "pause"))

@@ -8,14 +8,14 @@ Reading order: `message` (the shapes, and one element as a message), `reader` (a
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, no_workspace
+from everturn.sources.contract import Source, lazy_import, no_candidates, no_folders, no_workspace
 
 SOURCE = Source(
     name="messages",
     title="Message lists",
     parser=1,
-    roots=lambda places: [],
-    find=lambda root: iter(()),
+    roots=no_folders,
+    find=no_candidates,
     sniff=lazy_import("everturn.sources.messages.reader:sniff"),
     reader=lazy_import("everturn.sources.messages.reader:MessagesReader"),
     view=lazy_import("everturn.sources.messages.message:view"),

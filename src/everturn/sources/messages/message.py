@@ -14,11 +14,22 @@ import re
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources.toolkit.blocks import blocks_of, call_block, function_calls, has_results, result_block, usage_of
 from everturn.sources.toolkit.json_document import Damage, document_start, elements
 from everturn.sources.toolkit.line_reader import records
-from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
-from everturn.sources.toolkit.values import decode_value, milliseconds, strings, word
+from everturn.sources.toolkit.values import (
+    blocks_of,
+    call_block,
+    decode_value,
+    function_calls,
+    has_results,
+    milliseconds,
+    result_block,
+    strings,
+    text_blocks,
+    unknown_message,
+    usage_of,
+    word,
+)
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 ITEMS = frozenset(("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"))

@@ -28,8 +28,7 @@ from everturn.sources.messages.message import (
 )
 from everturn.sources.toolkit.json_document import Damage, DocumentWalk, elements, follow_keys, settle
 from everturn.sources.toolkit.line_reader import Counted, ReadTally, Rec, RecordPlace, add, read, walker
-from everturn.sources.toolkit.message_parts import message_digest, unknown_message
-from everturn.sources.toolkit.values import decode_value, plain, state_of, word
+from everturn.sources.toolkit.values import decode_value, message_digest, plain, state_of, unknown_message, word
 
 _NAMES = ("title", "name", "instance_id", "task_id", "id")
 #: Keys whose values repeat the messages in another form.

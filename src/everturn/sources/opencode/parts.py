@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.toolkit.blocks import build_call, call_text
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.values import count, exit_code, strings, word
+from everturn.sources.toolkit.values import build_call, call_text, count, exit_code, strings, word
 
 _KINDS = {
     "read": "read list", "edit": "edit multiedit patch apply_patch", "create": "write", "shell": "bash shell",

@@ -22,10 +22,8 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, Message, fingerprint
 from everturn.sources.opencode.files import UNTITLED, created_at
 from everturn.sources.opencode.parts import call_start, error_class
-from everturn.sources.toolkit.blocks import call_text
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
-from everturn.sources.toolkit.message_parts import message_digest
-from everturn.sources.toolkit.values import decode_value, digest
+from everturn.sources.toolkit.values import call_text, decode_value, digest, message_digest
 
 FENCE = "```"
 THINKING = "_Thinking:_"

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
-from everturn.sources.toolkit.blocks import call_block, counted_usage, error_class, unknown_block
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -31,8 +30,20 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, digest, milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.values import (
+    call_block,
+    count,
+    counted_usage,
+    digest,
+    error_class,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    unknown_block,
+    word,
+)
 
 #: Entries that hold no messages.
 SILENT = frozenset(

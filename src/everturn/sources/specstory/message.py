@@ -21,10 +21,17 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources.toolkit.blocks import MessageSpeaker, error_class, exit_status, tool_kind
 from everturn.sources.toolkit.line_reader import text_of
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import digest, milliseconds, word
+from everturn.sources.toolkit.values import (
+    MessageSpeaker,
+    digest,
+    error_class,
+    exit_status,
+    milliseconds,
+    text_blocks,
+    tool_kind,
+    word,
+)
 from everturn.text.lazy_pattern import lazy_pattern
 
 #: The agent, its session and the time: `<!-- Claude Code Session 1111… (2026-05-01 10:00:00Z) -->`.

@@ -29,8 +29,7 @@ from everturn.sources.specstory.message import (
     parse_mark,
 )
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
-from everturn.sources.toolkit.message_parts import message_digest
-from everturn.sources.toolkit.values import plain, state_of
+from everturn.sources.toolkit.values import message_digest, plain, state_of
 
 NAME = "specstory"
 FOLDER = ".specstory"

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, sniff_files
-from everturn.sources.toolkit.blocks import MessageSpeaker, blocks_of, has_results, texts_in, usage_of
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -33,8 +32,21 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
-from everturn.sources.toolkit.message_parts import text_blocks
-from everturn.sources.toolkit.values import count, digest, milliseconds, plain, state_of, strings, word
+from everturn.sources.toolkit.values import (
+    MessageSpeaker,
+    blocks_of,
+    count,
+    digest,
+    has_results,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    texts_in,
+    usage_of,
+    word,
+)
 
 _TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
 _SESSION = re.compile(rb'"session_id"\s*:\s*"([\w-]{1,100})"')
