@@ -33,6 +33,7 @@ class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     mode: Mode | None = None
     exclude: tuple[str, ...] | None = None
+    unknown: Mode | None = None
 
 
 class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +57,7 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 #: The keys of `config get` and `config set`. `sources.NAME` is a list too.
-KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "models.default")
+KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "capture.unknown", "models.default")
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -272,6 +273,7 @@ class Capture:
 
     mode: Mode = "full"
     exclude: tuple[str, ...] = ()
+    unknown: str = ""  # a mode, for unknown workspaces; "": the strictest one of the rules
 
 
 @dataclass(frozen=True)
@@ -335,13 +337,17 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         state=folders.state,
         machine=machine,
         owner=owner,
-        capture=Capture(file.capture.mode or "full", _expand_paths(file.capture.exclude or ())),
+        capture=_capture(file.capture),
         workspaces=tuple(Workspace(os.path.expanduser(rule.path), rule.mode) for rule in file.workspace or ()),
         sources={name: _expand_paths(paths) for name, paths in (file.sources or {}).items()},
         models=file.models or {},
         meaning=file.meaning or {},
         origins=origins,
     )
+
+
+def _capture(table: CaptureTable) -> Capture:
+    return Capture(table.mode or "full", _expand_paths(table.exclude or ()), table.unknown or "")
 
 
 def _default_folders(env: Mapping[str, str]) -> Folders:
@@ -369,6 +375,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
     return {
         "capture.mode": file.capture.mode,
         "capture.exclude": file.capture.exclude,
+        "capture.unknown": file.capture.unknown,
         "workspace": file.workspace,
         "sources": file.sources,
         "models": file.models,

@@ -190,7 +190,7 @@ def test_forgetting_one_conversation_takes_the_database_copy_too(
 def test_under_rules_for_workspaces_the_database_itself_is_not_kept(
     store: Store, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
-    run(store, tmp_path / "talks", Policy(rules=(("/x", "off"),)))
+    run(store, tmp_path / "talks", Policy(rules=(("/x", "off"),), unknown="full"))
     assert {file.kind: version.size for file, version in store.files() if file.kind == "container"} == {"container": 0}
     assert asked(store, "walrus") == ["one"]
 

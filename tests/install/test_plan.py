@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
@@ -413,3 +414,38 @@ def test_a_word_with_a_blank_stays_one_word_in_the_line_of_a_hook(home: Path) ->
 
     line = command_line(PROGRAMS, SearchPlaces(home, {}, "linux"), "--drain")
     assert shlex.split(line) == ["/opt/our tools/everturn-hook", "--with", "EVERTURN_HOME=/srv/ev", "--drain"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_edited_file_of_ours_is_kept_beside(tmp_path: Path, again: bool) -> None:
+    home, kept = tmp_path / "home", tmp_path / "kept"
+    command = home / "commands" / "recall.md"
+    install(kept, [OwnFile(command, "ours")])
+    command.write_text("ours, with my notes", "utf-8")
+    (home / "commands" / "recall.md.kept").write_text("older notes", "utf-8")
+    if again:
+        install(kept, [OwnFile(command, "ours, newer")])
+        assert command.read_text("utf-8") == "ours, newer"
+    uninstall(kept)
+    assert files(home) == {
+        "commands/recall.md.kept": b"older notes",
+        "commands/recall.md.kept-2": b"ours, with my notes",
+    }
+
+
+@pytest.mark.parametrize("is_project", [False, True])
+def test_a_link_that_leads_elsewhere_now_is_not_followed(tmp_path: Path, is_project: bool) -> None:
+    project, kept, foreign = tmp_path / "project", tmp_path / "kept", tmp_path / "foreign"
+    project.mkdir()
+    install(kept, [OwnFile(project / ".agent" / "recall.md", "ours")])
+    record = read_record(kept, "some")
+    assert record is not None
+    if is_project:  # a record of an older everturn, which does not have the real paths
+        old = tuple(msgspec.structs.replace(file, real="") for file in record.files)
+        record = msgspec.structs.replace(record, project=str(project), files=old)
+    (project / ".agent").rename(foreign)
+    (project / ".agent").symlink_to(foreign)
+    plan = plan_uninstall(record, kept)
+    take_out(plan, record, kept)
+    assert files(foreign) == {"recall.md": b"ours"}
+    assert [path for path, _ in plan.refused] == [str(project / ".agent" / "recall.md")]

@@ -37,6 +37,7 @@ from everturn.store.contract import Store
 GROUP = 4 << 20
 GROUP_FILES = 256
 HEAD = 64 << 10
+_FURTHER = 4 << 20  # bytes after the head that are searched for a workspace
 _TRIES = 4
 
 
@@ -64,6 +65,7 @@ class SyncReport:
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     doubts: list[tuple[str, str]] = field(default_factory=list)  # readings that are not sure
+    unknown: list[str] = field(default_factory=list)  # files left out because their workspace is unknown
 
 
 #: Called with (files done, files to do, bytes done, bytes to do, current path).
@@ -164,9 +166,26 @@ class Intake:
         head = file.read(HEAD)
         if is_new and _is_our_question(candidate, head):
             return "off"
-        return policy.mode if policy.is_simple else policy.mode_for(candidate.source.workspace(head), candidate.path)
+        if policy.is_simple:
+            return policy.mode
+        workspace = self._workspace(candidate, file, head)
+        decision = policy.decide(workspace, candidate.path, candidate.source.is_placeless)
+        if decision.is_unknown:
+            self.report.unknown.append(candidate.path)
+        return decision.mode
 
     # --- helpers ---
+    def _workspace(self, candidate: FileCandidate, file: BinaryIO, head: bytes) -> str:
+        """Return the workspace that a file names, or the files around it, or the session it belongs to."""
+        source = candidate.source
+        found = source.workspace(head) or (source.folder_of(candidate.found.path) if source.folder_of else "")
+        if not found and len(head) == HEAD:
+            found = source.workspace(head + file.read(_FURTHER))
+        if found or not candidate.found.parent:
+            return found
+        rows = self.job.store.sessions_of(source.name, candidate.found.parent)
+        return next((text for row in rows if (text := self.job.store.session(row.id)[1].workspace)), "")
+
     def _is_forgotten(self, candidate: FileCandidate) -> bool:
         name, found, buried = candidate.source.name, candidate.found, self.writer.buried_sessions
         return (name, found.native_id) in buried or (name, found.parent) in buried
@@ -269,6 +288,11 @@ def is_container(candidate: FileCandidate) -> bool:
 
 
 def take_container(intake: Intake, candidate: FileCandidate) -> None:
+    policy = intake.job.policy
+    if policy.is_off or (policy.mode_for("", candidate.path) == "off" != policy.mode):
+        intake.report.files += 1
+        intake.report.off += 1
+        return
     if candidate.stat is None:
         intake.report.files += 1
         intake.fail(candidate, candidate.error)

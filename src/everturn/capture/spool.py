@@ -134,7 +134,11 @@ class _SpoolDrain:
     def _is_unwanted(self, record: _SpoolRecord) -> bool:
         forgotten = record.session in self.buried
         # A session may have moved to another folder; its file stays where it began.
-        off = "off" in {self.policy.mode_for(folder, record.transcript_path) for folder in (record.cwd, "")}
+        modes = (
+            self.policy.decide(record.cwd, record.transcript_path).mode,
+            self.policy.mode_for("", record.transcript_path),
+        )
+        off = "off" in modes
         self.report.forgotten += forgotten
         self.report.off += off and not forgotten
         return forgotten or off

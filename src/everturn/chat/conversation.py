@@ -67,7 +67,7 @@ class Conversation:
             setup.machine, setup.owner, setup.workspace, setup.backend.model, parent=parent,
             relation="continues" if parent else "", also=tuple(also),
         )  # fmt: skip
-        journal = Journal.open(setup.store, "", about, clock=setup.clock)
+        journal = Journal.open(setup.store, "", about, clock=setup.clock, policy=setup.policy)
         made = cls(setup, journal, watch)
         journal.setup(made.loop.system, [one.shown for one in made.loop.tools])
         made.remember_agent()
@@ -80,7 +80,7 @@ class Conversation:
         if not Journal.exists(setup.store, session):
             raise SessionNotFound(session)
         about = JournalAbout(setup.machine, setup.owner)
-        journal = Journal.open(setup.store, session, about, clock=setup.clock, force=force)
+        journal = Journal.open(setup.store, session, about, clock=setup.clock, force=force, policy=setup.policy)
         return cls(setup, journal, watch)
 
     def close(self) -> None:

@@ -8,12 +8,13 @@ the context window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from everturn.capture.policy import Policy
 from everturn.clock import Clock
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import Backend, Delta, ModelRequest, Reply, ReplyTokens
@@ -173,6 +174,7 @@ class ChatSetup:
     folder: Path | None = None  # where conversations are saved as Markdown; None: nowhere
     write: Callable[[SessionPart], str] | None = None  # a session → the text of such a file
     summary_seconds: float = 60.0
+    policy: Policy = field(default_factory=Policy)  # the capture rules
     reserve: int = RESERVE
 
     @property

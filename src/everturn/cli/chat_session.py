@@ -58,18 +58,26 @@ def chat_options(handler: Handler) -> Handler:
 
 def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
     """Return the setup of a chat. Raises BadConfig when no model is configured."""
+    from everturn.capture.policy import Policy
+    from everturn.capture.user_rules import policy_of
     from everturn.chat.file_tools import built_in_tools
     from everturn.chat.setup import SYSTEM, Agent, ChatSetup
     from everturn.llm.asker import AskBudget, Asker
+    from everturn.secrets.redaction import redact_bytes, redact_text
     from everturn.sessions.secrets import archive_cleaner
     from everturn.sources.contract import all_sources
 
     sources = all_sources()
     backend, agent = _open_backend(cx, options)
-    store = _open_archive(cx)
+    workspace = os.path.realpath(options["workspace"] or os.getcwd())
+    policy = policy_of(cx.settings)
+    mode = policy.decide(workspace).mode
+    store = _open_archive(cx, mode)
+    if mode == "redacted":
+        store.mask = lambda text: redact_bytes(text.encode("utf-8", "replace")).decode()
     budget = AskBudget(tokens=options["budget"])
     asker = Asker(backend, budget, lambda text: text, clock.now)
-    workspace = os.path.realpath(options["workspace"] or os.getcwd())
+    write = next((source.write for source in sources.values() if source.saves_chats), None)
     return ChatSetup(
         store=store,
         sources=sources,
@@ -83,9 +91,10 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
         system=Path(options["system"]).read_text("utf-8") if options["system"] else SYSTEM,
         tools=built_in_tools(workspace, options["tools"], os.environ),
         clean=archive_cleaner(store),
-        folder=_save_folder(cx, options),
-        write=next((source.write for source in sources.values() if source.saves_chats), None),
+        folder=_save_folder(cx, options) if mode in ("full", "redacted") else None,
+        write=(lambda part: redact_text(write(part))) if write and mode == "redacted" else write,
         summary_seconds=options["summary_timeout"],
+        policy=policy if mode in ("full", "redacted") else Policy(),
     )
 
 
@@ -131,13 +140,16 @@ def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Aske
     return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
 
 
-def _open_archive(cx: frame.CommandContext) -> Store:
-    """Open the archive so that acknowledged writes survive a power failure."""
+def _open_archive(cx: frame.CommandContext, mode: str) -> Store:
+    """Open the archive so that acknowledged writes survive a power failure; in memory, if nothing may be kept."""
+    from everturn.capture.user_rules import MEMORY
     from everturn.loop.journal import open_archive
     from everturn.sessions.secrets import make_key
 
     cx.settings.make_folders()
-    store = open_archive(cx.settings.db)
+    if mode not in ("full", "redacted"):
+        cx.out.warn(f"nothing of this chat is kept: the capture mode of this workspace is {mode}")
+    store = open_archive(cx.settings.db if mode in ("full", "redacted") else MEMORY)
     click.get_current_context().call_on_close(store.close)
     cx.out.archive = store
     make_key(store)

@@ -1,8 +1,9 @@
 """Installs everturn into the settings of agents, and uninstalls it again.
 
 Nothing is written before it can be shown. What the user wrote stays, character for character. Uninstalling restores each
-file byte for byte if nobody has touched it since, and otherwise removes our entries. A file that cannot be parsed, or
-that has something else in place of our entry, is left alone, and the plan says so.
+file byte for byte if nobody has touched it since, and otherwise removes our entries. A file of our own that somebody has
+edited is kept beside, under a name that no agent reads. A file that cannot be parsed, that has something else in place of
+our entry, or that a link has led elsewhere since, is left alone, and the plan says so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -32,6 +34,7 @@ class ChangedFile(msgspec.Struct, frozen=True):
     digest: str
     entries: tuple[SettingsEntry, ...] = ()
     own: bool = False
+    real: str = ""  # the path without links
 
 
 class InstallRecord(msgspec.Struct, frozen=True):
@@ -213,12 +216,15 @@ def _plan_change(
         data = text.encode()
         if not entries:
             return FileChange(path, before, before)
-    kept = ChangedFile(str(path), None, _digest(data), entries, isinstance(own, OwnFile))
+    kept = ChangedFile(str(path), None, _digest(data), entries, isinstance(own, OwnFile), os.path.realpath(path))
     return FileChange(path, before, data, base, kept)
 
 
 def _plan_undo(plan: InstallPlan, kept: ChangedFile, record: InstallRecord | None, folder: Path) -> None:
     path = Path(kept.path)
+    if not _is_same_place(kept, record):
+        plan.refused.append((str(path), "a link leads elsewhere since it was installed; it is left as it is"))
+        return
     before = _read_bytes(path, plan)
     if before is not _UNREADABLE:
         plan.changes.append(FileChange(path, before, _without_our_entries(path, before, kept, record, folder, plan)))
@@ -237,7 +243,9 @@ def _without_our_entries(
     copy = _read_copy(folder / record.name, kept)
     if _digest(before) == kept.digest or kept.own:
         if _digest(before) != kept.digest:
-            plan.remarks.append((str(path), "it was changed since it was installed; it goes all the same"))
+            beside = _free_name(path)
+            plan.changes.append(FileChange(beside, None, before))
+            plan.remarks.append((str(path), f"it was changed since it was installed; it is kept as {beside}"))
         return copy
     try:
         text = undo_entries(before.decode(), kept.entries)
@@ -264,6 +272,19 @@ def _is_within(path: Path, folder: Path | None) -> bool:
 def _refuse_link_outside(path: Path, plan: InstallPlan) -> bytes:
     plan.refused.append((str(path), "a link leads out of the project; it is left as it is"))
     return _UNREADABLE
+
+
+def _is_same_place(kept: ChangedFile, record: InstallRecord | None) -> bool:
+    """Whether a path still leads to the file that was installed."""
+    if kept.real:
+        return os.path.realpath(kept.path) == kept.real
+    return record is None or not record.project or _is_within(Path(kept.path), Path(record.project))
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name beside a file that does not exist yet."""
+    numbers = chain([""], (f"-{n}" for n in count(2)))
+    return next(name for n in numbers if not os.path.lexists(name := path.with_name(f"{path.name}.kept{n}")))
 
 
 def _digest(data: bytes) -> str:

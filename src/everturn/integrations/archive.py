@@ -14,6 +14,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
+from everturn.capture import user_rules
 from everturn.clock import Clock, now
 from everturn.errors import EverturnError
 from everturn.loop.journal import open_archive
@@ -29,10 +30,14 @@ class Archive:
     """An archive by path or URL (`memory:` too), opened on first use.
 
     `durability` is `power` (every commit is synced) or `process` (a power failure may lose the last commits).
+    `workspace` is the folder whose capture rules apply. Unless its mode is `full`, the archive is in memory and ends with
+    the process: the state of a framework cannot be masked without breaking it.
     """
 
-    def __init__(self, url: str | PathLike[str], durability: str = "power", clock: Clock = now) -> None:
-        self.url, self.durability, self.clock = fspath(url), durability, clock
+    def __init__(
+        self, url: str | PathLike[str], durability: str = "power", clock: Clock = now, workspace: str = ""
+    ) -> None:
+        self.url, self.durability, self.clock, self.workspace = fspath(url), durability, clock, workspace
         self._pool = ThreadPoolExecutor(1, "everturn-archive")
         self._store: SqlStore | None = None
         self._closed = False
@@ -78,10 +83,19 @@ class Archive:
 
     def _run_work(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
         if self._store is None:
-            store = open_archive(self.url, self.durability)
+            store = self._open_permitted()
             assert isinstance(store, SqlStore)
             self._store = store
         return work(self._store, *given, **named)
+
+    def _open_permitted(self) -> Store:
+        policy = user_rules.user_policy()
+        mode = user_rules.live_mode(policy, self.url, self.workspace)
+        if mode == "full":
+            return open_archive(self.url, self.durability)
+        if mode == "redacted":
+            user_rules.warn_not_masked(self.url)
+        return user_rules.memory_store()
 
     def _close_store(self) -> None:
         if self._store is not None:

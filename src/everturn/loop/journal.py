@@ -14,6 +14,9 @@ never retried.
 Lines are added only at the end their writer knows: if another process has added some, that is a Conflict and nothing is
 written. Others may derive the rows again at any time; the next line picks that up. If rows cannot be made, the bytes are
 kept and the rows are made later.
+
+The user's capture rules hold here too (`capture.user_rules`): where they do not allow the session to be kept, the journal
+is written to an archive in memory, and `Journal.open` warns.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from everturn.capture import user_rules
 from everturn.capture.file_reader import FilePiece, ReaderStart, empty_result
+from everturn.capture.policy import Policy
 from everturn.capture.scan import FileCandidate
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.clock import Clock, new_id, now
@@ -48,6 +53,9 @@ from everturn.sources.contract import SourceCandidate, all_sources
 from everturn.store.contract import Store, open_store
 
 T = TypeVar("T")
+
+#: Masks the secrets of one line.
+Mask = Callable[[bytes], bytes]
 
 #: Writes several items as one; returns for each the refusal, or None. Raises if nothing was written.
 Commit = Callable[[Sequence[T]], Sequence[Exception | None]]
@@ -131,11 +139,18 @@ class Journal:
     """
 
     def __init__(
-        self, store: Store, past: JournalState, place: JournalPlace, about: JournalAbout, clock: Clock, ttl: int
+        self,
+        store: Store,
+        past: JournalState,
+        place: JournalPlace,
+        about: JournalAbout,
+        clock: Clock,
+        ttl: int,
+        mask: Mask | None = None,
     ) -> None:
         self.store, self.past, self.clock, self.ttl = store, past, clock, ttl
         self.session = past.session
-        self._end = JournalEnd(store, self.session, place, (about.machine, about.owner), clock)
+        self._end = JournalEnd(store, self.session, place, (about.machine, about.owner), clock, mask)
         self._group: GroupCommit[Sequence[Record]] = GroupCommit(self._commit)
         self.alone = self._group.turn
         self._renew_at = 0
@@ -156,8 +171,9 @@ class Journal:
         clock: Clock = now,
         ttl: int = TTL_MS,
         force: bool = False,
+        policy: Policy | None = None,
     ) -> Journal:
-        """Open a session, or begin one if no session has that name.
+        """Open a session, or begin one if no session has that name. `policy`: else the user's own rules.
 
         Raise Busy if another process runs it; `force` takes it over, and the next write of that process fails.
         """
@@ -165,8 +181,9 @@ class Journal:
         if any((row.kind, row.agent, row.key) == ("session", AGENT, session) for row in store.tombstones()):
             raise UnknownSession(session)
         holder = holder or leases.this_process(about.machine)
+        store, mask = user_rules.permitted_store(store, AGENT, session, about.workspace, policy)
         for _ in range(_TRIES):
-            journal = cls._load(store, session, about, clock, ttl)
+            journal = cls._load(store, session, about, clock, ttl, mask)
             try:
                 journal._take_lease(about, holder, force)
                 return journal
@@ -179,8 +196,11 @@ class Journal:
         return find_journal(store, session, "").file is not None
 
     @classmethod
-    def _load(cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int) -> Journal:
-        journal = cls(store, JournalState(session), find_journal(store, session, about.machine), about, clock, ttl)
+    def _load(
+        cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int, mask: Mask | None
+    ) -> Journal:
+        place = find_journal(store, session, about.machine)
+        journal = cls(store, JournalState(session), place, about, clock, ttl, mask)
         lines = journal._end.whole().splitlines()
         for raw in lines:
             if raw.strip():  # blank where a record was forgotten
@@ -380,8 +400,17 @@ def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
 class JournalEnd:
     """The end of one journal, as one process knows it. Rows of an older parser are made anew when it is opened."""
 
-    def __init__(self, store: Store, session: str, place: JournalPlace, origin: tuple[str, str], clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session: str,
+        place: JournalPlace,
+        origin: tuple[str, str],
+        clock: Clock,
+        mask: Mask | None = None,
+    ) -> None:
         self._store, self._session, self._clock, self._source = store, session, clock, all_sources()[AGENT]
+        self._mask = mask
         self._candidate = SourceCandidate(Path(journal_path(session)), "main", session)
         file, version = place.file, place.version
         self._writer = ArchiveWriter(store, *((file.machine, file.owner) if file else origin), clock())
@@ -408,7 +437,9 @@ class JournalEnd:
         return b"" if self.is_new else self._store.read_raw(version.id, 0, version.size)
 
     def append(self, data: bytes) -> None:
-        """Add lines. Raise Conflict if this is no longer the end."""
+        """Add lines, masked in mode `redacted`. Raise Conflict if this is no longer the end."""
+        if self._mask is not None:
+            data = b"".join(map(self._mask, data.splitlines(keepends=True)))
         self._writer.now = self._clock()
         try:
             with self._store.write():

@@ -20,12 +20,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from everturn.capture import user_rules
+from everturn.capture.policy import Policy
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, decode_arguments
 from everturn.loop import leases, records
 from everturn.loop.conversation import call_arguments_json
-from everturn.loop.journal import AGENT, JournalEnd, find_journal
+from everturn.loop.journal import AGENT, JournalEnd, Mask, find_journal
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.retrieval.query import parse_query
@@ -185,13 +187,23 @@ _TRIES = 50
 class TurnLog:
     """The conversations of one archive. Belongs to one thread, as its store does."""
 
-    def __init__(self, store: Store, clock: Clock = now, machine: str = "") -> None:
+    def __init__(self, store: Store, clock: Clock = now, machine: str = "", policy: Policy | None = None) -> None:
         self.store, self._clock = store, clock
         self._holder = leases.this_process(machine)
+        self._policy = policy if policy is not None else user_rules.user_policy()
+        self._masks: dict[str, Mask | None] = {}  # by session
+        self._in_memory: TurnLog | None = None  # holds the sessions that the user's rules keep out of the archive
 
     def create_session(self, workspace: str, model: str, system_prompt: str = "") -> str:
         """Begin a conversation and return its id."""
+        mode = user_rules.live_mode(self._policy, self.store.url, workspace)
+        if mode == "off":
+            self._in_memory = self._in_memory or TurnLog(
+                user_rules.memory_store(), self._clock, self._holder.machine, Policy()
+            )
+            return self._in_memory.create_session(workspace, model, system_prompt)
         session = new_id()
+        self._masks[session] = self._policy.redact if mode == "redacted" else None
         with self.store.write():
             first = records.SessionRecord(
                 journal=records.FORMAT, id=session, workspace=workspace, model=model, client="everturn"
@@ -206,6 +218,8 @@ class TurnLog:
 
         Raise SessionNotFound, Busy while a loop runs the session, and any error that prevents the write.
         """
+        if (log := self._log_of(session_id)) is not self:
+            return log.append_turn(session_id, turn)
         for _ in range(_TRIES):
             session, end = self._require_writable(session_id), self._end(session_id)
             try:
@@ -220,6 +234,9 @@ class TurnLog:
 
     def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
         """Keep the program's own state of a conversation, and the turn it is valid through."""
+        if (log := self._log_of(session_id)) is not self:
+            log.update_session_state(session_id, state)
+            return
         session = self._require_writable(session_id)
         with self.store.write():
             self._keep_value(session_id, "session_state", dict(state))
@@ -228,6 +245,8 @@ class TurnLog:
     # --- reading ---
     def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[dict[str, Any]]:
         """Return messages in order, from number `offset` + 1 on, at most 1,000."""
+        if (log := self._log_of(session_id)) is not self:
+            return log.get_turns(session_id, offset, limit)
         session = self._session(session_id)
         wanted = min(limit, MOST)
         if session is None or wanted <= 0:
@@ -237,6 +256,8 @@ class TurnLog:
 
     def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
         """Return the messages that match a typed query, best first, at most 200."""
+        if (log := self._log_of(session_id)) is not self:
+            return log.search_turns(session_id, query, limit)
         if (session := self._session(session_id)) is None or not query.strip():
             return []
         limit, parsed = max(1, min(limit, MOST_FOUND)), parse_query(query)
@@ -252,16 +273,19 @@ class TurnLog:
         return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
 
     def get_turn_count(self, session_id: str) -> int:
-        return session.n_messages if (session := self._session(session_id)) is not None else 0
+        session = self._log_of(session_id)._session(session_id)
+        return session.n_messages if session is not None else 0
 
     def get_session(self, session_id: str) -> dict[str, Any] | None:
         """Return the facts about a conversation, or None."""
+        if (log := self._log_of(session_id)) is not self:
+            return log.get_session(session_id)
         session = self._session(session_id)
         return self._session_row(*self.store.session(session.id)) if session is not None else None
 
     def list_sessions(self, workspace: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
         """Return the conversations of a workspace, or all, newest first, at most 1,000."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, Any]] = self._in_memory.list_sessions(workspace, limit) if self._in_memory else []
         for session, text in self._iterate_sessions(workspace or ""):
             if len(found) >= min(limit, MOST):
                 break
@@ -271,6 +295,8 @@ class TurnLog:
 
     def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
         """Return the last messages, oldest first. They never begin with a result whose call is missing."""
+        if (log := self._log_of(session_id)) is not self:
+            return log.resume_session(session_id, limit)
         if (session := self._session(session_id)) is None:
             raise SessionNotFound(session_id)
         first = max(0, session.n_messages - max(1, min(limit, MOST)))
@@ -281,6 +307,17 @@ class TurnLog:
         return rows
 
     # --- one session ---
+    def _log_of(self, session_id: str) -> TurnLog:
+        """Return the log that holds a session: this one, or the one in memory."""
+        other = self._in_memory
+        return other if other is not None and other._session(session_id) is not None else self
+
+    def _mask_of(self, session_id: str) -> Mask | None:
+        if session_id not in self._masks:
+            mode = user_rules.session_mode(self.store, AGENT, session_id, "", self._policy)
+            self._masks[session_id] = self._policy.redact if mode == "redacted" else None
+        return self._masks[session_id]
+
     def _session(self, session_id: str) -> Session | None:
         return best_match(rows) if (rows := self.store.sessions_of(AGENT, session_id)) else None
 
@@ -317,8 +354,9 @@ class TurnLog:
     def _end(self, session_id: str) -> JournalEnd:
         machine = self._holder.machine
         return JournalEnd(
-            self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock
-        )
+            self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock,
+            self._mask_of(session_id),
+        )  # fmt: skip
 
     def _append(self, end: JournalEnd, record: Record, number: int) -> None:
         record.n, record.at = number, self._clock()
@@ -335,7 +373,9 @@ class TurnLog:
         return result_record(turn, parsed.n, call.name)
 
     def _keep_value(self, session: str, key: str, value: Any) -> None:
-        self.store.keep(KeptRow(KIND, AGENT, session, key, _json(key, value), self._clock()))
+        text, mask = _json(key, value), self._mask_of(session)
+        text = mask(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass") if mask else text
+        self.store.keep(KeptRow(KIND, AGENT, session, key, text, self._clock()))
 
     def _add_tokens(self, session: str, tokens: int) -> None:
         if tokens:

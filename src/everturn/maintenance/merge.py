@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from everturn.capture.policy import MODES, Policy
 from everturn.capture.writer import ArchiveWriter, derive_pending, derive_version
 from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
 from everturn.sources.contract import Source
@@ -26,33 +27,58 @@ class MergeReport:
     continued: int = 0
     same: int = 0
     forgotten: int = 0  # left out: forgotten here
+    off: int = 0  # left out by the capture rules
     kept: int = 0
     bytes: int = 0
 
 
 def merge_archive(
-    writer: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+    writer: ArchiveWriter,
+    other: Store,
+    sources: Mapping[str, Source],
+    progress: Callable[[int, int, str], None],
+    policy: Policy = Policy(),  # noqa: B008 -- frozen
 ) -> MergeReport:
-    """Merge `other` into the archive of `writer`."""
+    """Merge `other` into the archive of `writer`, except what the capture rules do not allow here."""
     report = MergeReport()
     files = other.files()
+    left_out: set[str] = set()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
         report.files += 1
         if {(file.format, file.native_id), (file.format, file.parent)} & writer.buried_sessions:
             report.forgotten += 1
             continue
+        if not _is_allowed(other, file, sources.get(file.format), policy):
+            report.off += 1
+            left_out.add(file.native_id)
+            left_out.update(row.native_id for v in other.versions(file.id) for row in other.sessions_in(v.id))
+            continue
         _merge_file(writer, other, file, sources.get(file.format), report)
     with writer.store.write():
         for row in other.kept(""):
-            writer.store.keep(row)
-            report.kept += 1
+            if row.subject not in left_out - {""}:
+                writer.store.keep(row)
+                report.kept += 1
         writer.store.bury(other.tombstones())
         buried = {row.key for row in writer.store.tombstones() if row.kind == "session"}
         writer.store.add_hook_events(
-            msgspec.structs.replace(row, own=None) for row in other.hook_events() if row.session not in buried
+            msgspec.structs.replace(row, own=None)
+            for row in other.hook_events()
+            if row.session not in buried | left_out
         )
     return report
+
+
+def _is_allowed(other: Store, file: SourceFile, source: Source | None, policy: Policy) -> bool:
+    """Whether the rules allow a file as the other archive has it. Its bytes are copied unchanged, so they cannot be masked."""
+    for version in other.versions(file.id):
+        rows = other.sessions_in(version.id)
+        workspace = next((text for row in rows if (text := other.session(row.id)[1].workspace)), "")
+        mode = policy.decide(workspace, file.path, source is not None and source.is_placeless).mode
+        if mode == "off" or MODES.index(version.mode) > MODES.index(mode):
+            return False
+    return True
 
 
 def _merge_file(

@@ -8,7 +8,7 @@ All writes happen inside `with store.write():`, one transaction that is applied 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -280,6 +280,9 @@ class Store(Protocol):
         """Yield all rows of one of `model.analytics.PLANE`, in order."""
 
     # --- kept ---
+    #: Applied to the values of new kept rows, in capture mode `redacted`.
+    mask: Callable[[str], str] | None
+
     def keep(self, row: KeptRow) -> None:
         """Insert or replace by (kind, agent, subject, key)."""
 

@@ -14,10 +14,10 @@ own with a revision that is checked before it is replaced. The bytes are opaque.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from everturn.errors import Conflict
 from everturn.model.archive import HookEvent, KeptRow, Tombstone
@@ -28,8 +28,10 @@ class KeptStore:
     """The part of a store that holds kept rows and settings."""
 
     driver: Driver
+    mask: Callable[[str], str] | None = None  # applied to the values of new rows, for capture mode `redacted`
 
     def keep(self, row: KeptRow) -> None:
+        row = row if self.mask is None else replace(row, value=self.mask(row.value))
         self.driver.run(KEPT.upsert, astuple(row))
 
     def kept(self, kind: str = "", subject: str | None = None) -> list[KeptRow]:

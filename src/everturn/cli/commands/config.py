@@ -29,6 +29,7 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       machine, owner   recorded with every session
       capture.mode     full | redacted | structure | off
       capture.exclude  globs of workspaces to leave alone, separated by commas
+      capture.unknown  mode for files whose workspace is unknown; else the strictest one of your rules
       sources.NAME     more folders to search for the files of one source
       models.default   the model that is asked where a command asks one
     Rules for single workspaces are [[workspace]] tables with path and mode in the config file,
@@ -86,6 +87,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "owner": settings.owner,
         "capture.mode": settings.capture.mode,
         "capture.exclude": list(settings.capture.exclude),
+        "capture.unknown": settings.capture.unknown,
         "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
     }
     rows = [(key, value, settings.origins[key]) for key, value in values.items()]

@@ -33,9 +33,10 @@ def command(cx: frame.CommandContext, other: str) -> None:
         mine = cx.store(create=True)
         if theirs.url == mine.url:
             raise UsageError("an archive cannot be merged into itself; name the target with --db")
-        desk = writer_for(make_sync_job(cx, mine, cx.places()))
+        job = make_sync_job(cx, mine, cx.places())
+        desk = writer_for(job)
         with cx.out.progress("merge") as step:
-            done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
+            done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total), job.policy)
     finally:
         theirs.close()
     say_if_there(cx, mine, "what was taken in has no vectors here yet; `everturn sync --meaning` makes them")
@@ -44,5 +45,6 @@ def command(cx: frame.CommandContext, other: str) -> None:
         return
     cx.out.emit(
         f"{done.files:,} files: {done.added:,} versions added, {done.continued:,} continued, {done.same:,} already here, "
-        f"{done.forgotten:,} left out because they were forgotten here; {done.bytes / 1e6:,.1f} MB"
+        f"{done.forgotten:,} left out because they were forgotten here, {done.off:,} by your rules; "
+        f"{done.bytes / 1e6:,.1f} MB"
     )

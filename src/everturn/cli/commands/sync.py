@@ -13,7 +13,8 @@ import click
 
 from everturn import clock
 from everturn.capture.intake import Progress, SyncJob, SyncReport
-from everturn.capture.policy import Policy
+from everturn.capture.policy import UNKNOWN
+from everturn.capture.user_rules import policy_of
 from everturn.cli import frame
 from everturn.errors import ModelError
 from everturn.sources.contract import SearchPlaces, all_sources
@@ -162,17 +163,9 @@ def make_sync_job(
 ) -> SyncJob:
     """Return a sync job with the policy of the settings."""
     settings = cx.settings
-    rules = tuple((rule.path, rule.mode) for rule in settings.workspaces)
-    policy = Policy(settings.capture.mode, rules, tuple(settings.capture.exclude), _redact_line)
-    job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
+    job = SyncJob(store, all_sources(), places, policy_of(settings), settings.machine, settings.owner, clock.now)
     job.spool = settings.state / "spool"
     return job if progress is None else replace(job, progress=progress)
-
-
-def _redact_line(line: bytes) -> bytes:
-    from everturn.secrets.redaction import redact_bytes  # its rules take a while to compile
-
-    return redact_bytes(line)
 
 
 def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
@@ -196,6 +189,9 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
             cx.out.emit(line)
     for path, why in report.skipped:
         cx.out.warn(f"left out {path}" + (f": {why}" if why else ""))
+    if report.unknown:
+        shown = f"{report.unknown[0]}" + (f" and {len(report.unknown) - 1:,} more" if len(report.unknown) > 1 else "")
+        cx.out.warn(f"left out {shown}: {UNKNOWN}; `everturn config set capture.unknown full` keeps files like this")
     for path, why in report.doubts:
         cx.out.warn(f"{path}: {why}")
     for path, why in report.failed:

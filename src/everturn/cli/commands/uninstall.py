@@ -45,8 +45,9 @@ def command(
 ) -> int:
     """Take everturn out of AGENT (or `all`): each file becomes what it was before.
 
-    A file that was changed since it was installed keeps those changes and loses our entries. The archive stays, unless you
-    say --purge: then the archive, its state and its settings are erased for good.
+    A file that was changed since it was installed keeps those changes and loses our entries; one of our own files that was
+    changed is kept beside, as NAME.kept. A link that leads elsewhere now is not followed. The archive stays, unless you say
+    --purge: then the archive, its state and its settings are erased for good.
     """
     from everturn.install.plan import plan_uninstall, records
 

@@ -14,6 +14,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.aider.reader:AiderReader"),
     view=lazy_import("everturn.sources.aider.message:view"),
     workspace=no_workspace,
+    folder_of=lambda path: str(path.parent) if path.is_absolute() else "",
     option="aider-dir",
     # aider reads back the whole history file of the repository, not one session.
     resume_command=lambda native_id: ["aider", "--restore-chat-history"],

@@ -10,6 +10,7 @@ SOURCE = Source(
     parser=1,
     roots=named_folders("chatgpt"),
     workspace=no_workspace,
+    is_placeless=True,
     option="chatgpt-dir",
     **lazy_imports("everturn.sources.chatgpt.reader", "find", "sniff", "reader", "view", "unpack"),
 )

@@ -10,6 +10,7 @@ SOURCE = Source(
     parser=1,
     roots=named_folders("claude_ai"),
     workspace=no_workspace,
+    is_placeless=True,
     option="claude-ai-dir",
     **lazy_imports("everturn.sources.claude_ai.reader", "find", "sniff", "reader", "view", "unpack"),
 )

@@ -6,7 +6,7 @@ Read first: `files` (where they are), `message` (a record by itself, with its ca
 from __future__ import annotations
 
 from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
-from everturn.sources.gemini.files import NAME, find, resume_command, retention, roots, sniff, workspace
+from everturn.sources.gemini.files import NAME, find, folder_of, resume_command, retention, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -18,6 +18,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.gemini.reader:GeminiReader"),
     view=lazy_import("everturn.sources.gemini.reader:view"),
     workspace=workspace,
+    folder_of=folder_of,
     option="gemini-dir",
     retention=retention,
     resume_command=resume_command,

@@ -3,6 +3,7 @@
     <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.json      a document
     <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.jsonl     lines
     <home>/.gemini/tmp/<project>/chats/<session>/<id>.jsonl          subagents of that session
+    <home>/.gemini/tmp/<project>/.project_root                       the working folder of the project
 
 `logs.json` beside `chats` holds prompts only and is no transcript. Folders behind symbolic links are not entered.
 """
@@ -30,6 +31,9 @@ _KEY = re.compile(rb'"(sessionId|projectHash|kind|type)"\s*:\s*"((?:[^"\\]|\\.){
 _ARRAY = re.compile(rb'"messages"\s*:\s*\[')
 _DIRECTORY = re.compile(rb'"directories"\s*:\s*\[\s*("(?:[^"\\]|\\.){1,4096}")')
 _CWD = re.compile(rb"\[current working directory ([^\]\"\\]{1,4096})\]")
+#: In the context that the client puts before the first prompt, as text or as the text of a JSON string.
+_LISTED = re.compile(rb"\*\*Workspace Directories:\*\*(?:\s|\\[nrt]){1,8}-[ \t]{1,4}((?:[^\"\\\r\n]|\\[^nr]){1,4096})")
+_ROOT_MARK = ".project_root"
 _AGE = re.compile(r"(\d{1,6})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 
@@ -65,7 +69,18 @@ def workspace(head: bytes) -> str:
     if found := _DIRECTORY.search(head):
         value, _ = decode_item(found[1])
         return value if isinstance(value, str) else ""
+    if listed := _LISTED.search(head):
+        value, _ = decode_item(b'"' + listed[1].strip() + b'"')
+        return value if isinstance(value, str) else listed[1].strip().decode("utf-8", "replace")
     return named[1].decode("utf-8", "replace") if (named := _CWD.search(head)) else ""
+
+
+def folder_of(path: Path) -> str:
+    """Return the working folder that the client has noted beside the chats of a project."""
+    for folder in path.parents[1:4]:
+        if (mark := read_beginning(folder / _ROOT_MARK, 4096).strip()) and b"\n" not in mark:
+            return os.fsdecode(mark)
+    return ""
 
 
 def retention(root: Path) -> Retention | None:

@@ -232,8 +232,9 @@ class GeminiReader:
         for block in message.blocks:
             if block.result is not None and block.result.child:
                 self._link(Link("spawned", block.result.child, block.result.call_id))
-        if record is not None and not state.workspace and message.origin == "model":
-            self._set_workspace(workspace("\n".join(_call_descriptions(record)).encode("utf-8", "replace")))
+        if record is not None and not state.workspace:
+            said = _call_descriptions(record) if message.origin == "model" else _listed_folders(message)
+            self._set_workspace(workspace("\n".join(said).encode("utf-8", "replace")))
         return "unknown" if record is not None and word(record.get("type")) not in TYPES else "message"
 
     def _link(self, link: Link) -> None:
@@ -251,6 +252,11 @@ class GeminiReader:
         if folder:
             self._state.workspace = True
             self._session().learn(workspace=folder)
+
+
+def _listed_folders(message: Message) -> list[str]:
+    """Return the texts of the context that the client puts before the first prompt, which names the working folder."""
+    return [block.text for block in message.blocks if "**Workspace Directories:**" in block.text]
 
 
 def _form(data: bytes, last: bool) -> str:
