@@ -45,7 +45,7 @@ class Place:
         self.policy = Policy(mode, exclude=(str(folder / "private"),))
 
     def job(self, store: Store) -> SyncJob:
-        places = SearchPlaces(self.folder, {})
+        places = SearchPlaces(self.folder, {}, "linux")
         return SyncJob(store, all_sources(), places, self.policy, "m", "o", lambda: 1, spool=self.home)
 
     def everything(self) -> str:
