@@ -5,15 +5,7 @@ Reading order: `message` (the layout, tool calls, and one section as a message),
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
-
-
-def _folder_of(path: Path) -> str:
-    """Return the project whose `.specstory` folder the file is in."""
-    return next((str(folder.parent) for folder in path.parents if folder.name == ".specstory"), "")
-
 
 SOURCE = Source(
     name="specstory",
@@ -22,7 +14,6 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
-    folder_of=_folder_of,
     option="specstory-dir",
-    **lazy_imports("everturn.sources.specstory.reader", "roots", "find", "sniff"),
+    **lazy_imports("everturn.sources.specstory.reader", "roots", "find", "sniff", "folder_of"),
 )

@@ -158,3 +158,8 @@ class SpecstoryReader:
             state.role = "User" if message.role == "user" else mark.role
             state.time, state.command = mark.time, message.kind == "command"
         return message
+
+
+def folder_of(path: Path) -> str:
+    """Return the project whose `.specstory` folder a file is in."""
+    return next((str(folder.parent) for folder in path.parents if folder.name == ".specstory"), "")
