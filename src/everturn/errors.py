@@ -25,6 +25,7 @@
     │   └── OverBudget                   the next request would exceed the budget
     ├── ResumeError             exit 1   a conversation cannot be resumed as it is
     │   ├── ConversationStateMismatch    the prompt differs from that of the checkpoint (also a ValueError)
+    │   ├── SessionDiffers               another agent, prompt or workspace, and nobody can be asked
     │   ├── SnapshotRestoreError         a snapshot is damaged or of another kind (also a ValueError)
     │   ├── ToolIdempotencyError         a call was started, its outcome is unknown, and it must not run twice
     │   └── PrefixChanged                the prefix that an answer is bound to has changed
@@ -90,7 +91,7 @@ class SessionNotFound(UnknownSession, ValueError):
     """No session with exactly that id."""
 
     def __init__(self, session_id: str) -> None:
-        EverturnError.__init__(self, f"Session not found: {session_id}; list_sessions gives those there are")
+        EverturnError.__init__(self, f"Session not found: {session_id}")
 
 
 class NoConversationState(NothingFound, ValueError):
@@ -197,6 +198,13 @@ class ConversationStateMismatch(ResumeError, ValueError):
         super().__init__(
             f"Cannot resume with mismatched prompt: the state is of {recorded}, the prompt is {given}; {self.resolution}"
         )
+
+
+class SessionDiffers(ResumeError):
+    """The session was held with another agent, prompt or workspace, and nobody can be asked."""
+
+    def __init__(self, session: str, sentences: list[str]) -> None:
+        super().__init__(f"session {session}: {' '.join(sentences)} Add --force to continue it all the same")
 
 
 class SnapshotRestoreError(ResumeError, ValueError):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from everturn.chat.python_agent import load_agent, text_of
 from everturn.errors import MissingPath, ModelRefused, UsageError
@@ -78,10 +79,52 @@ def test_its_name_comes_from_itself_or_its_file(tmp_path: Path) -> None:
     assert load_agent(written(tmp_path, "AGENT_NAME = 'Bob'\ndef agent(t): return t", "b.py")).name == "Bob"
 
 
-def test_a_second_one_is_made_where_that_is_possible(tmp_path: Path) -> None:
-    assert load_agent(written(tmp_path, "def agent(t): return t")).another() is None
-    made = load_agent(written(tmp_path, SHAPES["a maker"], "m.py")).another()
-    assert made is not None and made.ask(asked("x")).text == "said x"
+COUNTING = "class A:\n    said = 0\n    def __call__(self, text):\n        self.said += 1\n        return f'{self.said}: {text}'\n"
+
+
+@pytest.mark.parametrize("ending", ["agent = A()", "def create_agent():\n    return A()"], ids=["an object", "a maker"])
+def test_a_second_one_knows_nothing_of_the_first(tmp_path: Path, ending: str) -> None:
+    agent = load_agent(written(tmp_path, COUNTING + ending))
+    assert [agent.ask(asked("x")).text for _ in range(2)] == ["1: x", "2: x"]
+    other = agent.another()
+    assert [other.ask(asked("y")).text for _ in range(2)] == ["1: y", "1: y"]
+    assert agent.ask(asked("x")).text == "3: x"
+
+
+@pytest.mark.parametrize("ending", ["agent = A()", "def create_agent():\n    return A()"], ids=["an object", "a maker"])
+def test_each_session_has_an_agent_of_its_own(tmp_path: Path, ending: str) -> None:
+    agent = load_agent(written(tmp_path, COUNTING + ending))
+    agent.enter("one", lambda **asked: "")
+    assert agent.ask(asked("a")).text == "1: a" and agent.ask(asked("a", "1: a", "b")).text == "2: b"
+    agent.enter("two", lambda **asked: "")
+    assert agent.ask(asked("c")).text == "1: c"
+    agent.enter("one", lambda **asked: "")
+    told = agent.ask(asked("a", "1: a", "b", "2: b", "d")).text
+    assert told.startswith("1: The conversation so far:") and "user: b" in told and told.endswith("d")
+
+
+def test_an_agent_that_failed_is_replaced_by_one_that_is_told_the_history(tmp_path: Path) -> None:
+    source = "class A:\n    said = 0\n    def __call__(self, text):\n        self.said += 1\n        return text + str(1 / ('bad' not in text[-3:]))\nagent = A()"
+    agent = load_agent(written(tmp_path, source))
+    agent.ask(asked("a"))
+    with pytest.raises(ModelRefused):
+        agent.ask(asked("a", "a", "bad"))
+    assert "assistant: a" in agent.ask(asked("a", "a", "bad", "", "c")).text
+
+
+def test_what_an_agent_takes_by_name_it_gets_with_every_message(tmp_path: Path) -> None:
+    source = "def agent(text, system='', history=(), recall=None):\n    return f'{text}|{system}|{len(history)}|{recall(action=\"x\")}'"
+    agent = load_agent(written(tmp_path, source))
+    agent.enter("one", lambda **asked: f"recalled {asked['action']}")
+    request = replace(asked("a", "b", "c"), system="Be brief.")
+    assert agent.takes_recall and agent.ask(request).text == "c|Be brief.|2|recalled x"
+
+
+def test_a_maker_may_take_the_recall(tmp_path: Path) -> None:
+    source = "def create_agent(recall):\n    return lambda text: recall(action='search', query=text)"
+    agent = load_agent(written(tmp_path, source))
+    agent.enter("one", lambda **asked: f"found {asked['query']}")
+    assert agent.takes_recall and agent.ask(asked("zebra")).text == "found zebra"
 
 
 def test_a_file_without_an_agent_is_a_mistake_in_words(tmp_path: Path) -> None:

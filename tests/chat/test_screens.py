@@ -56,7 +56,7 @@ def test_a_saved_conversation_has_the_layout_of_the_document(desk: Desk) -> None
     head = (
         rf"# Assistant Conversation\n\n\*\*Session ID:\*\* {parent.native_id}\n"
         r"\*\*Date:\*\* \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\n\*\*Agent:\*\* Assistant\n"
-        rf"\*\*Agent Path:\*\* {re.escape(str(desk.workspace))}/\n\*\*Total Queries:\*\* 1\n\n---\n"
+        rf"\*\*Agent Path:\*\* scripted-1\n\*\*Workspace:\*\* {re.escape(str(desk.workspace))}\n\*\*Total Queries:\*\* 1\n\n---\n"
     )
     assert re.match(head, first)
     query = (

@@ -179,7 +179,7 @@ def test_another_prompt_is_asked_about_and_a_refusal_changes_nothing(desk: Desk)
     with Sitting(desk, "chat", "--resume", "--no-summary", "--system", str(prompt)) as sitting:
         assert "⚠️ Session created with the system prompt " in sitting.wait("Continue? (y/n)")
         sitting.enter("n")
-        assert sitting.ended() == 1 and "Not taken up; nothing was changed." in sitting.text()
+        assert sitting.ended() == 1 and "Not resumed; nothing was changed." in sitting.text()
     with Sitting(desk, "chat", "--resume", "--no-summary", "--system", str(prompt)) as sitting:
         sitting.wait("Continue? (y/n)")
         sitting.enter("y")
@@ -193,8 +193,8 @@ def test_a_parent_that_is_gone_is_told_and_the_session_is_whole(desk: Desk) -> N
     parent, child = desk.sessions()
     assert desk.run("forget", parent.native_id, "--yes").code == 0
     with Sitting(desk, "chat", "--resume", child.native_id, "--no-summary") as sitting:
-        assert f"⚠️ Parent session {parent.native_id} not found, starting fresh — not so," in sitting.ready()
-        assert f"⚠️ Parent session {'f' * 8} not found, starting fresh" in sitting.say(f"/resume {'f' * 8}")
+        assert f"⚠️ Parent session {parent.native_id} not found; this session itself is complete" in sitting.ready()
+        assert f"⚠️ Session {'f' * 8} not found; this conversation goes on" in sitting.say(f"/resume {'f' * 8}")
         sitting.say("three")
     assert words_of(desk.server.asked[-1])[-2:] == ["two", "three"]
 
@@ -208,8 +208,12 @@ def test_sessions_without_a_summary_or_with_broken_marks_are_told_by_a_document(
     assert desk.run("add", str(folder)).code == 0
     with Sitting(desk, "chat", "--no-summary") as sitting:
         for name, why in (("torn", "invalid summary format"), ("none", "no summary")):
-            shown = sitting.say(f"/resume {name}")
-            assert f"⚠️ Session can't be resumed ({why}), starting fresh — not so, instead document" in shown
+            sitting.ready()
+            sitting.enter(f"/resume {name}")
+            assert "⚠️ Session created with Sally, using Assistant." in sitting.wait("Continue? (y/n)")
+            sitting.enter("y")
+            shown = sitting.ready()
+            assert f"⚠️ Session can't be resumed ({why}), starting fresh from a document" in shown
             assert shown.endswith("Ready to continue!")
     assert all("build the limiter" in last_words(one) for one in desk.server.asked if is_restoration(one))
     assert "build the limiter" in desk.run("show", "none").out

@@ -58,7 +58,7 @@ def read(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     key = ""
     for line in text.splitlines():
-        if not line:
+        if not line or line.startswith("#"):
             continue
         entry = re.fullmatch(r"( *)(- )?(?:(\w+):)? ?(.*)", line)
         assert entry, line

@@ -19,13 +19,14 @@ from everturn.chat.conversation import Conversation
 from everturn.chat.earlier_sessions import (
     EarlierSummary,
     describe_earlier,
+    inheritance_text,
     restoration_heading,
     restoration_prompt,
     save,
 )
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import ChatSetup, input_tokens
-from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, read_kept_summary
+from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, previous_summary, read_kept_summary
 from everturn.errors import EverturnError, ModelError
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.loop import records
@@ -36,11 +37,13 @@ from everturn.sessions.lookup import short_ids
 from everturn.text.times import iso
 
 _ANSWER = 1024
+_INHERITED = 500  # the fewest tokens for what is still in force
 
 
 def summarise(conversation: Conversation, screen: ChatScreen) -> ChatSummary:
     """Return the summary of a live session, by the model or mechanical. Warns if the model failed."""
-    setup, session, previous = conversation.setup, conversation.row, str(conversation.restoration.get("summary", ""))
+    setup, session = conversation.setup, conversation.row
+    previous = conversation.previous_summary
     with conversation.journal.alone:
         kept = read_kept_summary(setup, session)
     if kept is not None:
@@ -87,11 +90,13 @@ def restore(child: Conversation, sessions: Sequence[EarlierSummary], screen: Cha
     """Send a new session the restoration prompt, show the acknowledgment, and keep both."""
     clock = iso(child.setup.clock())[11:19]
     heading = records.StateRecord(kind="restored_heading", data=restoration_heading(sessions, clock))
+    inherited = inheritance_text(child.inherited_lines(), max(_INHERITED, child.setup.window // 8))
     facts = {
         "sessions": to_builtins([replace(one, text="") for one in sessions]),
         "summary": "\n\n".join(one.text for one in sessions),
+        "inherited": inherited,
     }
-    prompt = child.past.injection(restoration_prompt(sessions), "restoration")
+    prompt = child.past.injection(restoration_prompt(sessions, inherited), "restoration")
     child.journal.write(prompt, heading, records.StateRecord(kind="restored", data=facts))
     reply = _ask_acknowledgment(child, screen)
     if reply is not None:
@@ -180,7 +185,7 @@ def summary_for(setup: ChatSetup, session: Session, screen: ChatScreen) -> ChatS
     if kept is not None or setup.summariser is None:
         return kept or ChatSummary(failed=_missing_summary_reason(setup, session))
     screen.say("📝 No summary yet: generating it now...", end=" ")
-    made = make_summary(setup, session, say=screen.say)
+    made = make_summary(setup, session, previous_summary(setup, session), screen.say)
     screen.say("" if made.failed else "✓")
     return ChatSummary(failed=_missing_summary_reason(setup, session)) if made.failed else made
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.chat.setup import ChatSetup, Meter, SessionTokens, total_tokens
+from everturn.derive.inheritance import inherited_lines
 from everturn.derive.session_state import SessionState
 from everturn.derive.state_yaml import as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
@@ -28,7 +29,7 @@ from everturn.loop.tools import Tool
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 from everturn.sessions.lookup import best_match
-from everturn.sessions.state import PIN, continue_state, session_state
+from everturn.sessions.state import PIN, Pin, continue_state, keep_inheritance, session_state
 from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Conversation:
         self.count_before = journal.past.count  # records when it was opened
         self._sent = ""  # the system prompt of the last request
         self._turns_in_view: int | None = None  # of the last request
+        self._said: tuple[str, ...] = ()  # what the person was told about the last request
+        self._kept_at = 0  # turns when the state was kept last
+        setup.enter_session(journal.session, self.recall)
         self._closed = threading.Event()
         threading.Thread(target=self._renew_lease, name="lease", daemon=True).start()
         self._state = self._read_state()
@@ -71,7 +75,7 @@ class Conversation:
         made = cls(setup, journal, watch)
         journal.setup(made.loop.system, [one.shown for one in made.loop.tools])
         made.remember_agent()
-        made._inherit_pins(before)
+        made._inherit(before)
         return made
 
     @classmethod
@@ -130,6 +134,16 @@ class Conversation:
         """The sessions that this one was restored from, and the cost; empty if it began by itself."""
         found = self.past.states.get("restored")
         return found if isinstance(found, dict) else {}
+
+    @property
+    def previous_summary(self) -> str:
+        """The summary that this session began with; "" if it began by itself."""
+        return str(self.restoration.get("summary", ""))
+
+    def inherited_lines(self) -> list[str]:
+        """Return what is in force from earlier sessions, one item per line."""
+        pins = [one for one in self._state.constraints if one.pinned and one.session]
+        return inherited_lines(self._state.inherited, pins)
 
     def count_tokens(self) -> SessionTokens:
         """Return the tokens, for restoration and conversation apart."""
@@ -193,8 +207,8 @@ class Conversation:
                 )
             history = model_request.drop_sealed_thoughts(history)
         view = fit(history, system=self.past.system)
-        summary = str(self.restoration.get("summary", ""))
-        return fit(history, system=self.past.system, recalled=summary) if view.left_out and summary else view
+        before = "\n\n".join(filter(None, (self.previous_summary, str(self.restoration.get("inherited", "")))))
+        return fit(history, system=self.past.system, recalled=before) if view.left_out and before else view
 
     def _bound_system(self) -> str:
         """Return the system prompt and state that sealed thoughts were answered to; "" if unknown."""
@@ -215,9 +229,8 @@ class Conversation:
         at = self.setup.clock()
         with self.journal.alone, self.setup.store.write():
             key = f"{at}-{len(self.setup.store.kept(PIN, self.journal.session))}"
-            self.setup.store.keep(
-                KeptRow(PIN, AGENT, self.journal.session, key, msgspec.json.encode({"text": text}).decode(), at)
-            )
+            value = msgspec.json.encode(Pin(text, max(0, self.row.n_turns - 1))).decode()
+            self.setup.store.keep(KeptRow(PIN, AGENT, self.journal.session, key, value, at))
         self.carry_on(anew=True)
 
     def carry_on(self, anew: bool = False) -> None:
@@ -266,14 +279,16 @@ class Conversation:
         if self.past.states.get("agent") != agent:
             self.journal.state("agent", agent)
 
-    def _inherit_pins(self, before: Sequence[EarlierSummary]) -> None:
+    def _inherit(self, before: Sequence[EarlierSummary]) -> None:
+        """Keep what is still in force in the sessions that this one continues."""
+        store, sources = self.setup.store, self.setup.sources
         with self.journal.alone:
-            pins = [row for one in before for row in self.setup.store.kept(PIN, one.session)]
-        if pins:
-            with self.journal.alone, self.setup.store.write():
-                for number, row in enumerate(pins):
-                    key = f"{row.key}-{number}"
-                    self.setup.store.keep(KeptRow(PIN, AGENT, self.journal.session, key, row.value, row.at))
+            found = [store.sessions_of(one.agent, one.session) for one in before]
+            rows = [best_match(versions) for versions in found if versions]
+            parents = [(row, session_state(store, sources, row)) for row in rows]
+            with store.write():
+                keep_inheritance(store, AGENT, self.journal.session, parents, self.setup.clock())
+        if parents:
             self.carry_on(anew=True)
 
 

@@ -1,7 +1,8 @@
 """Earlier sessions of a workspace: the list, the saved Markdown file, and the prompt that restores one.
 
-Each session has one Markdown file, in a folder of ours outside any repository and readable by its owner alone. The
-archive is the store; the file is for people, and reads back as the same prompts, answers, tokens, summary and lineage.
+Each session has one Markdown file, in a folder of ours outside any repository and readable by its owner alone. It is named
+after the agent that began the session, and each answer is signed by the agent that gave it. The archive is the store; the
+file is for people, and reads back as the same prompts, answers, tokens, summary and lineage.
 
 The restoration prompt holds the summary of the previous session only (of several, when several are resumed together);
 older ones are reached by recall. It is recorded as injected, and the model's short acknowledgment is the first answer:
@@ -19,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.chat.identity import first_agent
 from everturn.chat.setup import ChatSetup, short
 from everturn.chat.summaries import END, START
 from everturn.errors import EverturnError, SessionNotFound, UnknownSession
@@ -27,11 +29,12 @@ from everturn.loop.journal import AGENT
 from everturn.model.archive import Session, SessionText
 from everturn.model.conversation import Block, Link, Message, SessionFacts, SessionPart
 from everturn.sessions.lineage import ancestors
-from everturn.sessions.lookup import resolve_session, short_ids
+from everturn.sessions.lookup import best_match, resolve_session, short_ids
 from everturn.sessions.messages import Records, read_turns
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.printable import one_line
 from everturn.text.times import iso
+from everturn.text.tokens import estimate_tokens
 
 _RESTORED_HEADING = "## Session Restored"
 
@@ -40,10 +43,23 @@ def path_of(setup: ChatSetup, session: Session) -> Path | None:
     """Return the path of the saved conversation: a readable name, a time to sort by, a unique id."""
     if setup.folder is None:
         return None
+    saved = sorted(setup.folder.glob(f"*_{_file_id(session.native_id)}.md")) if setup.folder.is_dir() else []
+    if saved:
+        return saved[0]
     began = session.started or setup.store.version(session.version).opened_at
     stamp = datetime.fromtimestamp(began / 1000, UTC).strftime("%Y%m%d_%H%M%S")
-    name = re.sub(r"[^a-z0-9]+", "_", setup.agent.name.lower()).strip("_")[:40] or "chat"
+    name = re.sub(r"[^a-z0-9]+", "_", first_agent(setup, session).name.lower()).strip("_")[:40] or "chat"
     return setup.folder / f"{name}_{stamp}_{_file_id(session.native_id)}.md"
+
+
+def recorded_path(setup: ChatSetup, session: Session) -> str:
+    """Return the file in which people find a session: the saved conversation, or the file of another program."""
+    if session.agent == AGENT:
+        path = path_of(setup, session)
+    else:
+        file, _ = setup.store.file_by_id(setup.store.version(session.version).source)
+        path = Path(file.path)
+    return str(path) if path is not None and path.is_file() else ""
 
 
 def save(setup: ChatSetup, session: Session, summary: str = "", target: Path | None = None) -> Path | None:
@@ -60,7 +76,8 @@ def text_of(setup: ChatSetup, session: Session, summary: str = "") -> str:
     assert setup.write is not None
     messages = list(_messages(setup, session))
     links = [Link(link.relation, link.native_id) for link in setup.store.links(session.id)]
-    facts = SessionFacts(workspace=setup.workspace, summary=summary, agent_name=setup.agent.name)
+    text = setup.store.session(session.id)[1]
+    facts = SessionFacts(workspace=text.workspace, summary=summary, agent_name=first_agent(setup, session).name)
     return setup.write(
         SessionPart(session.native_id, facts, [_header_message(setup, session, messages), *messages], links)
     )
@@ -108,18 +125,19 @@ def _file_id(session: str) -> str:
 def _header_message(setup: ChatSetup, session: Session, messages: list[Message]) -> Message:
     """Return the header of the file. The parent has a section of its own if there is one."""
     began = session.started or setup.store.version(session.version).opened_at
-    elder = next((one.session for one in ancestors(setup.store, session)), None)
-    path = path_of(setup, elder) if elder is not None else None
+    elder = next(iter(ancestors(setup.store, session)), None)
+    agent = first_agent(setup, session)
     fields = {
         "Session ID": session.native_id,
         "Date": datetime.fromtimestamp(began / 1000, UTC).replace(tzinfo=None).isoformat(timespec="microseconds"),
-        "Agent": setup.agent.name,
-        "Agent Path": setup.agent.path,
-        "Resumed From": next((one.native_id for one in ancestors(setup.store, session)), ""),
-        "Previous Session": str(path) if path is not None and path.is_file() else "",
+        "Agent": agent.name,
+        "Agent Path": agent.path or session.model,
+        "Workspace": setup.store.session(session.id)[1].workspace,
+        "Resumed From": elder.native_id if elder is not None else "",
+        "Previous Session": recorded_path(setup, elder.session) if elder is not None and elder.session else "",
     }
     lines = [f"**{name}:** {value}" for name, value in fields.items() if value]
-    text = "\n".join([f"# {setup.agent.name} Conversation", "", *lines])
+    text = "\n".join([f"# {agent.name} Conversation", "", *lines])
     return Message("system", "system", "notice", began, "ms", blocks=(Block("text", text, "meta"),))
 
 
@@ -160,6 +178,7 @@ class EarlierSummary(Struct, frozen=True):
     path: str = ""  # of its saved conversation
     text: str = ""  # its summary, or a document about it
     strategy: str = "summary"  # summary | document
+    name: str = ""  # of the agent that held it
 
     @property
     def counts(self) -> str:
@@ -169,7 +188,6 @@ class EarlierSummary(Struct, frozen=True):
 
 def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
     elders = ancestors(setup.store, session)
-    path = path_of(setup, session)
     return EarlierSummary(
         session.native_id,
         session.agent,
@@ -177,18 +195,33 @@ def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: st
         session.n_prompts,
         session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write,
         elders[0].native_id if elders else "",
-        str(path) if path is not None and path.is_file() else "",
+        recorded_path(setup, session),
         text,
         strategy,
+        first_agent(setup, session).name,
     )
 
 
-def restoration_prompt(sessions: Sequence[EarlierSummary]) -> str:
-    """Return the prompt that restores sessions and asks for an acknowledgment."""
+def restoration_prompt(sessions: Sequence[EarlierSummary], inherited: str = "") -> str:
+    """Return the prompt that restores sessions and asks for an acknowledgment; `inherited` is what is still in force."""
     dates = ", ".join(dict.fromkeys(one.date for one in sessions if one.date))
     several = "several previous conversations" if len(sessions) > 1 else "a previous conversation"
     head = f"CONTEXT RESTORATION: You are continuing {several}{f' from {dates}' if dates else ''}."
-    return "\n\n".join([head, *(_summary_section(one) for one in sessions), _ACKNOWLEDGE_TASK])
+    sections = [*(_summary_section(one) for one in sessions), *([inherited] if inherited else [])]
+    return "\n\n".join([head, *sections, _ACKNOWLEDGE_TASK])
+
+
+def inheritance_text(lines: Sequence[str], tokens: int) -> str:
+    """Return what is still in force from earlier sessions as a section of so many tokens at most; "" if nothing is."""
+    shown: list[str] = []
+    for line in lines:
+        tokens -= estimate_tokens(line) + 2
+        if tokens < 0:
+            break
+        shown.append(f"- {line}")
+    hidden = len(lines) - len(shown)
+    note = [f"- {hidden} more are in the archive; conversation_recall finds them"] if hidden else []
+    return "\n".join(["Still in force from earlier sessions, as recorded:", *shown, *note]) if lines else ""
 
 
 def restoration_heading(sessions: Sequence[EarlierSummary], clock: str) -> str:
@@ -209,6 +242,8 @@ def _summary_section(one: EarlierSummary) -> str:
 
 
 MOST = 20
+_NUMBER = re.compile(r"[0-9]{1,6}")
+_SAVED_NAME = re.compile(r"[a-z0-9_]{1,60}_[0-9]{8}_[0-9]{6}_([A-Za-z0-9_-]{1,12})(?:\.md)?")
 _PAGE = 100
 _PAGES = 10  # read to find sessions of one workspace
 
@@ -252,12 +287,23 @@ def list_earlier(
 
 
 def find_earlier(store: Store, name: str, listed: list[EarlierSession]) -> Session:
-    """Return the session of a number of the list, else of an id or `last`. Raises SessionNotFound, AmbiguousSession."""
+    """Return the session of a number of the list, of an id, of a saved file, or `last` of the list.
+
+    A number is never the beginning of an id. Raises SessionNotFound, AmbiguousSession.
+    """
     name = name.strip()
-    if name.isdigit() and 1 <= int(name) <= len(listed):
+    if _NUMBER.fullmatch(name):
+        if not 1 <= int(name) <= len(listed):
+            raise SessionNotFound(name)
         return listed[int(name) - 1].session
-    if name in ("last", "@last") and listed:
+    if name in ("last", "@last"):
+        if not listed:
+            raise SessionNotFound(name)
         return listed[0].session
+    saved = _SAVED_NAME.fullmatch(Path(name).name)
+    name = saved[1] if saved is not None else Path(name).stem if name.endswith(".md") else name
+    if own := store.sessions_of(AGENT, name):  # its saved file may be in the archive too, under the same id
+        return best_match(own)
     try:
         return resolve_session(store, name)
     except UnknownSession:

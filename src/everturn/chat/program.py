@@ -273,7 +273,9 @@ class ChatProgram:
             with self.conversation.journal.alone if self.conversation else nullcontext():
                 session = find_earlier(self.setup.store, rest, listed)
         except SessionNotFound:
-            self.screen.warn(f"Parent session {rest} not found, starting fresh — not so, this conversation goes on")
+            self.screen.warn(
+                f"Session {rest} not found; this conversation goes on. /sessions lists those of this workspace"
+            )
             return
         if self.conversation is not None and session.native_id == self.conversation.journal.session:
             self.screen.say("That is the session you are in.")
@@ -284,16 +286,23 @@ class ChatProgram:
         """Resume another session; on failure this one stays open."""
         from everturn.chat.compaction import save_conversation
         from everturn.chat.conversation import Conversation
-        from everturn.chat.resumption import ResumptionDeclined, take_up
+        from everturn.chat.identity import ResumptionDeclined, confirm_identity
+        from everturn.chat.resumption import take_up
 
         before, self._listed = self.conversation, []
+        try:
+            with before.journal.alone if before is not None else nullcontext():
+                confirm_identity(self.setup, [session], self.screen)
+        except ResumptionDeclined:
+            self.screen.say("Not resumed; this conversation goes on.")
+            return
         if before is not None:
             save_conversation(before, self.screen)
             before.close()
         try:
-            self.conversation = take_up(self.setup, [session], self.screen, self.watch, "summary")
-        except (EverturnError, ResumptionDeclined) as failure:
-            self.screen.warn(str(failure) or "not taken up; this conversation goes on")
+            self.conversation = take_up(self.setup, [session], self.screen, self.watch, "summary", force=True)
+        except EverturnError as failure:
+            self.screen.warn(str(failure))
             self.conversation = before and Conversation.take_up(self.setup, before.journal.session, self.watch)
 
     def _on_compact(self, rest: str) -> None:

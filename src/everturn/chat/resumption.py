@@ -12,13 +12,12 @@ Several sessions at once are restored from their summaries. A fallback loses not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from everturn.chat.conversation import Conversation
+from everturn.chat.identity import confirm_identity
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import ChatSetup
-from everturn.errors import ConversationStateMismatch
 from everturn.loop import context
 from everturn.loop.journal import Journal
 from everturn.loop.loop import Watch
@@ -32,10 +31,6 @@ STRATEGIES = ("exact", "window", "summary", "document")
 _DOCUMENT_TOKENS = 4_000  # tokens
 
 
-class ResumptionDeclined(Exception):
-    """The person declined to continue with another agent or prompt."""
-
-
 def take_up(
     setup: ChatSetup,
     sessions: Sequence[Session],
@@ -44,7 +39,8 @@ def take_up(
     strategy: str = "exact",
     force: bool = False,
 ) -> Conversation:
-    """Resume one session or several. Raises ResumptionDeclined, Busy, ConversationStateMismatch."""
+    """Resume one session or several; `force` asks nothing. Raises ResumptionDeclined, SessionDiffers, Busy."""
+    confirm_identity(setup, sessions, screen, force)
     for one in sessions:
         _warn_missing_parent(setup, one, screen)
     if len(sessions) > 1:
@@ -57,7 +53,7 @@ def take_up(
         screen.say(f"{strategy}: the session was held by another program ({session.agent}) → summary")
         strategy = "summary"
     if strategy in ("exact", "window"):
-        return _resume_itself(setup, session, screen, watch, strategy, force)
+        return _resume_itself(setup, session, screen, watch, strategy)
     return _resume_as_child(setup, [session], screen, watch, strategy)
 
 
@@ -77,30 +73,8 @@ def why_not_exact(conversation: Conversation) -> str:
     return ""
 
 
-def find_mismatch(conversation: Conversation) -> tuple[str, str] | None:
-    """Return the agent or prompt of the session and the present one if they differ."""
-    setup, past = conversation.setup, conversation.past
-    agent = past.states.get("agent")
-    path = str(agent.get("path", "")) if isinstance(agent, dict) else ""
-    if agent is not None and path != setup.agent.path:
-        return path or "no agent file", setup.agent.path or "no agent file"
-    if past.system and past.system != setup.instructions:
-        return (
-            f"the system prompt {_text_digest(past.system)}",
-            f"the system prompt {_text_digest(setup.instructions)}",
-        )
-    return None
-
-
-def _resume_itself(
-    setup: ChatSetup, session: Session, screen: ChatScreen, watch: Watch, strategy: str, force: bool
-) -> Conversation:
+def _resume_itself(setup: ChatSetup, session: Session, screen: ChatScreen, watch: Watch, strategy: str) -> Conversation:
     conversation = Conversation.take_up(setup, session.native_id, watch)
-    try:
-        _confirm_mismatch(find_mismatch(conversation), screen, force)
-    except BaseException:
-        conversation.close()
-        raise
     why = why_not_exact(conversation)
     if why and strategy == "exact":
         screen.say(f"exact: {why} → window")
@@ -116,17 +90,6 @@ def _resume_itself(
     return conversation
 
 
-def _confirm_mismatch(different: tuple[str, str] | None, screen: ChatScreen, force: bool) -> None:
-    if different is None or force:
-        return
-    old, new = different
-    if not screen.is_terminal:
-        raise ConversationStateMismatch(old, f"{new} (--force goes on all the same)")
-    screen.warn(f"Session created with {old}, using {new}.")
-    if not screen.agrees("Continue?"):
-        raise ResumptionDeclined
-
-
 def _resume_as_child(
     setup: ChatSetup, sessions: Sequence[Session], screen: ChatScreen, watch: Watch, strategy: str
 ) -> Conversation:
@@ -137,8 +100,8 @@ def _resume_as_child(
     for session in sessions:
         one = _summarise_earlier(setup, session, screen, strategy, alone=len(sessions) == 1)
         if one is None:
-            return _resume_itself(setup, session, screen, watch, "window", force=True)
-        screen.say(f"✓ Found: {setup.agent.name} - {one.date} ({one.counts})")
+            return _resume_itself(setup, session, screen, watch, "window")
+        screen.say(f"✓ Found: {one.name} - {one.date} ({one.counts})")
         earlier.append(one)
     screen.say("🔄 Restoring context...")
     child = Conversation.begin(setup, earlier, watch)
@@ -158,8 +121,10 @@ def _summarise_earlier(
         if made.text:
             return describe_earlier(setup, session, made.text)
         is_ours = alone and not setup.backend.bound and Journal.exists(setup.store, session.native_id)
-        instead = "window: the session itself, as much of it as fits" if is_ours else "document: made from its records"
-        screen.warn(f"Session can't be resumed ({made.failed}), starting fresh — not so, instead {instead}")
+        instead = (
+            "with the session itself, as much of it as fits" if is_ours else "from a document made from its records"
+        )
+        screen.warn(f"Session can't be resumed ({made.failed}), starting fresh {instead}")
         if is_ours:
             return None
     from everturn.restore.document import LEAST
@@ -174,8 +139,4 @@ def _summarise_earlier(
 def _warn_missing_parent(setup: ChatSetup, session: Session, screen: ChatScreen) -> None:
     lost = next((one for one in ancestors(setup.store, session) if one.session is None), None)
     if lost is not None:
-        screen.warn(f"Parent session {lost.native_id} not found, starting fresh — not so, this session itself is whole")
-
-
-def _text_digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        screen.warn(f"Parent session {lost.native_id} not found; this session itself is complete")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.capture.policy import Policy
 from everturn.clock import Clock
@@ -175,13 +176,14 @@ class ChatSetup:
     write: Callable[[SessionPart], str] | None = None  # a session → the text of such a file
     summary_seconds: float = 60.0
     policy: Policy = field(default_factory=Policy)  # the capture rules
+    summary_form: str = ""  # a form of the user's own for summaries; "": that of `summaries`
     reserve: int = RESERVE
 
     @property
     def backend(self) -> CountedBackend:
         """The model behind the asker: counted, within its budget."""
         assert self.asker.backend is not None
-        return CountedBackend(self.asker, self.asker.backend)
+        return CountedBackend(self.asker, self.asker.backend, self.agent)
 
     @property
     def window(self) -> int:
@@ -190,23 +192,34 @@ class ChatSetup:
 
     @property
     def instructions(self) -> str:
-        """The system prompt, with the instruction about recall if the model can use it."""
-        has_recall = self.asker.backend is not None and self.asker.backend.takes_tools and bool(self.tools)
-        return f"{self.system}\n\n{INSTRUCTION}" if has_recall else self.system
+        """The system prompt, with the instruction about recall if the agent can use it."""
+        backend = self.asker.backend
+        has_recall = backend is not None and (backend.takes_tools or getattr(backend, "takes_recall", False))
+        return "\n\n".join(filter(None, (self.system, INSTRUCTION if has_recall else "")))
+
+    def enter_session(self, session: str, recall: Callable[..., str]) -> None:
+        """Tell an agent with a memory of its own which session comes next; a model needs no telling."""
+        enter = getattr(self.asker.backend, "enter", None)
+        if enter is not None:
+            enter(session, recall)
 
 
 class CountedBackend:
-    """A backend whose requests go through an asker, with a receipt. Its other attributes are passed on."""
+    """A backend whose requests go through an asker, with a receipt. Each reply has the name and path of the agent."""
 
-    def __init__(self, asker: Asker, backend: Backend) -> None:
-        self._asker = asker
+    def __init__(self, asker: Asker, backend: Backend, agent: Agent) -> None:
+        self._asker, self._agent = asker, agent
         self.name, self.model, self.window = backend.name, backend.model, backend.window
         self.max_tokens, self.takes_tools = backend.max_tokens, backend.takes_tools
         self.wire, self.bound = getattr(backend, "wire", ""), bool(getattr(backend, "bound", False))
         self.body: Callable[[ModelRequest], Mapping[str, Any]] | None = getattr(backend, "body", None)
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        return self._asker.stream(request, "chat")
+        for delta in self._asker.stream(request, "chat"):
+            yield delta if delta.reply is None else replace(delta, reply=self._sign(delta.reply))
 
     def ask(self, request: ModelRequest) -> Reply:
-        return self._asker.ask(request, "chat")
+        return self._sign(self._asker.ask(request, "chat"))
+
+    def _sign(self, reply: Reply) -> Reply:
+        return replace(reply, agent=self._agent.name, agent_path=self._agent.path)

@@ -16,15 +16,18 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
+from everturn.chat.identity import first_agent, read_identity
 from everturn.chat.setup import ChatSetup
+from everturn.derive.inheritance import in_force
 from everturn.derive.session_state import SessionState, still_failing, unanswered_questions
 from everturn.errors import BadAnswer, ModelError, ModelUnreachable
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.restore.job import SUMMARY_KIND, KeptSummary, is_stale, kept_summaries
+from everturn.sessions.lineage import ancestors
 from everturn.sessions.messages import read_turns
-from everturn.sessions.transcript import passages
+from everturn.sessions.transcript import Passage, input_text, passages
 from everturn.text.printable import one_line, plain_text
 from everturn.text.tokens import MARGIN, estimate_tokens
 
@@ -36,6 +39,9 @@ TRIES = 2
 _HEADINGS = ("**Background Context:**", "**Topics Discussed:**", "**Decisions Made:**", "**Pending:**")
 _ANSWER = 2_000  # tokens; 500 words are requested, more are accepted
 _LONG = 4_000  # characters of one message that are quoted
+_LONG_CALL = 200  # of one call
+_LONG_RESULT = 200  # of its result
+_MOST_DECIDED = 40
 _FORM = """Create a structured summary:
 
 **Background Context:** [condensed previous context or "Initial session."]
@@ -129,9 +135,10 @@ def make_summary(
 def mechanical_text(state: SessionState, previous: str = "") -> str:
     """Return the block from records alone: requests, decisions, failures, open items."""
     topics = [one.text for one in state.requests if one.text]
-    decided = [one.text for one in (*state.constraints, *state.decisions)]
+    constraints, decisions = in_force(state)
+    decided = [one.text for one in (*constraints[-_MOST_DECIDED:], *decisions[-_MOST_DECIDED:])]
     decided += [f"{one.action} {one.path}" for one in state.files.values() if one.action != "read"][-10:]
-    pending = [f"still fails: {one.what}" for one in still_failing(state)]
+    pending = [f"still fails: {one.what}" for one in (*state.inherited.failing, *still_failing(state))]
     pending += [one.text for one in unanswered_questions(state)]
     pending += [one.text for one in state.plan if one.status != "completed"]
     background = _first_sentences(previous) if previous else FIRST
@@ -144,7 +151,7 @@ def mechanical_text(state: SessionState, previous: str = "") -> str:
             *_bullet_lines(topics, 12),
             "",
             "**Decisions Made:**",
-            *_bullet_lines(decided, 15),
+            *_bullet_lines(decided, 3 * _MOST_DECIDED),
             "",
             "**Pending:**",
             *_bullet_lines(pending, 10),
@@ -152,16 +159,27 @@ def mechanical_text(state: SessionState, previous: str = "") -> str:
     )
 
 
+def previous_summary(setup: ChatSetup, session: Session) -> str:
+    """Return the summary that a session began with, or that of the session it continues; "" if there is none."""
+    began_with = str(read_identity(setup, session).restored.get("summary", ""))
+    if began_with.strip():
+        return began_with
+    elder = next(iter(ancestors(setup.store, session)), None)
+    kept = read_kept_summary(setup, elder.session) if elder is not None and elder.session is not None else None
+    return kept.text if kept is not None else ""
+
+
 def conversation_text(setup: ChatSetup, session: Session, most: int) -> str:
     """Return the conversation within a budget: the newest turns in full, one line for each older one."""
     in_full: list[str] = []
     lines: list[str] = []
     left, is_full = most, False
+    agent = first_agent(setup, session).name
     for view in reversed(list(read_turns(setup.store, session))):
         texts = [
-            f"**{'You' if one.kind == 'prompt' else setup.agent.name}:** {_cut_middle(plain_text(one.text))}"
-            for one in passages(setup.store, setup.sources, session, view)
-            if one.kind in ("prompt", "answer") and one.text
+            said
+            for one in passages(setup.store, setup.sources, session, view, results=True)
+            if (said := _passage_line(one, agent))
         ]
         text = "\n\n".join(texts)
         cost = int(estimate_tokens(text) * MARGIN) + 1 if text else 0
@@ -174,6 +192,18 @@ def conversation_text(setup: ChatSetup, session: Session, most: int) -> str:
     kept_lines = lines[: max(0, left // 40)]
     earlier = ["Earlier, not told in full:\n" + "\n".join(reversed(kept_lines))] if kept_lines else []
     return "\n\n---\n\n".join([*earlier, *reversed(in_full)])
+
+
+def _passage_line(one: Passage, agent: str) -> str:
+    """Return a passage as it is quoted: prompts and answers, and calls in one line with how they ended."""
+    if one.kind == "call" and one.start is not None:
+        about = one.start.command or one.start.path or input_text(one.start)
+        ended = one.call.status if one.call is not None else "open"
+        output = f": {one_line(plain_text(one.result.text), _LONG_RESULT)}" if one.result is not None else ""
+        return f"[tool {one.start.name} {one_line(plain_text(about), _LONG_CALL)} → {ended}{output}]"
+    if one.kind not in ("prompt", "answer") or not one.text:
+        return ""
+    return f"**{'You' if one.kind == 'prompt' else agent}:** {_cut_middle(plain_text(one.text))}"
 
 
 # --- requests ---

@@ -43,10 +43,14 @@ _OPTIONS = (
         "--summary-timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS",
         help="How long a summary may take; it is tried twice.",
     ),
+    click.option(
+        "--summary-prompt", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+        help="A form of your own for summaries.",
+    ),
     click.option("--save-dir", default="", metavar="DIR", help="Where conversations are saved as Markdown."),
     click.option("--no-save", is_flag=True, help="Save no Markdown; the archive has everything."),
     click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="What this chat may cost in all."),
-    click.option("--force", is_flag=True, help="Go on although agent or system prompt have changed."),
+    click.option("--force", is_flag=True, help="Go on although agent, system prompt or workspace differ."),
 )  # fmt: skip
 
 
@@ -88,13 +92,14 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
         machine=cx.settings.machine,
         owner=cx.settings.owner,
         agent=agent or Agent(),
-        system=Path(options["system"]).read_text("utf-8") if options["system"] else SYSTEM,
+        system=Path(options["system"]).read_text("utf-8") if options["system"] else "" if agent else SYSTEM,
         tools=built_in_tools(workspace, options["tools"], os.environ),
         clean=archive_cleaner(store),
         folder=_save_folder(cx, options) if mode in ("full", "redacted") else None,
         write=(lambda part: redact_text(write(part))) if write and mode == "redacted" else write,
         summary_seconds=options["summary_timeout"],
         policy=policy if mode in ("full", "redacted") else Policy(),
+        summary_form=Path(options["summary_prompt"]).read_text("utf-8") if options["summary_prompt"] else "",
     )
 
 
@@ -128,7 +133,7 @@ def _open_backend(cx: frame.CommandContext, options: ChatOptions) -> tuple[Backe
     return cx.open_backend(options["model"]), None
 
 
-def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Asker, budget: AskBudget) -> Asker | None:
+def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Asker, budget: AskBudget) -> Asker:
     """Return the model for summaries: the chat's model; for an agent, --model or a second instance of the agent."""
     if not options["agent"]:
         return asker
@@ -137,7 +142,7 @@ def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Aske
 
     assert isinstance(asker.backend, AgentBackend)
     other = cx.open_backend(options["model"]) if options["model"] else asker.backend.another()
-    return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
+    return Asker(other, budget, lambda text: text, clock.now)
 
 
 def _open_archive(cx: frame.CommandContext, mode: str) -> Store:

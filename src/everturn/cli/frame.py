@@ -28,6 +28,8 @@ from everturn import __version__
 from everturn.errors import Busy, EverturnError, NoArchive, OlderArchive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from everturn.cli.output import Output
     from everturn.llm.protocol import Backend
     from everturn.settings import Settings
@@ -134,7 +136,9 @@ class CommandContext:
         from everturn.sources.contract import SearchPlaces
 
         extra = {name: tuple(map(Path, folders)) for name, folders in self.settings.sources.items()}
-        return SearchPlaces(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
+        return SearchPlaces(
+            home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra, working=_working_folder()
+        )
 
     def open_backend(self, name: str) -> Backend:
         """Return the backend of a configured model. Raises `BadConfig`."""
@@ -207,6 +211,16 @@ class CommandGroup(click.Group):
         for title, names in _sections().items():
             with formatter.section(title):
                 formatter.write_dl([(name, helps[name]) for name in names])
+
+
+def _working_folder() -> Path | None:
+    """Return the working folder; None if it was deleted."""
+    from pathlib import Path
+
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def ordered_commands() -> list[str]:

@@ -73,6 +73,7 @@ class OpenFailure(Struct, frozen=True):
     run: CheckRun | None = None
     complaint: Complaint | None = None
     tool: str = ""  # as in FailureState
+    session: str = ""  # of the evidence, if it is inherited
 
     @property
     def kind(self) -> str:

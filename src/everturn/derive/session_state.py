@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
 from everturn.derive.intent import Offer, is_choice, join_reply
+from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
 from everturn.derive.paths import local_path, same_case
+from everturn.derive.plan import PlanItem, advance_plan
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
 _NEVER = 1 << 62
@@ -48,6 +50,8 @@ class DecisionState(Struct, frozen=True):
     about: str = ""  # the question or proposal of the agent that it answers
     about_seq: int = -1
     by: str = "person"  # or agent
+    status: str = ACTIVE  # of marker_lines.STATUSES
+    session: str = ""  # of the evidence, if it is inherited
 
 
 class FailureState(Struct, frozen=True):
@@ -67,6 +71,17 @@ class FailureState(Struct, frozen=True):
     needs: tuple[str, ...] = ()  # keys not yet proven
     keys: tuple[str, ...] = ()
     tool: str = ""  # its name if `what` begins with it
+    session: str = ""  # of the evidence, if it is inherited
+
+
+class InheritedState(Struct, frozen=True):
+    """What earlier sessions left in force. Each item has the session, turn and seq of its evidence."""
+
+    constraints: tuple[DecisionState, ...] = ()
+    decisions: tuple[DecisionState, ...] = ()
+    errors: tuple[FailureState, ...] = ()
+    failing: tuple[OpenFailure, ...] = ()
+    entries: tuple[MarkedEntry, ...] = ()
 
 
 class CommandState(Struct, frozen=True):
@@ -87,16 +102,6 @@ class CommitState(Struct, frozen=True):
     replaced: bool = False
     url: str = ""  # of a pull request or an issue
     by: str = ""  # "subagent" if the report of a subagent states it
-
-
-class PlanItem(Struct, frozen=True):
-    """An item of the plan; turn and seq of its last change."""
-
-    text: str
-    status: str  # of open_items.STATUSES
-    turn: int
-    seq: int
-    id: str = ""
 
 
 class Question(Struct, frozen=True):
@@ -144,6 +149,8 @@ class SessionState(Struct, frozen=True):
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
+    entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.marker_lines
+    inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
     failing: tuple[OpenFailure, ...] = ()  # checks and complaints that are not over, see derive.open_failures
     commands: tuple[CommandState, ...] = ()
@@ -177,6 +184,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts, reply)
+    events = _failure_events(state, facts)
     state = replace(state, before=_update_before(state, facts))
     return replace(
         state,
@@ -194,11 +202,13 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         named=_update_mentions(state, facts),
         decisions=decisions,
         constraints=constraints,
+        entries=advance_entries(state.entries, facts.lines, facts.turn),
+        inherited=_update_inherited(state.inherited, facts, events),
         errors=_update_failures(state, facts),
-        failing=advance_failures(state.failing, _failure_events(state, facts), facts.turn),
+        failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
         commits=_update_commits(state, facts),
-        plan=_update_plan(state, facts),
+        plan=advance_plan(state.plan, facts.plans, facts.turn),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
         if facts.answer or facts.deeds
@@ -341,6 +351,23 @@ def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureStat
     return tuple(errors)
 
 
+def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[FailureEvent]) -> InheritedState:
+    """Fold a turn into what was inherited: it may resolve failures and end decisions, and adds nothing."""
+    if known == InheritedState():
+        return known
+    errors = list(known.errors)
+    for call in facts.deeds:
+        if not call.outcome and call.keys:
+            _resolve_failures(errors, call, facts.turn)
+    return InheritedState(
+        _change_statuses(known.constraints, facts),
+        _change_statuses(known.decisions, facts),
+        tuple(errors),
+        tuple(one for one in advance_failures(known.failing, events, facts.turn) if one.session),
+        advance_entries(known.entries, facts.lines, facts.turn, new=False),
+    )
+
+
 def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]:
     """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
     events = [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
@@ -405,7 +432,20 @@ def _update_decisions(
     ]
     constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
     decisions.sort(key=lambda one: one.seq)
-    return _add_decisions(state.decisions, decisions), _add_decisions(state.constraints, constraints)
+    return (
+        _change_statuses(_add_decisions(state.decisions, decisions), facts),
+        _change_statuses(_add_decisions(state.constraints, constraints), facts),
+    )
+
+
+def _change_statuses(known: tuple[DecisionState, ...], facts: TurnFacts) -> tuple[DecisionState, ...]:
+    """Apply the lines that say what became of an earlier decision."""
+    if not any(line.kind in ("status", "decision", "constraint") for line, _, _ in facts.lines):
+        return known
+    return tuple(
+        replace(one, status=changed_status(one.text, one.status, (one.turn, one.seq), facts.lines, facts.turn))
+        for one in known
+    )
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
@@ -446,45 +486,3 @@ def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, 
     # A question of a call is answered by a later message of the human in the same turn.
     new = [Question(one.text, facts.turn, one.seq, facts.turn if one.seq < last else None) for one in facts.asked]
     return (*known, *new)
-
-
-# --- the plan ---
-def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
-    items = list(state.plan)
-    for plan, seq in facts.plans:
-        if plan.whole:
-            items = _replace_plan(
-                items, [PlanItem(one.text, one.status, facts.turn, seq, one.id) for one in plan.changes]
-            )
-            continue
-        for one in plan.changes:
-            _change_item(items, PlanItem(one.text, one.status or "open", facts.turn, seq, one.id), bool(one.status))
-    return tuple(items)
-
-
-def _replace_plan(old: list[PlanItem], new: list[PlanItem]) -> list[PlanItem]:
-    """Replace the plan: items that are missing in the new one and were not done are dropped."""
-    new_keys = {likeness(one.text) for one in new}
-    turn, seq = (new[0].turn, new[0].seq) if new else (old[-1].turn, old[-1].seq) if old else (0, 0)
-    kept = [
-        one if one.status in ("done", "dropped") else replace(one, status="dropped", turn=turn, seq=seq)
-        for one in old
-        if likeness(one.text) not in new_keys
-    ]
-    before = {likeness(one.text): one for one in old}
-    return [*kept, *(_keep_unchanged(before.get(likeness(one.text)), one) for one in new)]
-
-
-def _keep_unchanged(before: PlanItem | None, now: PlanItem) -> PlanItem:
-    return before if before is not None and before.status == now.status else now
-
-
-def _change_item(items: list[PlanItem], new: PlanItem, has_status: bool) -> None:
-    for number, one in enumerate(items):
-        if new.id and one.id == new.id:
-            status = new.status if has_status else one.status
-            items[number] = replace(one, text=new.text or one.text, status=status, turn=new.turn, seq=new.seq)
-            return
-    if new.text:
-        made = sum(1 for one in items if one.id)
-        items.append(new if new.id else replace(new, id=str(made + 1)))

@@ -19,6 +19,7 @@ from everturn.derive.complaints import Complaint, find_complaint, is_confirmatio
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
 from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
+from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,
@@ -91,6 +92,7 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
+    lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     complaints: tuple[tuple[Complaint, int], ...] = ()
     confirmed: tuple[int, ...] = ()  # prompts that say that it works now
     deeds: tuple[CallFact, ...] = ()
@@ -137,6 +139,7 @@ class _FactCollector:
         self.requests: list[Saying] = []
         self.focus = ""
         self.marks: list[tuple[DecisionMark, int]] = []
+        self.lines: list[tuple[MarkerLine, int, str]] = []
         self.complaints: list[tuple[Complaint, int]] = []
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
@@ -176,7 +179,7 @@ class _FactCollector:
         closing = [] if turn.interrupted else find_closing_questions(ending)
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
-            focus=self.focus, marks=tuple(self.marks), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            focus=self.focus, marks=tuple(self.marks), lines=tuple(self.lines), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -211,6 +214,7 @@ class _FactCollector:
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
+            self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
             if (complaint := find_complaint(text)) is not None:
                 self.complaints.append((complaint, row.seq))
             elif is_confirmation(text):
@@ -225,6 +229,10 @@ class _FactCollector:
         self.answer = Saying(text[-_ANSWER:], row.seq)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
+        for line in find_marker_lines(text):
+            self.lines.append((line, row.seq, "agent"))
+            if line.kind in ("decision", "constraint"):
+                self.marks.append((DecisionMark(line.text, "marker", line.kind == "constraint"), row.seq))
         self.marks += [(mark, row.seq) for mark in find_choices(text)]
 
     def _add_call(self, call: Call | None, start: CallStart) -> None:

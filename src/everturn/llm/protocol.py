@@ -79,6 +79,8 @@ class Reply(Struct, frozen=True):
     usage: ReplyTokens = ReplyTokens()
     model: str = ""
     tries: int = 1
+    agent: str = ""  # the name of the agent that answered, if it is not just the model
+    agent_path: str = ""  # the file it was loaded from
 
     @property
     def text(self) -> str:

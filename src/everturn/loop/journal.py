@@ -22,7 +22,7 @@ is written to an archive in memory, and `Journal.open` warns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -108,6 +108,7 @@ DURABILITIES = ("power", "process")
 LAST = -1
 
 _TRIES = 5
+_PIECE = 1 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -201,11 +202,11 @@ class Journal:
     ) -> Journal:
         place = find_journal(store, session, about.machine)
         journal = cls(store, JournalState(session), place, about, clock, ttl, mask)
-        lines = journal._end.whole().splitlines()
-        for raw in lines:
-            if raw.strip():  # blank where a record was forgotten
+        for raw in journal._end.lines():
+            if raw.strip():
                 journal.past.take(records.parse_record(raw, session))
-        journal.past.count = len(lines)
+            else:  # a record was forgotten
+                journal.past.count += 1
         return journal
 
     def _take_lease(self, about: JournalAbout, holder: LeaseHolder, force: bool) -> None:
@@ -397,6 +398,20 @@ def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
     return JournalPlace(*found) if found is not None else JournalPlace()
 
 
+def journal_lines(store: Store, version: Version) -> Iterator[bytes]:
+    """Yield the lines of a journal from the beginning, without their line ends. Memory holds one piece of it."""
+    rest, start = b"", 0
+    while start < version.size:
+        piece = store.read_raw(version.id, start, min(_PIECE, version.size - start))
+        if not piece:
+            break
+        start += len(piece)
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
 class JournalEnd:
     """The end of one journal, as one process knows it. Rows of an older parser are made anew when it is opened."""
 
@@ -431,10 +446,9 @@ class JournalEnd:
         """Whether there are bytes without rows."""
         return self._intake.version.parsed < self._intake.version.size
 
-    def whole(self) -> bytes:
-        """Return every line from the beginning."""
-        version = self._intake.version
-        return b"" if self.is_new else self._store.read_raw(version.id, 0, version.size)
+    def lines(self) -> Iterator[bytes]:
+        """Yield every line from the beginning."""
+        return iter(()) if self.is_new else journal_lines(self._store, self._intake.version)
 
     def append(self, data: bytes) -> None:
         """Add lines, masked in mode `redacted`. Raise Conflict if this is no longer the end."""

@@ -113,10 +113,16 @@ def _find_elders(store: Store, session: Session) -> list[Relative]:
     if origin is not None:
         return [_descent_relative(store, origin)]
     links = _upward_links(store, session)
-    return [
-        Relative(one.relation, one.native_id, find_session_by_id(store, session.agent, one.native_id), shared=one.n)
-        for one in links
-    ]
+    return [Relative(one.relation, one.native_id, _find_elder(store, session, one), shared=one.n) for one in links]
+
+
+def _find_elder(store: Store, session: Session, link: LinkRow) -> Session | None:
+    """Return the session that a link names: of the same agent, or of any if it is continued by another."""
+    found = find_session_by_id(store, session.agent, link.native_id)
+    if found is not None or link.relation != "continues":
+        return found
+    others = [one for one in store.sessions_like(link.native_id) if one.native_id == link.native_id]
+    return best_match(others) if others else None
 
 
 def _descent_relative(store: Store, descent: Descent) -> Relative:
@@ -141,7 +147,8 @@ def _younger_links(store: Store, session: Session) -> list[tuple[LinkRow, Sessio
         if link.relation == "spawned" or link.session == session.id:
             continue
         one = store.session(link.session)[0]
-        if one.agent == session.agent and one.native_id != session.native_id:
+        is_kin = one.agent == session.agent or link.relation == "continues"
+        if is_kin and one.native_id != session.native_id:
             found.setdefault((link.relation, one.native_id), []).append((link, one))
     return [max(pairs, key=lambda pair: (pair[1].state == "current", pair[1].n_messages)) for pairs in found.values()]
 

@@ -1,29 +1,42 @@
 """The state of an archived session: its turns read one by one and folded.
 
 Turns that a fork inherited are part of its file and so of its state. Files changed by subagents count in the turn of the
-call that started them, with a mark. A pin on the session is a constraint that no view leaves out. Memory holds the facts
-of one turn and the state; no text longer than an excerpt.
+call that started them, with a mark. A pin on the session is a constraint that no view leaves out. What a session inherited
+from those it continues is kept when it begins (`keep_inheritance`): a later change of a parent does not change the child.
+Memory holds the facts of one turn and the state; no text longer than an excerpt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.session_state import DecisionState, SessionState, advance_state
+from everturn.derive.inheritance import inherit_state
+from everturn.derive.session_state import DecisionState, InheritedState, SessionState, advance_state
 from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
-from everturn.model.archive import Artifact, Session
+from everturn.model.archive import Artifact, KeptRow, Session
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.messages import Records, Sources, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
 
-#: Kind of kept row that pins a text to a session: value is a JSON string, or an object with one under `text`.
+#: Kind of kept row that pins a text to a session: value is a JSON string, or a `Pin`.
 PIN = "pin"
+#: Kind of the kept row with what a session inherited: an `InheritedState` as JSON.
+INHERITED = "inherited"
 _LONGEST = 200
 _GENERATIONS = 5
+
+
+class Pin(Struct, frozen=True, omit_defaults=True):
+    """A pinned text, and the session and turn (0-based) in which it was pinned."""
+
+    text: str = ""
+    turn: int = 0
+    session: str = ""  # "": the session itself
 
 
 def session_state(store: Store, sources: Sources, session: Session, last: int | None = None) -> SessionState:
@@ -35,13 +48,37 @@ def session_state(store: Store, sources: Sources, session: Session, last: int | 
 
 
 def initial_state(store: Store, session: Session) -> SessionState:
-    """Return the state before the first turn: the pins."""
+    """Return the state before the first turn: the pins, and what was inherited."""
     pins = tuple(
-        DecisionState(one_line(words, _LONGEST), 0, -1, PIN, pinned=True)
-        for row in store.kept(PIN, session.native_id)
-        if row.agent in ("", session.agent) and (words := _pin_text(row.value))
+        DecisionState(one_line(pin.text, _LONGEST), pin.turn, -1, PIN, pinned=True, session=pin.session)
+        for pin in read_pins(store, session)
     )
-    return SessionState(session.native_id, store.session(session.id)[1].workspace, constraints=pins)
+    workspace = store.session(session.id)[1].workspace
+    return SessionState(session.native_id, workspace, constraints=pins, inherited=_read_inheritance(store, session))
+
+
+def read_pins(store: Store, session: Session) -> list[Pin]:
+    """Return the pins of a session, the oldest first."""
+    rows = [row for row in store.kept(PIN, session.native_id) if row.agent in ("", session.agent)]
+    return [pin for row in sorted(rows, key=lambda row: row.at) if (pin := _read_pin(row.value)).text]
+
+
+def keep_inheritance(
+    store: Store, agent: str, native_id: str, parents: Sequence[tuple[Session, SessionState]], at: int
+) -> None:
+    """Keep what a new session inherits from those it continues. The caller holds the transaction."""
+    inherited = inherit_state([state for _, state in parents])
+    if inherited != InheritedState():
+        value = msgspec.json.encode(inherited).decode()
+        store.keep(KeptRow(INHERITED, agent, native_id, "", value, at))
+    pins = [
+        replace(pin, session=pin.session or parent.native_id)
+        for parent, _ in parents
+        for pin in read_pins(store, parent)
+    ]
+    for number, pin in enumerate(pins):
+        value = msgspec.json.encode(pin).decode()
+        store.keep(KeptRow(PIN, agent, native_id, f"{at}-{number}", value, at + number - len(pins)))
 
 
 def continue_state(store: Store, sources: Sources, session: Session, state: SessionState) -> SessionState:
@@ -80,13 +117,26 @@ def session_facts(
         yield replace(facts, files=(*facts.files, *more)) if more else facts
 
 
-def _pin_text(value: str) -> str:
+def _read_inheritance(store: Store, session: Session) -> InheritedState:
+    """Return what was kept; an unreadable row counts as none."""
+    for row in store.kept(INHERITED, session.native_id):
+        if row.agent == session.agent:
+            try:
+                return msgspec.json.decode(row.value, type=InheritedState)
+            except msgspec.DecodeError:
+                break
+    return InheritedState()
+
+
+def _read_pin(value: str) -> Pin:
     try:
         found = msgspec.json.decode(value)
     except msgspec.DecodeError:
-        return value
-    found = found.get("text") if isinstance(found, dict) else found
-    return found if isinstance(found, str) else ""
+        return Pin(value)
+    try:
+        return Pin(found) if isinstance(found, str) else msgspec.convert(found, Pin)
+    except msgspec.ValidationError:
+        return Pin()
 
 
 def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:

@@ -35,6 +35,7 @@ class SearchPlaces:
     env: Mapping[str, str]
     platform: str  # linux | darwin | win32
     extra: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)  # source name → folders named by the user
+    working: Path | None = None  # the folder in which the program runs
 
     def expand(self, path: str) -> Path:
         """Return the path with a leading `~/` replaced by the home folder."""

@@ -229,15 +229,17 @@ def test_no_damage_stops_the_reader(seed: int) -> None:
 
 def test_conversations_are_found_at_home_and_in_named_folders(tmp_path: Path) -> None:
     usual, named = tmp_path / "agent-conversations", tmp_path / "more"
-    for folder in (usual, named):
-        folder.mkdir()
+    inside = tmp_path / "project" / ".chat-sessions"
+    for folder in (usual, named, inside):
+        folder.mkdir(parents=True)
         (folder / "a.md").write_bytes((FOLDER / "twice.md").read_bytes())
         (folder / "b.md").write_text("# Notes of a Conversation\n")
-    roots = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"chat_markdown": (named, usual)}))
-    assert roots == [named, usual]
+    roots = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"chat_markdown": (named, usual)}, working=inside.parent))
+    assert roots == [named, usual, inside]
     assert [one for root in roots for one in SOURCE.find(root)] == [
         SourceCandidate(named / "a.md", "main", "twice"),
         SourceCandidate(usual / "a.md", "main", "twice"),
+        SourceCandidate(inside / "a.md", "main", "twice"),
     ]
     assert SOURCE.workspace((FOLDER / "restored.md").read_bytes()) == "/home/ann/agents/simple_sally"
     assert SOURCE.workspace((FOLDER / "plain.md").read_bytes()) == "C:\\agents\\till"

@@ -69,14 +69,15 @@ def take_up_session(
 ) -> bool:
     """Resume the sessions, numbers being those of the list; return False if the user declines."""
     from everturn.chat.earlier_sessions import find_earlier
-    from everturn.chat.resumption import ResumptionDeclined, take_up
+    from everturn.chat.identity import ResumptionDeclined
+    from everturn.chat.resumption import take_up
 
     listed = program.list() if listed is None else listed
     rows = [find_earlier(program.setup.store, name, listed) for name in names]
     try:
         program.conversation = take_up(program.setup, rows, program.screen, program.watch, strategy, force)
     except ResumptionDeclined:
-        program.screen.say("Not taken up; nothing was changed.")
+        program.screen.say("Not resumed; nothing was changed.")
         return False
     return True
 

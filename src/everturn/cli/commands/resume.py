@@ -27,7 +27,7 @@ _BUDGET = 4_000  # tokens of a document
     "everturn resume 3f2a9c --chain HISTORY.md",
 )
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
-@click.option("--in", "agent", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
+@click.option("--in", "target", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
 @click.option(
     "--strategy", type=click.Choice(("native", *_IN_A_CHAT)), default=None,
     help="Where to begin; each that does not work falls to the next, with its reason.  [default: native for sessions of "
@@ -53,7 +53,7 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
         from everturn.resume.handoff import open_session, tell_history
         from everturn.sources.contract import all_sources
 
-        target = native_options(cx, session, options["agent"], options["upto"], options["workspace"])
+        target = native_options(cx, session, options["target"], options["upto"], options["workspace"])
         store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
         if strategy in ("window", "summary", "document"):
             why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
@@ -71,7 +71,7 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], option
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 
-    is_native = bool(options["agent"] or options["upto"] or options["only_print"] or options["dry_run"])
+    is_native = bool(options["target"] or options["upto"] or options["only_print"] or options["dry_run"])
     is_native = is_native or options["strategy"] == "native"
     if is_native and len(names) > 1:
         raise click.UsageError("one session at a time can be opened in an agent", click.get_current_context())

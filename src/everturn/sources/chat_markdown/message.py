@@ -9,6 +9,7 @@
     ---
     <!-- SESSION_SUMMARY_START -->       … <!-- SESSION_SUMMARY_END -->
 
+Where several agents answered, the header names the others under **Also Answered:**, and each answer has its agent's name.
 Messages may contain lines that look like any of these. A heading counts only after a rule and with a higher number than the
 last one, a summary only after a rule, the metrics line or another summary, and each speaker once per section. Where our own
 writer meets a line that would still be mistaken for the layout, `guard_text` escapes it with a backslash and `unguard_text`
@@ -37,6 +38,8 @@ SPOKEN = lazy_pattern(r"\*\*([^*\n]{1,200}):\*\*(?: |$)")
 METRICS = lazy_pattern(r"\*Time: ([\d.,]+) ?s(?: \| Tokens: ([\d.,]+[KkM]?)(?: \(in: ([\d.,]+[KkM]?), out: ([\d.,]+[KkM]?)\))?)?\*\s*")  # fmt: skip
 _LAYOUT_TITLE = lazy_pattern(r"(?:\ufeff)?# (.{1,200}) Conversation\s*")
 _AGENT = lazy_pattern(r"\*\*Agent:\*\* +(\S.{0,199}?)\s*")
+_ALSO = lazy_pattern(r"\*\*Also Answered:\*\* +(\S.{0,999}?)\s*")
+_MOST_AGENTS = 20
 _YOU = "**You:**"
 _GUARDED = lazy_pattern(
     r"(\\*)(?:(## (?:Query \d{1,9}|Session Restored) \(\d\d:\d\d:\d\d\)|<!-- SESSION_SUMMARY_(?:START|END) -->)|(---|\*Time: .*\*))\s*$"
@@ -51,6 +54,7 @@ class ChatLineState(Struct):
     part: str = ""  # header restored query prompt answer summary after
     agent: str = ""
     query: int = 0
+    others: list[str] = []  # further agents that answered
     mark: str = ""  # the kind of the last line that was not blank: rule metrics end, or none of these
 
 
@@ -76,6 +80,8 @@ def _begins_section(known: ChatLineState, line: str, mark: str) -> bool:
     if known.part == "header":
         agent = _AGENT.fullmatch(line)
         known.agent = agent[1] if agent else known.agent
+        also = _ALSO.fullmatch(line)
+        known.others = [one.strip() for one in also[1].split(",")][:_MOST_AGENTS] if also else known.others
     if not line.startswith("## ") or mark not in ("rule", "end"):
         return False
     if (query := QUERY.fullmatch(line)) is not None and int(query[1]) > known.query:
@@ -88,7 +94,7 @@ def _begins_section(known: ChatLineState, line: str, mark: str) -> bool:
 
 
 def _begins_summary(known: ChatLineState, line: str, mark: str) -> bool:
-    if line.strip() != START or mark not in ("rule", "metrics", "end"):
+    if line.strip() not in (START, END) or mark not in ("rule", "metrics", "end"):
         return False
     known.part = "summary"
     return True
@@ -100,19 +106,20 @@ def _begins_answer(known: ChatLineState, line: str) -> bool:
     elif known.part in ("query", "prompt", "restored"):
         name = SPOKEN.match(line)
         if name and (
-            name[1] == known.agent or (not known.agent and name[1] not in ("You", "Context", "Previous Session"))
+            name[1] in (known.agent, *known.others)
+            or (not known.agent and name[1] not in ("You", "Context", "Previous Session"))
         ):
             known.part = "answer"
             return True
     return False
 
 
-def guard_text(text: str, agent: str = "") -> str:
-    """Escape the lines that would be mistaken for a heading, the agent's name or the end of a section."""
+def guard_text(text: str, *agents: str) -> str:
+    """Escape the lines that would be mistaken for a heading, an agent's name or the end of a section."""
     lines = text.split("\n")
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     return "\n".join(
-        f"\\{line}" if _is_layout_line(line, agent, number == last) else line for number, line in enumerate(lines)
+        f"\\{line}" if _is_layout_line(line, agents, number == last) else line for number, line in enumerate(lines)
     )
 
 
@@ -121,11 +128,11 @@ def unguard_text(text: str) -> str:
     return "\n".join(line[1:] if line[:1] == "\\" and _GUARDED.match(line) else line for line in text.split("\n"))
 
 
-def _is_layout_line(line: str, agent: str, is_last: bool) -> bool:
+def _is_layout_line(line: str, agents: tuple[str, ...], is_last: bool) -> bool:
     if (match := _GUARDED.match(line)) is None:
         return False
     backslashes, heading, ending, before, name = match.groups()
-    return bool(backslashes or before or heading or (ending and is_last) or (agent and name == agent))
+    return bool(backslashes or before or heading or (ending and is_last) or (name and name in agents))
 
 
 _FIELD = lazy_pattern(r"^\*\*([A-Z][A-Za-z ]{1,30}):\*\*[ \t]+(\S[^\r\n]*?)[ \t\r]*$", re.MULTILINE)
@@ -144,13 +151,15 @@ class ChatHeader(NamedTuple):
     resumed_from: str = ""
     previous: str = ""  # the file of the previous session
     queries: str = ""
+    folder: str = ""  # the workspace, if the file names it
+    others: str = ""  # further agents that answered
 
     @property
     def workspace(self) -> str:
-        """Return the folder of the agent."""
+        """Return the workspace, or else the folder of the agent."""
         path = self.agent_path
-        if not path:
-            return ""
+        if self.folder or not ("/" in path or "\\" in path):
+            return self.folder
         windows = "\\" in path and "/" not in path
         if path[-1] in "/\\":
             return path.rstrip("/\\") or path[:1]
@@ -169,7 +178,7 @@ def part_of(text: str) -> str:
         return "prompt"
     if RESTORED.fullmatch(first):
         return "restored"
-    if first.strip() == START:
+    if first.strip() in (START, END):
         return "summary"
     if _TITLE.match(first):
         return "header"
@@ -200,7 +209,8 @@ def parse_header(text: str) -> ChatHeader:
     return ChatHeader(
         fields.get("Session ID", ""), fields.get("Agent", "") or (word(title[1]) if title else ""),
         fields.get("Date", ""), fields.get("Agent Path", ""), fields.get("Resumed From", ""),
-        fields.get("Previous Session", ""), fields.get("Total Queries", ""),
+        fields.get("Previous Session", ""), fields.get("Total Queries", ""), fields.get("Workspace", ""),
+        fields.get("Also Answered", ""),
     )  # fmt: skip
 
 
@@ -217,6 +227,8 @@ def _parse_fields(text: str) -> dict[str, str]:
 
 def summary_text(text: str) -> str | None:
     """Return the text between the summary marks; None when they do not pair."""
+    if not text.strip().startswith(START):
+        return None
     inside = text.strip().removeprefix(START)
     end = inside.find("\n" + END)
     return inside[:end].strip() if end >= 0 else None
@@ -240,7 +252,7 @@ def _build_answer(text: str) -> Message:
     if metrics and metrics[3]:
         usage = TokenUsage(round(_parse_number(metrics[3])), round(_parse_number(metrics[4])))
     return Message(
-        "assistant", "model", "text", blocks=text_blocks(answer, "answer"), usage=usage,
+        "assistant", "model", "text", blocks=text_blocks(answer, "answer"), usage=usage, speaker=spoken[1] if spoken else "",
         reported_ms=round(_parse_number(metrics[1]) * 1000) if metrics else None, fidelity="rendered",
     )  # fmt: skip
 

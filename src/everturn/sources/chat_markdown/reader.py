@@ -1,7 +1,7 @@
 """Find, read and write saved conversations.
 
-They are in `~/agent-conversations` and in folders named by the user, and are recognised by their content. Headings give only
-a time of day: the reader adds the day.
+They are in `~/agent-conversations`, in `.chat-sessions` of the working folder and the home folder, and in folders named by
+the user, and are recognised by their content. Headings give only a time of day: the reader adds the day.
 
 `write` renders a session as a saved conversation: prompts, answers and the summary. The format cannot hold thinking, tool
 results and injected context, so these are left out; a tool call becomes one line of the answer. Reading the file gives the
@@ -153,13 +153,16 @@ def _stem(path: str) -> str:
 NAME = "chat_markdown"
 
 _USUAL = "agent-conversations"
+_IN_PROJECT = ".chat-sessions"  # of newer loops, in the folder that they run in
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*# [^\n]{1,200} Conversation\s*\n")
 _SESSION = re.compile(rb"^\*\*Session ID:\*\*[ \t]+(\S[^\r\n]{0,199}?)[ \t\r]*$", re.MULTILINE)
 _OTHER = re.compile(rb"^\*\*(?:Total Queries|Agent|Agent Path):\*\*", re.MULTILINE)
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    return existing_folders([*places.extra.get(NAME, ()), places.home / _USUAL])
+    named = places.extra.get(NAME, ())
+    inside = [folder / _IN_PROJECT for folder in (*named, places.home, *([places.working] if places.working else []))]
+    return existing_folders([*named, places.home / _USUAL, *inside])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
@@ -186,7 +189,7 @@ def write(part: SessionPart) -> str:
     sections = [_render_header(head)]
     restored = _render_restored(head, before)
     sections += [restored] if restored else []
-    sections += [_render_query(number, head.agent, turn) for number, turn in enumerate(turns, 1)]
+    sections += [_render_query(number, head, turn) for number, turn in enumerate(turns, 1)]
     text = f"\n\n{RULE}\n\n".join(sections) + f"\n\n{RULE}\n"
     if part.facts.summary:
         text += f"\n{START}\n{guard_text(part.facts.summary)}\n{END}\n"
@@ -212,18 +215,22 @@ def _build_header(part: SessionPart, before: list[Message], queries: int) -> Cha
     own = next((parse_header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), ChatHeader())  # fmt: skip
     started = next((message.at for message in part.messages if message.at is not None), None)
     is_restored = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
+    agent = _agent_name(own.agent or facts.agent_name) or "Agent"
+    signed = dict.fromkeys(_agent_name(message.speaker) for message in part.messages if message.role == "assistant")
+    others = [name for name in signed if name and name != agent]
+    implied = ChatHeader(agent_path=own.agent_path).workspace
+    folder = own.folder or (facts.workspace if facts.workspace != implied else "")
     links = (link.native_id for link in part.links if link.relation == "continues" and not is_restored)
     return ChatHeader(
-        part.native_id, _join_lines(own.agent or facts.agent_name).replace("*", "") or "Agent",
-        own.date or iso(started).removesuffix("Z"),
-        own.agent_path or (facts.workspace.rstrip("/\\") + "/" if facts.workspace else ""),
-        own.resumed_from or next(links, ""), own.previous, str(queries),
+        part.native_id, agent, own.date or iso(started).removesuffix("Z"), own.agent_path,
+        own.resumed_from or next(links, ""), own.previous, str(queries), folder, ", ".join(others),
     )  # fmt: skip
 
 
 def _render_header(head: ChatHeader) -> str:
     fields = (
         ("Session ID", head.session), ("Date", head.date), ("Agent", head.agent), ("Agent Path", head.agent_path),
+        ("Also Answered", head.others), ("Workspace", head.folder),
         ("Total Queries", head.queries), ("Resumed From", head.resumed_from), ("Previous Session", head.previous),
     )  # fmt: skip
     lines = [f"**{name}:** {_join_lines(value)}" for name, value in fields if value]
@@ -233,25 +240,34 @@ def _render_header(head: ChatHeader) -> str:
 def _render_restored(head: ChatHeader, before: list[Message]) -> str:
     """Render the messages before the first prompt, when the agent has read the summary of the previous session."""
     context = next((text for m in before if (text := _text(m, "meta")).startswith("## Session Restored")), "")
-    answer = _render_answer(head.agent, before)
+    answer = _render_answer(head, before)
     if not context and not answer:
         return ""
     origin = f"\n**Context:** Resumed from {head.resumed_from}" if head.resumed_from else ""
     return f"{context or f'## Session Restored ({_time_of_day(before)}){origin}'}{answer}"
 
 
-def _render_query(number: int, agent: str, turn: list[Message]) -> str:
+def _render_query(number: int, head: ChatHeader, turn: list[Message]) -> str:
     prompt = "\n\n".join(filter(None, (_text(message, "prompt") for message in turn if message.starts_turn)))
     heading = f"## Query {number} ({_time_of_day(turn)})"
-    return f"{heading}\n**You:** {guard_text(prompt, agent)}{_render_answer(agent, turn)}"
+    return f"{heading}\n**You:** {guard_text(prompt, *_names(head))}{_render_answer(head, turn)}"
 
 
-def _render_answer(agent: str, messages: list[Message]) -> str:
+def _render_answer(head: ChatHeader, messages: list[Message]) -> str:
     answers = [message for message in messages if message.role == "assistant"]
     if not answers:
         return ""
-    text = guard_text("\n\n".join(text for message in answers for text in _answer_texts(message)), agent)
+    text = guard_text("\n\n".join(text for message in answers for text in _answer_texts(message)), *_names(head))
+    agent = next((name for message in answers if (name := _agent_name(message.speaker))), head.agent)
     return f"\n\n**{agent}:** {text}{_render_metrics(answers)}"
+
+
+def _names(head: ChatHeader) -> list[str]:
+    return [head.agent, *filter(None, head.others.split(", "))]
+
+
+def _agent_name(name: str) -> str:
+    return _join_lines(name).replace("*", "").replace(",", "")[:200].removesuffix(":")
 
 
 def _answer_texts(message: Message) -> Iterator[str]:

@@ -91,7 +91,8 @@ def _response(record: Rec, place: RecordPlace) -> Message:
     message = _message(record, place, "assistant", "model", blocks)
     name = word(answer.get("id")) or f"@{count(record.get('n')) or 0}"
     usage = counted_usage(reply.get("usage"), "input", "output", "cache_read", "cache_write")
-    return replace(message, provider_id=name, model=word(reply.get("model")), usage=usage)
+    speaker = word(reply.get("agent"))
+    return replace(message, provider_id=name, model=word(reply.get("model")), usage=usage, speaker=speaker)
 
 
 def _partial(record: Rec, place: RecordPlace) -> Message:
