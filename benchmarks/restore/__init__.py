@@ -2,7 +2,7 @@
 
 Four parts, each alone with `python -m benchmarks.restore --part`:
 
-- `sections`: every section against what two readers marked in 77 sessions (`labels`, `match`).
+- `sections`: every section against what readers marked in 119 sessions (`labels`, `match`).
 - `model`: false statements of a scripted model, and how many of them are shown as confirmed (`claims`, `trial`).
 - `cpu`: what restoring costs (`effort`).
 - `cut`: sessions of the corpus with ten turns or more, cut at three fifths. The document is made from the first part. What it must
@@ -20,7 +20,7 @@ from benchmarks.figures import Figure
 from benchmarks.restore import citations, compactions, constraints, measuring
 from benchmarks.restore.cutting import CORPUS, Cut, archive, cuts
 from benchmarks.restore.effort import effort_figure
-from benchmarks.restore.labels import archive_labelled
+from benchmarks.restore.labels import HALVES, archive_labelled
 from benchmarks.restore.measuring import Score, total
 from benchmarks.restore.sections import section_figures
 from everturn.store.contract import Store
@@ -39,12 +39,12 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         yield from part_figures(name, corpora.folder / "restore")
 
 
-def part_figures(name: str, folder: Path) -> Iterator[Figure]:
+def part_figures(name: str, folder: Path, halves: tuple[str, ...] = HALVES) -> Iterator[Figure]:
     """Measure one part. All but `model` need the corpus."""
     if name != "model" and not CORPUS.is_dir():
         yield Figure(f"restore, {name}", None, note=MISSING)
     elif name == "sections":
-        yield from _of_labels(folder)
+        yield from _of_labels(folder, halves)
     elif name == "model":
         from benchmarks.restore.trial import trial_figures
 
@@ -55,10 +55,10 @@ def part_figures(name: str, folder: Path) -> Iterator[Figure]:
         yield from _of_cuts(folder)
 
 
-def _of_labels(folder: Path) -> Iterator[Figure]:
-    store = archive_labelled(folder)
+def _of_labels(folder: Path, halves: tuple[str, ...]) -> Iterator[Figure]:
+    store = archive_labelled(folder, halves)
     try:
-        yield from section_figures(store)
+        yield from section_figures(store, halves)
     finally:
         store.close()
 

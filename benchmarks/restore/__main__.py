@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.figures import say, show
 from benchmarks.restore import MISSING, PARTS, part_figures
 from benchmarks.restore.cutting import CORPUS
-from benchmarks.restore.labels import HALVES, archive_labelled
+from benchmarks.restore.labels import HALVES, READABLE, archive_labelled
 from benchmarks.restore.sections import SECTIONS, misses
 
 
@@ -26,24 +26,27 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="SECTION",
         help=f"list what is wrong and missing in a section of the open half ({', '.join(SECTIONS)}), or under `model`",
     )
-    parser.add_argument("--half", choices=HALVES, default="open", help="with --misses; the held half is refused")
+    parser.add_argument(
+        "--half", choices=HALVES, action="append", help="only this part of the labels; with --misses: open or fresh"
+    )
     options = parser.parse_args(arguments)
-    if options.misses and options.half == "held":
-        parser.error("the held half is only measured; nobody looks at what is wrong in it")
+    halves = tuple(options.half or (("open",) if options.misses else HALVES))
+    if options.misses and not set(halves) <= set(READABLE):
+        parser.error("this part is only measured; nobody looks at what is wrong in it")
     with tempfile.TemporaryDirectory(prefix="everturn-restore-") as folder:
         if options.misses:
-            return _list_misses(options.misses, Path(folder))
+            return _list_misses(options.misses, Path(folder), halves)
         begun = time.process_time()
         missed = 0
         for name in options.part or PARTS:
-            for figure in part_figures(name, Path(folder) / name):
+            for figure in part_figures(name, Path(folder) / name, halves):
                 show(figure, options.json)
                 missed += figure.verdict == "FAIL"
     say(f"{time.process_time() - begun:.0f} CPU s; {missed or 'no'} bars missed")
     return 1 if missed else 0
 
 
-def _list_misses(name: str, folder: Path) -> int:
+def _list_misses(name: str, folder: Path, halves: tuple[str, ...]) -> int:
     if name == "model":
         from benchmarks.restore.trial import listed
 
@@ -53,10 +56,11 @@ def _list_misses(name: str, folder: Path) -> int:
     if not CORPUS.is_dir():
         say(MISSING)
         return 1
-    store = archive_labelled(folder)
+    store = archive_labelled(folder, halves)
     try:
-        for line in misses(store, name):
-            print(line)
+        for half in halves:
+            for line in misses(store, name, half):
+                print(line)
     finally:
         store.close()
     return 0

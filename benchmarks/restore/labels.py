@@ -1,13 +1,16 @@
-"""What two readers found in 77 real sessions: read from `labels.json`, which holds places and no words.
+"""What readers found in 119 real sessions: read from `labels.json`, which holds places and no words.
 
-Two readers worked independently from the same guide. Each wrote down, for an agent that has to continue the session, the goal,
+Of 77 sessions, two readers worked independently from the same guide. Each wrote down, for an agent that has to continue the session, the goal,
 decisions, constraints, open questions, next steps, what still fails, edited files, commits and key phrases. An item is a
 list of places `[message, start, size, mark]`: the seq of a message, a byte range of its text (`message_text`, UTF-8) and a hash
 of the words there. `readers` says who named it. An item named by both is firm. One named by a single reader, and a decision
 that no longer stands, is doubtful: a statement that matches it is neither right nor wrong, and nobody misses it.
 
-Half of the sessions are `open`, the others `held`. Rules may be fitted to the open
-half. The held half is only measured: nobody reads its labels, its sessions or its misses.
+Half of these sessions are `open`, the others `held`. Rules may be fitted to the open half. The held half is only measured:
+nobody reads its labels, its sessions or its misses.
+
+Another 42 sessions have one reader (`readers` is `N`), who did not list files and commits. All of its items are firm, so precision
+is stricter than with two readers. They are split by repository: rules may be fitted to `fresh`; `fresh-check` is only measured.
 """
 
 from __future__ import annotations
@@ -30,7 +33,11 @@ from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
 
 LABELS = Path(__file__).with_name("labels.json")
-HALVES = ("open", "held")
+HALVES = ("open", "held", "fresh", "fresh-check")
+#: Those whose misses may be read.
+READABLE = ("open", "fresh")
+#: Those with two readers, who also listed files and commits.
+TWICE_READ = ("open", "held")
 #: Sections whose items are sentences.
 SPOKEN = ("decisions", "constraints", "open_questions", "next_steps", "still_failing")
 #: Sections whose items are names.
@@ -108,20 +115,24 @@ def _strings(value: Any, deep: int) -> Iterator[str]:
             yield from _strings(one, deep - 1)
 
 
-def archive_labelled(folder: Path, labels: Path = LABELS, corpus: Path = CORPUS) -> Store:
-    """Take the files of the labelled sessions into an archive."""
+def archive_labelled(
+    folder: Path, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
+) -> Store:
+    """Take the files of the labelled sessions of some parts into an archive."""
     folder.mkdir(parents=True, exist_ok=True)
     store = open_store(str(folder / "labelled.db"))
     job = SyncJob(
         store, all_sources(), SearchPlaces(folder, {}, "linux"), Policy(), "here", "me", lambda: 1_700_000_000_000
     )
-    add_paths(job, sorted({corpus / one["file"] for one in json.loads(labels.read_text())}))
+    add_paths(job, sorted({corpus / one["file"] for one in json.loads(labels.read_text()) if one["half"] in halves}))
     return store
 
 
-def labelled_sessions(store: Store, labels: Path = LABELS, corpus: Path = CORPUS) -> Iterator[LabelledSession]:
-    """Yield each labelled session that the archive holds, with the words of its labels."""
-    wanted = {(one["file"], one["id"]): one for one in json.loads(labels.read_text())}
+def labelled_sessions(
+    store: Store, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
+) -> Iterator[LabelledSession]:
+    """Yield each labelled session of some parts that the archive holds, with the words of its labels."""
+    wanted = {(one["file"], one["id"]): one for one in json.loads(labels.read_text()) if one["half"] in halves}
     for session, _ in store.sessions(SessionFilter(), limit=100_000)[0]:
         file, _ = store.file_by_id(store.version(session.version).source)
         name = str(Path(file.path.partition("#")[0]).relative_to(corpus))
@@ -173,7 +184,7 @@ class _LabelReader:
         given = tuple(one.quote for one in self._places(entry.get("commands", [])))
         run = tuple(command for one in places for command in self._commands.get(one.message, ()))
         taken_back = bool(entry.get("taken_back"))
-        return LabelledItem(places, entry["readers"] == "AB" and not taken_back, (*given, *run), taken_back)
+        return LabelledItem(places, entry["readers"] in ("AB", "N") and not taken_back, (*given, *run), taken_back)
 
     def _places(self, entries: list[list[Any]]) -> Iterator[Place]:
         for seq, start, size, wanted in entries:

@@ -14,7 +14,16 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.restore.cutting import CORPUS
-from benchmarks.restore.labels import HALVES, LABELS, LabelledItem, LabelledSession, labelled_sessions
+from benchmarks.restore.labels import (
+    HALVES,
+    LABELS,
+    READABLE,
+    SPOKEN,
+    TWICE_READ,
+    LabelledItem,
+    LabelledSession,
+    labelled_sessions,
+)
 from benchmarks.restore.match import (
     bare_document,
     has_phrase,
@@ -77,9 +86,11 @@ class Restored:
     scores: dict[str, Score] = field(default_factory=dict)
 
 
-def restored_sessions(store: Store, labels: Path = LABELS, corpus: Path = CORPUS) -> list[Restored]:
-    """Restore every labelled session and score it."""
-    made = [_restore(store, one) for one in labelled_sessions(store, labels, corpus)]
+def restored_sessions(
+    store: Store, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
+) -> list[Restored]:
+    """Restore every labelled session of some parts and score it."""
+    made = [_restore(store, one) for one in labelled_sessions(store, halves, labels, corpus)]
     for one in made:
         one.scores = dict(_scores(one))
     return made
@@ -124,7 +135,7 @@ def _scores(one: Restored) -> Iterator[tuple[str, Score]]:
     yield "goal", Score(right, 1, missing=missing, wrong=[] if right else [statement.text for statement in one.goal])
     if labelled.evolved:
         yield "grown", Score(says_goal((*one.goal, *one.task), labelled.evolved, labelled), 1)
-    for name in KEYS:
+    for name in KEYS if labelled.half in TWICE_READ else SPOKEN:
         yield name, score_section(one, name)
     yield POOLED, total([score_section(one, name) for name in _BESIDE])
     yield (
@@ -181,12 +192,12 @@ def _phrases(one: Restored, firm: bool) -> Score:
 
 
 # --- figures ---
-def section_figures(store: Store) -> Iterator[Figure]:
-    """Every figure of both halves, with bars on the held one."""
-    made = restored_sessions(store)
+def section_figures(store: Store, halves: tuple[str, ...] = HALVES) -> Iterator[Figure]:
+    """Every figure of some parts, with bars on the held half."""
+    made = restored_sessions(store, halves)
     lost = sum(one.labelled.lost for one in made)
     yield Figure("labels whose words are no longer found", lost, "", 0, note=f"{len(made)} sessions")
-    for half in HALVES:
+    for half in halves:
         yield from _half_figures(half, [one.scores for one in made if one.labelled.half == half])
 
 
@@ -239,11 +250,11 @@ def interval(scores: list[Score], of: Callable[[Score], float | None], seed: int
 
 
 # --- misses ---
-def misses(store: Store, name: str) -> Iterator[str]:
-    """Yield what is wrong and missing in a section, of the open half only."""
-    for one in restored_sessions(store):
-        score = one.scores[name]
-        if one.labelled.half == "open" and (score.missing or score.wrong):
+def misses(store: Store, name: str, half: str = "open") -> Iterator[str]:
+    """Yield what is wrong and missing in a section, of a part that may be read."""
+    for one in restored_sessions(store, (half,)) if half in READABLE else ():
+        score = one.scores.get(name, Score())
+        if score.missing or score.wrong:
             yield f"\n{one.labelled.session.native_id}"
             yield from (f"  missing: {' '.join(words.split())[:300]}" for words in score.missing)
             yield from (f"  wrong:   {' '.join(words.split())[:300]}" for words in score.wrong)

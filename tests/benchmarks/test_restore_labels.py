@@ -12,6 +12,7 @@ import pytest
 from benchmarks.restore.__main__ import main
 from benchmarks.restore.claims import KINDS, claims, stories
 from benchmarks.restore.labels import (
+    HALVES,
     LABELS,
     NAMED,
     SPOKEN,
@@ -78,13 +79,13 @@ def corpus(tmp_path: Path) -> Path:
 
 def test_labels_are_read_back_as_words(corpus: Path) -> None:
     labels, root = corpus / "labels.json", corpus / "corpus"
-    store = archive_labelled(corpus / "archive", labels, root)
-    (one,) = labelled_sessions(store, labels, root)
+    store = archive_labelled(corpus / "archive", HALVES, labels, root)
+    (one,) = labelled_sessions(store, HALVES, labels, root)
     assert one.goal[0].quote == "give the shop a cart" and one.goal[0].message == 0
     assert one.sections["constraints"][0].words == RULE
     assert one.sections["next_steps"][0].places[0].sentence == "Next step: write the tests."
     assert one.lost == 1
-    (restored,) = restored_sessions(store, labels, root)
+    (restored,) = restored_sessions(store, HALVES, labels, root)
     store.close()
     for name in ("goal", "constraints", "next_steps", "key_phrases"):
         assert (restored.scores[name].found, restored.scores[name].all) == (1, 1), name
