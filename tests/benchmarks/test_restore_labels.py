@@ -162,13 +162,13 @@ def test_misses_of_the_held_half_are_refused(capsys: pytest.CaptureFixture[str])
 
 def test_the_labels_hold_places_and_no_words() -> None:
     entries = json.loads(LABELS.read_text())
-    assert Counter(one["half"] for one in entries) == {"held": 39, "open": 38}
+    assert Counter(one["half"] for one in entries) == {"held": 39, "open": 38, "fresh": 28, "fresh-check": 14}
     for one in entries:
         assert set(one) == {"id", "file", "half", "goal", "sections"}
         assert set(one["sections"]) == {*SPOKEN, *NAMED}
         items = [entry for found in one["sections"].values() for entry in found]
         assert all(set(entry) <= {"readers", "places", "commands", "taken_back"} for entry in items)
-        assert all(entry["readers"] in ("A", "B", "AB") for entry in items)
+        assert all(entry["readers"] in ("A", "B", "AB", "N") for entry in items)
         places = [place for entry in items for place in (*entry["places"], *entry.get("commands", []))]
         for seq, start, size, hashed in (*places, *one["goal"]["places"], *one["goal"]["evolved"]):
             assert seq >= 0 and start >= 0 and size > 0 and re.fullmatch("[0-9a-f]{8}", hashed)
