@@ -145,10 +145,9 @@ def test_words_are_compared_without_case_and_signs() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I'm keeping the old table rather than adding a new one.",
+        "`basket.py` now keeps prices in cents, not in floats.",
         "The page stays as-is per your call.",
-        "The top header it is.",
-        "Since the key is public, I'll use the plain header.",
+        "The header moved to the top instead of the side in `page.html`.",
     ],
 )
 def test_a_choice_of_the_model(text: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.open_items import (
+    find_announced,
     find_begun,
     find_call_questions,
     find_closing_questions,
+    find_manual_steps,
     find_next_steps,
     find_summary_steps,
     find_task_items,
@@ -86,7 +88,29 @@ def test_a_report_or_a_question_is_no_step(text: str) -> None:
 
 def test_the_announced_work_is_the_last_sentence() -> None:
     assert find_begun("The test fails. Let me fix the basket.") == "Let me fix the basket."
-    assert find_begun("Let me look. It is green.") == ""
+    assert find_begun("Let me look. It is green.") == "" and find_begun("Done.") == ""
+    assert find_begun("Fetch the whole thread now.") == "Fetch the whole thread now."
+
+
+def test_an_answer_that_ends_with_an_announcement_was_cut_off() -> None:
+    assert find_announced("The page is staged. Verifying the status.") == "Verifying the status."
+    assert find_announced("The page is staged. Let me know what you think.") == ""
+
+
+def test_steps_that_a_person_does_by_hand() -> None:
+    plan = (
+        "# Plan\n1. Add the table\n2. Open the shop and manually verify the basket\n\nManual test: pay with a card.\n"
+    )
+    assert [one.text for one in find_manual_steps(plan)] == [
+        "Open the shop and manually verify the basket",
+        "Manual test: pay with a card.",
+    ]
+    assert find_manual_steps("Avoid manual attacks.") == ()
+
+
+def test_an_order_at_the_very_end_is_for_the_person() -> None:
+    assert find_next_steps("The table is there. Push whenever ready.") == ["Push whenever ready."]
+    assert find_next_steps("Test coverage is good.") == []
 
 
 def test_the_steps_of_a_summary() -> None:

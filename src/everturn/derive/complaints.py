@@ -14,7 +14,7 @@ from msgspec import Struct
 from everturn.derive.check_programs import script_kind
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.sentences import split_sentences
+from everturn.text.sentences import Sentence, split_sentences
 
 _LONGEST = 300
 _MOST_SENTENCES = 60
@@ -45,7 +45,7 @@ def find_complaint(text: str) -> Complaint | None:
         if sentence.pasted and not words.endswith(":"):
             continue
         if len(words) <= _LONG_SENTENCE and _is_complaint(words):
-            return _make_complaint(words, text)
+            return _make_complaint(sentence, text)
     return None
 
 
@@ -53,6 +53,11 @@ def is_confirmation(text: str) -> bool:
     """Whether a prompt says that what was reported works now."""
     text = text[:600].strip()
     return bool(_CONFIRMS.search(text)) and not _DOUBTS.search(text)
+
+
+def confirms_rest(text: str) -> bool:
+    """Whether a prompt with a complaint says that everything else works."""
+    return bool(_CONFIRMS_REST.search(text[:1_000]))
 
 
 def _is_complaint(sentence: str) -> bool:
@@ -66,10 +71,13 @@ def _is_complaint(sentence: str) -> bool:
     return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
 
 
-def _make_complaint(sentence: str, text: str) -> Complaint:
+def _make_complaint(found: Sentence, text: str) -> Complaint:
+    """Keep the paragraph of the complaint: what comes before and after it says what is meant."""
+    sentence = found.text
+    told = found.passage if len(found.passage) <= _LONGEST and not found.pasted else sentence
     prose = _ADDRESS.sub(" ", sentence)
-    found = (_CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in _CHECK_WORDS.findall(prose))
-    kinds = tuple(dict.fromkeys(kind for kind in found if kind))
+    named = (_CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in _CHECK_WORDS.findall(prose))
+    kinds = tuple(dict.fromkeys(kind for kind in named if kind))
     quoted = _QUOTED.findall(sentence) or _TYPED.findall(text)
     commands = tuple(" ".join(one.split()) for one in quoted if _COMMAND.fullmatch(one.strip()))
     terms = tuple(dict.fromkeys(word.lower() for word in _TERM.findall(prose) if word.lower() not in _COMMON))[
@@ -77,7 +85,7 @@ def _make_complaint(sentence: str, text: str) -> Complaint:
     ]
     pasted = _PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
     detail = one_line(pasted[1], _LONGEST) if pasted else ""
-    return Complaint(one_line(sentence, _LONGEST), kinds, commands[:4], bool(_AGAIN.search(sentence)), terms, detail)
+    return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(_AGAIN.search(sentence)), terms, detail)
 
 
 _ADDRESS = lazy_pattern(r"https?://\S+")
@@ -96,7 +104,8 @@ _ENGLISH = (
     r"\w (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
     r"\w fail with\b", r"\bkeeps? failing\b",
     r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
-    r"\bI (?:still )?(?:do not|don['’]?t) see (?:it|them|any|the|that|this)\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b",
+    r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b",
     r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
     r"\b(?:is|are) missing (?:from|in) ",
 )  # fmt: skip
@@ -172,6 +181,11 @@ _CONFIRMS = lazy_pattern(
     r"\b(?:works|fixed|working|passes) now\b|\bthat did it\b|^\W*(?:works|fixed|solved)\b|"
     r"\b(?:geht|funktioniert|klappt|läuft) (?:jetzt|wieder|nun)\b|\bça (?:marche|fonctionne)(?! pas| plus| toujours pas)\b|\bya funciona\b|"
     r"動きました|動いた|直りました|直った|うまくいきました|好了|可以了|正常了|解决了|修好了|没问题了|成功了",
+    re.IGNORECASE,
+)
+_CONFIRMS_REST = lazy_pattern(
+    r"\b(?:everything|all the rest|the rest|all) else\b.{0,30}\b(?:works?|good|fine)\b|\bthe rest (?:works|is fine)\b|\bthat works\b(?: now| perfectly| fine| great)?,? but\b|"
+    r"\balles andere (?:geht|funktioniert|läuft)\b|\btout le reste (?:marche|fonctionne)\b|\btodo lo demás funciona\b|他は(?:動|問題な)|其他(?:都)?(?:正常|没问题|可以)",
     re.IGNORECASE,
 )
 _DOUBTS = lazy_pattern(

@@ -205,12 +205,12 @@ _TAKES_SIDE = re.compile(
 )
 #: Answers that hand the choice back or only move on, and questions about the conversation.
 _NO_CHOICE = re.compile(
-    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait\b|"
+    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
     r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
     re.IGNORECASE,
 )
 _ABOUT_TALK = re.compile(
-    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done|how should i run",
+    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
     re.IGNORECASE,
 )
 

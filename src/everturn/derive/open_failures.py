@@ -243,7 +243,12 @@ def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResu
         first, times = min(first, (one.turn, one.seq)), times + one.times
         # A narrower run with as many failures has found them all.
         if one.run is not None and not covers(run, one.run) and not 0 < one.most <= count:
-            run, most, names = one.run, one.most, tuple(dict.fromkeys((*one.names, *names)))
+            known = tuple(dict.fromkeys((*one.names, *names)))
+            run, most, names = (
+                one.run,
+                one.most,
+                known if one.names else (),
+            )  # what the wider run did not name is not known
     items.append(
         OpenFailure(
             event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run

@@ -25,18 +25,19 @@ _OFFERS = 1_200  # characters at the end in which an offer counts
 _QUESTIONS = 3
 _STEPS = 8
 _WORDS = 4  # a step with fewer words says nothing
+_LAST = 3  # sentences at the very end in which an order is meant for the person
 
 _HEADED = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
     r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
     r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
-    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations)|action[ ]required|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
+    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations)|action[ ](?:required|items)|recommendations|suggested[ ](?:changes|improvements)|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
 _NEXT = re.compile(
-    r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining:|still (?:to do|open|missing):|"
+    r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining\b[^:\n]{0,60}:|still (?:to do|open|missing):|"
     r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
     r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
     re.IGNORECASE,
@@ -62,12 +63,31 @@ _LEFT = re.compile(
     ),
     re.IGNORECASE,
 )
+#: An order at the very end of an answer.
+_TO_PERSON = re.compile(
+    r"(?:(?:then|now|please|finally|just|next),?\s+)?(?:run|push|restart|reload|rerun|re-run|test (?:it|this|that|the|with|by)|try|verify|merge|tag|review|deploy|install|retry|"
+    r"confirm|suspend|rebuild|publish|release|refresh|approve|starte?|teste|führe|lance[rz]?|ejecuta|prueba)\b(?!\s+(?:passe?[sd]|is|are|was|were|time|suite)\b)",
+    re.IGNORECASE,
+)
 _DONE_WITH = re.compile(
     r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other )?questions\b|\banything else\b",
     re.IGNORECASE,
 )
 _BEGUN = re.compile(
-    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|je vais|ich werde|voy a)\b|これから|接下来|让我",
+    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我",
+    re.IGNORECASE,
+)
+#: A short answer that reports what was done.
+_REPORTS = re.compile(
+    r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b",
+    re.IGNORECASE,
+)
+_MANUAL = re.compile(
+    r"\bmanually\b|\bmanual (?:check|test|verif|spot|step|inspect|valid|smoke|qa|review)", re.IGNORECASE
+)
+_AT_ONCE = re.compile(
+    r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b"
+    r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我",
     re.IGNORECASE,
 )
 _SUMMARY_HEADING = re.compile(
@@ -83,9 +103,35 @@ _NOTHING = re.compile(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b
 
 
 def find_begun(text: str) -> str:
-    """Return the sentence with which an answer announces work, "" if its end announces none."""
+    """Return the sentence with which an answer announces the calls after it, "" if it announces none.
+
+    A single sentence before a call says what the call is for, however it is worded.
+    """
     sentences = [one.text for one in split_sentences(text[-_END:])]
-    return one_line(sentences[-1], _LONGEST) if sentences and _BEGUN.match(sentences[-1].lstrip("*_ ")) else ""
+    words = sentences[-1].lstrip("*_ ") if sentences else ""
+    is_alone = len(sentences) == 1 and not _REPORTS.match(words)
+    return one_line(sentences[-1], _LONGEST) if words and (is_alone or _BEGUN.match(words)) else ""
+
+
+def find_announced(text: str) -> str:
+    """Return the last sentence of an answer if it announces work that should follow at once."""
+    sentences = [one.text for one in split_sentences(text[-_END:])]
+    words = sentences[-1].lstrip("*_ ") if sentences else ""
+    return one_line(words, _LONGEST) if _AT_ONCE.match(words) and not words.endswith("?") else ""
+
+
+def find_manual_steps(text: str) -> tuple[PlanChange, ...]:
+    """Return the steps of a plan that a person has to do by hand."""
+    if "anual" not in text:
+        return ()
+    items = (
+        one.passage
+        for one in split_sentences(text)
+        if _MANUAL.match(one.passage) or (one.is_item and _MANUAL.search(one.passage[:120]))
+    )
+    return tuple(
+        PlanChange(one_line(one, _LONGEST), "open", f"by hand {one_line(one, 60)}") for one in dict.fromkeys(items)
+    )[:_STEPS]
 
 
 def find_summary_steps(text: str) -> list[str]:
@@ -143,9 +189,12 @@ def find_next_steps(text: str) -> list[str]:
     """Return the next steps that an answer names at its end."""
     headed = list(_HEADED.finditer(text))
     found = _list_items(text[headed[-1].end() :]) if headed else []
-    for one in split_sentences(text[-2_000:]):
+    sentences = list(split_sentences(text[-2_000:]))
+    for number, one in enumerate(sentences):
         words = one.text.lstrip("*_ ")
         is_step = (_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words)
+        if not is_step and number >= len(sentences) - _LAST:
+            is_step = _TO_PERSON.match(words) and len(words.split()) >= _LAST
         if is_step and not words.endswith("?") and not _DONE_WITH.search(words):
             found.append(one_line(one.text, _LONGEST))
     return list(dict.fromkeys(found))[:_STEPS]

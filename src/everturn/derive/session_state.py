@@ -370,8 +370,8 @@ def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[Fail
 
 def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]:
     """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
-    events = [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
-    events += [FailureEvent(seq, confirms=True) for seq in facts.confirmed]
+    events = [FailureEvent(seq, confirms=True) for seq in facts.confirmed]  # what works comes before what does not
+    events += [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
     events += [
         FailureEvent(call.seq, call.what, call.error, call.checks, call.ran)
         for call in facts.deeds

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
 from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
-from everturn.derive.complaints import Complaint, find_complaint, is_confirmation
+from everturn.derive.complaints import Complaint, confirms_rest, find_complaint, is_confirmation
 from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
 from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
@@ -24,9 +24,11 @@ from everturn.derive.open_failures import CheckResult, judge_checks, proven_comm
 from everturn.derive.open_items import (
     PlanChange,
     PlanUpdate,
+    find_announced,
     find_begun,
     find_call_questions,
     find_closing_questions,
+    find_manual_steps,
     find_next_steps,
     find_plan,
     find_task_items,
@@ -177,6 +179,8 @@ class _FactCollector:
             self._add_result(call, start, "")
         ending = self.answer.text
         closing = [] if turn.interrupted else find_closing_questions(ending)
+        if ending and any(one.action != "read" for one in artifacts):
+            self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks), lines=tuple(self.lines), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
@@ -204,7 +208,8 @@ class _FactCollector:
     def _begun(self, turn: Turn) -> Saying | None:
         """Return the work that the last answer announced and that no later answer reports on."""
         acted = any(call.seq >= self.answer.seq for call in self.deeds.values())
-        words = find_begun(self.answer.text) if self.answer.text and (turn.interrupted or acted) else ""
+        is_cut = turn.interrupted or acted
+        words = find_begun(self.answer.text) if is_cut else find_announced(self.answer.text)
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:
@@ -215,8 +220,12 @@ class _FactCollector:
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
             self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
+            if steps := find_manual_steps(text):
+                self.plans.append((PlanUpdate(steps, whole=False), row.seq))
             if (complaint := find_complaint(text)) is not None:
                 self.complaints.append((complaint, row.seq))
+                if confirms_rest(text):
+                    self.confirmed.append(row.seq)
             elif is_confirmation(text):
                 self.confirmed.append(row.seq)
 
@@ -233,7 +242,6 @@ class _FactCollector:
             self.lines.append((line, row.seq, "agent"))
             if line.kind in ("decision", "constraint"):
                 self.marks.append((DecisionMark(line.text, "marker", line.kind == "constraint"), row.seq))
-        self.marks += [(mark, row.seq) for mark in find_choices(text)]
 
     def _add_call(self, call: Call | None, start: CallStart) -> None:
         if call is None:

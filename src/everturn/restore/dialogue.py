@@ -101,7 +101,7 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """What was left to do: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
-    if state.waiting and state.requests:
+    if state.waiting and state.requests and state.begun is None:
         one = state.requests[-1]
         yield saying_statement(material, 90, (one.seq, one.wants or one.text), "asked last, not reported as done: ")
     if state.begun is not None:

@@ -20,14 +20,21 @@ _HEADINGS = 2
 class Sentence:
     """One sentence on one line; `pasted` if it belongs to a document pasted into the message.
 
+    `passage` is the paragraph or list item it stands in, on one line, and `heading` the heading above it.
+
     Not a struct: `everturn-hook` imports this module while an agent waits, and importing msgspec takes longer than the rest.
     """
 
-    __slots__ = ("pasted", "text")
+    __slots__ = ("heading", "is_item", "passage", "pasted", "text")
 
-    def __init__(self, text: str, pasted: bool = False) -> None:
+    def __init__(
+        self, text: str, pasted: bool = False, passage: str = "", heading: str = "", is_item: bool = False
+    ) -> None:
         self.text = text
         self.pasted = pasted
+        self.passage = passage or text
+        self.heading = heading
+        self.is_item = is_item
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
@@ -37,37 +44,45 @@ def split_sentences(text: str) -> Iterator[Sentence]:
     headings = len(_HEADING.findall(text))
     document = len(text) > _LONG or headings >= _HEADINGS
     pasted = len(text) > _LONG and not headings
-    for paragraph in _paragraphs(text):
-        pasted = pasted or (document and bool(_HEADING.match(paragraph)))
-        for part in _END.split(_HEADING.sub("", paragraph)):
-            if words := " ".join(part.split()).strip():
-                yield Sentence(words, pasted)
+    heading = ""
+    for paragraph, is_item in _paragraphs(text):
+        is_heading = bool(_HEADING.match(paragraph))
+        pasted = pasted or (document and is_heading)
+        passage = " ".join(_HEADING.sub("", paragraph).split()) if is_heading else " ".join(paragraph.split())
+        if is_heading or _BOLD_LINE.match(passage):
+            heading = passage.strip("*_: ")
+        for part in _END.split(passage):
+            if words := part.strip():
+                yield Sentence(words, pasted, passage, heading, is_item)
 
 
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 #: Inserted by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
 _TAGGED = lazy_pattern(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)
+_BOLD_LINE = lazy_pattern(r"(?:\*\*|__)[^*_]{2,80}(?:\*\*|__):?$")
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
 #: The end of a sentence, but not a dot within a name or a number.
 _END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs; each list item and heading is one of its own."""
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs, and whether each is a list item; a heading is a paragraph of its own."""
     together: list[str] = []
+    is_item = False
     for line in text.splitlines():
         if _is_foreign(line):
             line = ""
         starts = bool(_ITEM.match(line) or _HEADING.match(line))
         if together and (starts or not line.strip() or not _is_continued(together[-1], line)):
-            yield " ".join(together)
+            yield " ".join(together), is_item
             together = []
         if line.strip():
             item = _ITEM.match(line)
+            is_item = bool(item) if not together else is_item
             together.append(line[item.end() :] if item else line)
     if together:
-        yield " ".join(together)
+        yield " ".join(together), is_item
 
 
 def _is_continued(before: str, line: str) -> bool:
