@@ -192,9 +192,9 @@ def find_next_steps(text: str) -> list[str]:
     sentences = list(split_sentences(text[-2_000:]))
     for number, one in enumerate(sentences):
         words = one.text.lstrip("*_ ")
-        is_step = (_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words)
+        is_step = bool((_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words))
         if not is_step and number >= len(sentences) - _LAST:
-            is_step = _TO_PERSON.match(words) and len(words.split()) >= _LAST
+            is_step = bool(_TO_PERSON.match(words)) and len(words.split()) >= _LAST
         if is_step and not words.endswith("?") and not _DONE_WITH.search(words):
             found.append(one_line(one.text, _LONGEST))
     return list(dict.fromkeys(found))[:_STEPS]
