@@ -43,7 +43,7 @@ _TRIES = 4
 
 @dataclass
 class SyncReport:
-    """The result of a sync. `failed` are (path, reason) of files in quarantine."""
+    """The result of a sync. `failed` are (path, reason) of files in quarantine, `skipped` of those that were not read."""
 
     files: int = 0
     unchanged: int = 0
@@ -64,6 +64,7 @@ class SyncReport:
     problems: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)  # files below a given folder that are no transcripts
     doubts: list[tuple[str, str]] = field(default_factory=list)  # readings that are not sure
     unknown: list[str] = field(default_factory=list)  # files left out because their workspace is unknown
 

@@ -17,8 +17,9 @@ from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport,
 from everturn.capture.scan import FileCandidate, ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
 from everturn.capture.writer import ArchiveWriter, upgrade_derived
-from everturn.errors import MissingPath, UsageError
+from everturn.errors import MissingPath
 from everturn.sources.contract import Source, SourceCandidate, read_beginning
+from everturn.sources.recognition import describe_tie, resembles_transcript, tied, weigh_claims, winner
 
 __all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_named", "writer_for"]
 
@@ -87,17 +88,12 @@ def writer_for(job: SyncJob) -> ArchiveWriter:
 
 def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report: SyncReport) -> list[FileCandidate]:
     """Return transcripts that an agent has named and that are outside of the sources' folders."""
-    candidates = []
-    for path in paths:
-        if path in changed or not Path(path).is_file() or job.store.file(job.machine, path) is not None:
-            continue
-        try:
-            candidates += [
-                look_at_file(source, found, None) for source, found in _recognise_path(job, Path(path), "", report)
-            ]
-        except UsageError as doubt:
-            report.skipped.append((path, str(doubt)))
-    return candidates
+    return [
+        look_at_file(source, found, None)
+        for path in paths
+        if path not in changed and Path(path).is_file() and job.store.file(job.machine, path) is None
+        for source, found in _recognise_path(job, Path(path), "", report)
+    ]
 
 
 def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterable[tuple[Source, SourceCandidate]]:
@@ -106,11 +102,7 @@ def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterabl
         file = row[0]
         named = [(job.sources[file.format], SourceCandidate(path, file.kind, file.native_id, file.parent))]
     else:
-        try:
-            named = list(_recognise_path(job, path, "", report)) if path.is_file() else []
-        except UsageError as doubt:
-            report.skipped.append((str(path), str(doubt)))
-            return
+        named = list(_recognise_path(job, path, "", report)) if path.is_file() else []
     for source, found in named:
         yield source, found
         try:
@@ -126,14 +118,22 @@ def _recognise_path(
     if path.is_dir():
         yield from _recognise_folder(job, path, source_name, report)
         return
-    head = _read_head(path, report)
-    claim = _claiming_source(job, path, head, source_name) if head is not None else None
-    if claim is None and head and source_name in job.sources and (kind := job.sources[source_name].takes):
-        claim = job.sources[source_name], SourceCandidate(path, kind)
-    if claim is not None:
+    if (head := _read_head(path, report)) is None:
+        return
+    chosen = job.sources.get(source_name)
+    before = len(report.skipped)
+    if (claim := _claiming_source(job, path, head, source_name, report)) is not None:
         yield claim
-    elif head is not None:
-        report.skipped.append((str(path), "no source knows this format; `everturn sources` lists what can be read"))
+    elif head and chosen is not None and chosen.takes:
+        yield chosen, SourceCandidate(path, chosen.takes)
+    elif len(report.skipped) == before:
+        report.skipped.append((str(path), _explain_unread(head)))
+
+
+def _explain_unread(head: bytes) -> str:
+    if resembles_transcript(head):
+        return "looks like a transcript, but no source reads this format; `everturn sources explain FILE` says why"
+    return "no source knows this format; `everturn sources` lists what can be read"
 
 
 def _recognise_folder(
@@ -145,40 +145,64 @@ def _recognise_folder(
             for found in source.find(folder):
                 if found.path not in seen:
                     seen.add(found.path)
-                    yield _check_by_content(job, source, found, source_name)
+                    if (claim := _check_by_content(job, source, found, source_name, report)) is not None:
+                        yield claim
         except OSError as failure:  # a folder that cannot be listed; the source has found what it could reach
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
-            head = _read_head(path, report)
-            claim = _claiming_source(job, path, head, source_name) if head is not None else None
-            if claim is not None:
-                yield claim
+            yield from _recognise_other(job, path, source_name, report)
+
+
+def _recognise_other(
+    job: SyncJob, path: Path, source_name: str, report: SyncReport
+) -> Iterable[tuple[Source, SourceCandidate]]:
+    """Yield a file below a folder that no source looks for by its place, if one recognises it."""
+    if (head := _read_head(path, report)) is None:
+        return
+    before = len(report.skipped)
+    if (claim := _claiming_source(job, path, head, source_name, report)) is not None:
+        yield claim
+    elif len(report.skipped) == before:
+        _note_unread(path, head, report)
+
+
+def _note_unread(path: Path, head: bytes, report: SyncReport) -> None:
+    """Note a file below a folder that no source reads: those that look like transcripts with a reason."""
+    if resembles_transcript(head):
+        report.skipped.append((str(path), _explain_unread(head)))
+    else:
+        report.other.append(str(path))
 
 
 def _check_by_content(
-    job: SyncJob, source: Source, found: SourceCandidate, source_name: str
-) -> tuple[Source, SourceCandidate]:
-    """Return the source of a file by content if its own does not recognise it: many agents name files by a bare UUID."""
+    job: SyncJob, source: Source, found: SourceCandidate, source_name: str, report: SyncReport
+) -> tuple[Source, SourceCandidate] | None:
+    """Return the source of a found file by its content: many agents name files by a bare UUID, and names are hints only."""
     head = read_beginning(found.path) if found.kind == "main" else b""
-    if not head or source.sniff(found.path, head) is not None:
+    if not head:
         return source, found
-    return _claiming_source(job, found.path, head, source_name) or (source, found)
+    claims = weigh_claims(_chosen_sources(job, source_name), found.path, head)
+    if tied(claims) and source in (claim.source for claim in tied(claims)):
+        return source, found  # the place of a file settles what its content leaves open
+    best = winner(claims)
+    if best is not None and best.source is not source:
+        return best.source, best.found
+    if tied(claims):
+        report.skipped.append((str(found.path), describe_tie(claims)))
+        return None
+    return source, found
 
 
-def _claiming_source(job: SyncJob, path: Path, head: bytes, source_name: str) -> tuple[Source, SourceCandidate] | None:
-    """Return the source that recognises a file by content. Raises UsageError if two claim it."""
-    claims = [
-        (source, found)
-        for source in _chosen_sources(job, source_name)
-        if (found := source.sniff(path, head)) is not None
-    ]
-    highest = max((source.rank for source, _ in claims), default=0)
-    claims = [claim for claim in claims if claim[0].rank == highest]
-    if len(claims) > 1:
-        names = " and ".join(source.name for source, _ in claims)
-        raise UsageError(f"{path} looks like {names}; say which with --as NAME")
-    return claims[0] if claims else None
+def _claiming_source(
+    job: SyncJob, path: Path, head: bytes, source_name: str, report: SyncReport
+) -> tuple[Source, SourceCandidate] | None:
+    """Return the source that recognises a file by its content. A tie is reported and takes neither."""
+    claims = weigh_claims(_chosen_sources(job, source_name), path, head)
+    if tied(claims):
+        report.skipped.append((str(path), describe_tie(claims)))
+    best = winner(claims)
+    return (best.source, best.found) if best is not None else None
 
 
 def _read_head(path: Path, report: SyncReport) -> bytes | None:

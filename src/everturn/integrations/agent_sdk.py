@@ -30,6 +30,7 @@ from everturn.sources.contract import (
     no_folders,
     no_workspace,
 )
+from everturn.sources.recognition import weigh_claims
 from everturn.store.contract import Store
 from everturn.store.kept import ItemOwner
 from everturn.store.sql_store import SqlStore
@@ -80,12 +81,9 @@ def delete(store: Store, machine: str, path: str) -> None:
 
 def recognise(path: str, head: bytes) -> tuple[Source, SourceCandidate] | None:
     """Return the source that recognises these lines."""
-    claims = [
-        (source, found)
-        for source in all_sources().values()
-        if (found := source.sniff(Path(path), head[:HEAD])) is not None and source.unpack is None
-    ]
-    return max(claims, key=lambda claim: claim[0].rank, default=None)
+    sources = [source for source in all_sources().values() if source.unpack is None]
+    claims = weigh_claims(sources, Path(path), head[:HEAD])
+    return (claims[0].source, claims[0].found) if claims else None
 
 
 def _write_data(writer: ArchiveWriter, candidate: FileCandidate, version: Version, data: bytes, reason: str) -> None:

@@ -18,6 +18,7 @@ from everturn.model.archive import Session, SourceFile, Version
 from everturn.resume.diagnosis import BrokenSession, Diagnosis, SessionCopy
 from everturn.resume.handoff import NativeOptions, NativePlan, plan_native
 from everturn.sources.contract import HEAD, Source, SourceCandidate
+from everturn.sources.recognition import describe_tie, tied, weigh_claims
 from everturn.sources.toolkit.record_check import split
 from everturn.store.contract import Store
 
@@ -114,15 +115,11 @@ def _find_claim(sources: Sources, path: Path, data: bytes, source_name: str) -> 
     options = [source for name, source in sources.items() if source_name in ("", name)]
     sound = b"\n".join(piece.raw for piece in split(data).pieces)
     for head in (data[:HEAD], sound[:HEAD]):
-        claims = [(source, found) for source in options if (found := source.sniff(path, head)) is not None]
-        highest = max((source.rank for source, _ in claims), default=0)
-        claims = [claim for claim in claims if claim[0].rank == highest]
-        if len(claims) > 1:
-            raise UsageError(
-                f"{path} looks like {' and '.join(one.name for one, _ in claims)}; say which with --as NAME"
-            )
-        if claims and claims[0][1].kind not in ("container", "bundle"):
-            return claims[0]
+        claims = weigh_claims(options, path, head)
+        if tied(claims):
+            raise UsageError(f"{path} {describe_tie(claims)}")
+        if claims and claims[0].found.kind not in ("container", "bundle"):
+            return claims[0].source, claims[0].found
         if claims:
             raise UsageError(
                 f"{path} is no file of lines; `everturn add` takes it in, `everturn repair SESSION` mends from there"

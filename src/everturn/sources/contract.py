@@ -259,6 +259,7 @@ class Source:
     install: Install | None = None  # adds hooks and tools to the agent's settings
     saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
     takes: str = ""  # kind of a file that `--as` names this source for though it is not recognised; "": refused
+    fields: tuple[str, ...] = ()  # JSON fields that tell this format from others: evidence of a claim on a file
     rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 
@@ -274,6 +275,18 @@ def read_beginning(path: str | Path, size: int = HEAD) -> bytes:
         return b""
     finally:
         os.close(handle)
+
+
+def read_end(path: str | Path, size: int = HEAD) -> bytes:
+    """Return the last bytes of a regular file; b"" for an unreadable one."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return b""
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read(size)
+    except OSError:
+        return b""
 
 
 def abilities(source: Source) -> list[str]:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
 
 
-@frame.command("everturn sources", "everturn sources --json")
+@frame.command(
+    "everturn sources",
+    "everturn sources --json",
+    "everturn sources explain old/session.jsonl   why a file is read as this format, or not at all",
+    make=click.group,
+    invoke_without_command=True,
+)
 @folder_options
-def command(cx: frame.CommandContext, **folders: Any) -> None:
+@click.pass_context
+def command(ctx: click.Context, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.sources.contract import abilities, all_sources
+
+    if ctx.invoked_subcommand is not None:
+        return
 
     places = search_places(cx, folders)
     known = _archived_files(cx)
@@ -37,6 +50,51 @@ def command(cx: frame.CommandContext, **folders: Any) -> None:
     for item in items:
         for bad in item["quarantine"]:
             cx.out.warn(f"in quarantine: {cx.out.text(bad['path'])}: {cx.out.text(bad['reason'])}")
+
+
+@frame.command("everturn sources explain ~/Downloads/session.jsonl", make=command.command)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+def explain(cx: frame.CommandContext, path: Path) -> int:
+    """Show which formats claim a file, with the evidence of each, and which of them it would be read as.
+
+    Exit code 3 if the file would not be read.
+    """
+    from everturn.errors import MissingPath, UsageError
+    from everturn.sources.contract import all_sources, read_beginning
+    from everturn.sources.recognition import describe_tie, resembles_transcript, tied, weigh_claims, winner
+
+    if not path.exists():
+        raise MissingPath(str(path))
+    if not path.is_file():
+        raise UsageError(f"{path} is not an ordinary file; `everturn add {path}` looks at every file of a folder")
+    head = read_beginning(path)
+    claims = weigh_claims(all_sources().values(), path.resolve(), head)
+    best = winner(claims)
+    items = [
+        {"source": claim.source.name, "title": claim.source.title, "score": claim.score, "reason": claim.reason,
+         "kind": claim.found.kind, "session": claim.found.native_id, "chosen": claim is best}
+        for claim in claims
+    ]  # fmt: skip
+    similar = not claims and resembles_transcript(head)
+    if cx.json:
+        cx.out.emit_json("sources-explain", items, path=str(path), looks_like_transcript=bool(claims) or similar)
+        return 0 if best is not None else 3
+    if claims:
+        rows = [(item["source"], f"{item['score']}", item["reason"]) for item in items]
+        cx.out.table(("source", "score", "evidence"), rows, right=(1,))
+    tie = describe_tie(claims) if tied(claims) else ""
+    cx.out.emit(_verdict(cx.out.text(str(path)), best.source.title if best is not None else "", similar, tie))
+    return 0 if best is not None else 3
+
+
+def _verdict(path: str, title: str, similar: bool, tie: str) -> str:
+    if title:
+        return f"{path} is read as {title}."
+    if tie:
+        return f"{path} {tie}. Until then it is not read."
+    if similar:
+        return f"{path} looks like a transcript, but no source reads this format. It is not read."
+    return f"{path} is not a transcript of any known format. It is not read."
 
 
 def _source_row(item: dict[str, Any]) -> tuple[str, ...]:

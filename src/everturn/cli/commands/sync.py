@@ -19,6 +19,7 @@ from everturn.cli import frame
 from everturn.errors import ModelError
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import Store
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
@@ -216,6 +217,10 @@ def _report_lines(report: SyncReport) -> list[str]:
     ]
     files = ", ".join(f"{n:,} {what}" for n, what in done if n) or "no transcripts found"
     text = [f"files: {files}"]
+    if report.other:
+        text.append(
+            f"other: {plural(len(report.other), 'file')} not read, because nothing in them looks like a transcript"
+        )
     if report.messages or report.bytes_stored:
         text.append(
             f"added: {report.sessions:,} sessions, {report.turns:,} turns, {report.messages:,} messages, "

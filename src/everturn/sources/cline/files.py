@@ -17,6 +17,7 @@ from typing import Any
 
 from everturn.model.conversation import Message
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.toolkit.json_document import first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import milliseconds, text_blocks, word
 
@@ -28,10 +29,9 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Wind
 _REMOTE = (".vscode-remote", ".vscode-server", ".cursor-server")
 _DEEPEST = 10
 
-_ROLE = re.compile(rb'\s*\[\s*\{[^{}\[\]]{0,400}?"role"\s*:\s*"(?:user|assistant)"')
+_ROLE = re.compile(rb'"role"\s*:\s*"(?:user|assistant)"')
 _MARKS = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
-_PANEL = re.compile(rb'\s*\[\s*\{\s*"ts"\s*:\s*\d{1,15}\s*,\s*"type"\s*:\s*"(?:say|ask)"')
-_METADATA = re.compile(rb'\s*\{\s*"files_in_context"\s*:\s*\[')
+_TIME = re.compile(rb'"ts"\s*:\s*\d{1,15}')
 _FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
 
 
@@ -50,17 +50,24 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    start = head.removeprefix(b"\xef\xbb\xbf")
     task = path.parent.name if path.name in (HISTORY, PANEL, METADATA) else path.stem
-    if _METADATA.match(start):
+    first = first_object(head)
+    if isinstance(first.get("files_in_context"), list):
         return SourceCandidate(path, "meta", f"{task}/{METADATA.removesuffix('.json')}", task)
-    if _PANEL.match(start):
+    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        return None
+    if first.get("type") in ("say", "ask") and (first.get("type") in first or _TIME.search(head)):
         if path.name == PANEL and path.with_name(HISTORY).is_file():
             return SourceCandidate(path, "meta", f"{task}/{PANEL.removesuffix('.json')}", task)
         return SourceCandidate(path, "main", task)
-    if _ROLE.match(start) and (path.name == HISTORY or _MARKS.search(start)):
+    if _is_history(first, head) and (path.name == HISTORY or _MARKS.search(head)):
         return SourceCandidate(path, "main", task)
     return None
+
+
+def _is_history(first: dict[str, Any], head: bytes) -> bool:
+    """Return whether a list begins with a message; the first one may be longer than the bytes at hand."""
+    return first.get("role") in ("user", "assistant") or (not first and _ROLE.search(head) is not None)
 
 
 def workspace(head: bytes) -> str:

@@ -16,6 +16,10 @@ SOURCE = Source(
     name="cursor",
     title="Cursor",
     parser=1,
+    fields=(
+        "message",
+        "contents",
+    ),
     reader=lazy_import("everturn.sources.cursor.reader:CursorReader"),
     view=lazy_import("everturn.sources.cursor.reader:view"),
     is_database=True,

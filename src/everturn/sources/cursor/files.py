@@ -32,7 +32,7 @@ from everturn.sources.contract import (
     find_in_folders,
     read_beginning,
 )
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, open_snapshot, stamp
 from everturn.sources.toolkit.values import milliseconds, word
@@ -61,10 +61,22 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         is_cursor = b"cursorDiskKV" in schema or (path.name == DATABASE and b"ItemTable" in schema)
         return SourceCandidate(path, "container", stamp=stamp(path)) if is_cursor else None
     start = head.removeprefix(b"\xef\xbb\xbf")
-    if re.match(_LINE, start) and path.parent.name == "subagents":
+    is_transcript = re.match(_LINE, start) is not None or _is_line(first_object(start))
+    if is_transcript and path.parent.name == "subagents":
         return SourceCandidate(path, "subagent", path.stem, path.parent.parent.name)
-    is_conversation = re.match(_LINE, start) or re.match(_EXPORT, start)
+    is_conversation = is_transcript or re.match(_EXPORT, start)
     return SourceCandidate(path, "main", path.stem) if is_conversation else None
+
+
+def _is_line(record: dict[str, Any]) -> bool:
+    """Return whether a record is a line of a transcript: a role and a message of blocks, and no envelope around them."""
+    is_bare = record.get("role") in ("user", "assistant") and not record.keys() & {
+        "type",
+        "uuid",
+        "sessionId",
+        "content",
+    }
+    return is_bare and isinstance(mapping(record.get("message")).get("content"), list)
 
 
 def workspace(head: bytes) -> str:

@@ -16,12 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from everturn.sources.contract import (
+    HEAD,
     Retention,
     SearchPlaces,
     SourceCandidate,
     existing_folders,
     find_in_folders,
     read_beginning,
+    read_end,
 )
 
 NAME = "gemini"
@@ -29,6 +31,8 @@ NAME = "gemini"
 _FOLDERS = ("tmp", "data")
 _KEY = re.compile(rb'"(sessionId|projectHash|kind|type)"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
 _ARRAY = re.compile(rb'"messages"\s*:\s*\[')
+_OWN_MESSAGE = re.compile(rb'"type"\s*:\s*"(?:user|gemini)"')
+_TAIL = 64 << 10
 _DIRECTORY = re.compile(rb'"directories"\s*:\s*\[\s*("(?:[^"\\]|\\.){1,4096}")')
 _CWD = re.compile(rb"\[current working directory ([^\]\"\\]{1,4096})\]")
 #: In the context that the client puts before the first prompt, as text or as the text of a JSON string.
@@ -50,16 +54,26 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    if not (keys := _header(head)) or "type" in keys:
-        return None
+    keys = _header(head)
     session, kind = keys.get("sessionId", ""), keys.get("kind", "")
-    if not session or "projectHash" not in keys:
-        return None
+    if "type" in keys or not session or "projectHash" not in keys:
+        session = _session_after_messages(path, head)
+        if not session:
+            return None
     above = path.parent
     nested = above.parent.name == "chats"
     if kind == "subagent" or nested:
         return SourceCandidate(path, "subagent", session, above.name if nested else "")
     return SourceCandidate(path, "main", session)
+
+
+def _session_after_messages(path: Path, head: bytes) -> str:
+    """Return the session of a document that another program wrote again, with its messages before its header; "" for none."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{") or not _ARRAY.search(start) or not _OWN_MESSAGE.search(start):
+        return ""
+    keys = dict(_KEY.findall(start[-_TAIL:] if len(head) < HEAD else read_end(path, _TAIL)))
+    return keys[b"sessionId"].decode("utf-8", "replace") if keys.keys() >= {b"sessionId", b"projectHash"} else ""
 
 
 def workspace(head: bytes) -> str:

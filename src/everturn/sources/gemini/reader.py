@@ -44,11 +44,13 @@ from everturn.sources.toolkit.line_reader import (
     read_walk,
     walker,
 )
-from everturn.sources.toolkit.values import plain, state_of, word
+from everturn.sources.toolkit.values import decode_value, plain, state_of, word
 
 _MOST_IDS = 20_000
 _MOST_RECENT = 64
 _MOST_LINKS = 2000
+_FORMS = {".jsonl": "lines", ".json": "document"}
+_LINES_LOOKED_AT = 8
 
 
 class GeminiSeenMessage(Struct, array_like=True):
@@ -116,8 +118,6 @@ class GeminiReader:
         self._candidate, self._state = candidate, state_of(packed, GeminiReaderState)
         self._helper = candidate.kind == "subagent"
         self._tally = ReadTally()
-        if not self._state.form:
-            self._state.form = {".jsonl": "lines", ".json": "document"}.get(candidate.path.suffix.lower(), "")
         self._lines = walker(self._state.open_line)
         self._walk = DocumentWalk("messages", self._state.stage)
 
@@ -125,7 +125,7 @@ class GeminiReader:
         state = self._state
         self._tally = ReadTally()
         if not state.form:
-            state.form = _form(data, last)
+            state.form = _form(data, last, self._candidate.path.suffix.lower())
         if not state.form:
             if last and data.strip():
                 self._tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
@@ -259,9 +259,9 @@ def _listed_folders(message: Message) -> list[str]:
     return [block.text for block in message.blocks if "**Workspace Directories:**" in block.text]
 
 
-def _form(data: bytes, last: bool) -> str:
-    """Return "lines" or "document" for a file whose name does not tell; "" when there are too few bytes."""
-    line, end, _ = data.lstrip().partition(b"\n")
+def _form(data: bytes, last: bool, suffix: str) -> str:
+    """Return "lines" or "document" by the content, and by the name where damage hides it; "" for too few bytes."""
+    line, end, rest = data.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
     if not end and not last:
         return ""
     walk = DocumentWalk("messages")
@@ -270,7 +270,12 @@ def _form(data: bytes, last: bool) -> str:
             return "document"
     if walk.stage == ".":
         return "lines"
-    return "document" if end or walk.stage == "{[" else ""
+    if not end:
+        return "document" if walk.stage == "{[" else _FORMS.get(suffix, "")
+    if line.strip() == b"{":
+        return "document"
+    is_lines = any(isinstance(decode_value(other), dict) for other in rest.splitlines()[:_LINES_LOOKED_AT])
+    return "lines" if is_lines else _FORMS.get(suffix, "document")
 
 
 def _new_calls(

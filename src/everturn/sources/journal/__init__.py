@@ -12,6 +12,13 @@ SOURCE = Source(
     name="journal",
     title="everturn journal",
     parser=1,
+    fields=(
+        "journal",
+        "at",
+        "holder",
+        "wire",
+        "gauge",
+    ),
     roots=named_folders("journal"),
     reader=lazy_import("everturn.sources.journal.reader:JournalReader"),
     **lazy_imports("everturn.sources.journal.reader", "find", "sniff", "view", "workspace"),

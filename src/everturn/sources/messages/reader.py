@@ -89,7 +89,7 @@ class MessagesReader:
         if not start or not (end or last or start.startswith(b"[")):
             return False
         if not start.startswith(b"[") and (
-            self._has_lines or start[:1] != b"{" or isinstance(decode_value(first), dict)
+            start[:1] != b"{" or isinstance(decode_value(first), dict) or (self._has_lines and first.strip() != b"{")
         ):
             self._state.mode = "lines"
             return True

@@ -50,11 +50,15 @@ def shape_of(data: bytes) -> str:
     return _unopened_shape(data, first) if opened is None else _opened_shape(data, opened)
 
 
+#: A line that describes a session, as written when a database or folder is taken apart.
+_SESSION_LINE = re.compile(rb'\s*\{[^\n]*"session"\s*:\s*\{')
+
+
 def session_in(head: bytes) -> str:
     """Return the first session that a file names; "" when it is not OpenCode's."""
     session = _RENDERED.match(head)
     body = head.removeprefix(_MARK)
-    if session is None and (_OPENED.match(body) or body.lstrip().startswith(b'{"session":{')):
+    if session is None and (_OPENED.match(body) or _SESSION_LINE.match(body)):
         session = _SESSION_FIELD.search(body)
     return session[1].decode() if session else ""
 

@@ -339,6 +339,28 @@ def elements(data: bytes, at: int) -> Iterator[Element]:
     raise Damage(done)
 
 
+def first_object(data: bytes) -> dict[str, Any]:
+    """Return the first object of a list or of lines, or the document itself; of one that breaks off, its complete members.
+
+    The order of its members does not matter, so this recognises what another program has written again.
+    """
+    try:
+        at = document_start(data)
+    except Damage:
+        return {}
+    if data[at : at + 1] == b"[":
+        at = _skip(_SPACE, data, at + 1)
+        if data[at : at + 1] != b"{":
+            return {}
+    members: dict[str, Any] = {}
+    try:
+        for element in elements(data, at):
+            members[element.key] = decode_item(element.cut(data))[0]
+    except Damage:
+        pass
+    return members
+
+
 def follow_keys(data: bytes, at: int, *keys: str) -> Element | None:
     """Return the value under a path of keys; None when there is none. Raises Damage like `elements`."""
     found: Element | None = None
