@@ -20,7 +20,7 @@ from everturn.cli.commands.sync import folder_options, search_places
 )
 @folder_options
 @click.pass_context
-def command(ctx: click.Context, cx: frame.CommandContext, **folders: Any) -> None:
+def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.sources.contract import abilities, all_sources
 
@@ -80,7 +80,7 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
         cx.out.emit_json("sources-explain", items, path=str(path), looks_like_transcript=bool(claims) or similar)
         return 0 if best is not None else 3
     if claims:
-        rows = [(item["source"], f"{item['score']}", item["reason"]) for item in items]
+        rows = [(claim.source.name, f"{claim.score}", claim.reason) for claim in claims]
         cx.out.table(("source", "score", "evidence"), rows, right=(1,))
     tie = describe_tie(claims) if tied(claims) else ""
     cx.out.emit(_verdict(cx.out.text(str(path)), best.source.title if best is not None else "", similar, tie))
