@@ -37,6 +37,7 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
+_COARSE = ("day", "min")
 ODD_NAME = "(odd name)"
 #: Fields of a step that hold token usage, in the order of TokenUsage.
 _TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
@@ -215,6 +216,8 @@ class _Grower:
         self.calls[call.seq, call.idx] = call
         status = "error" if end.is_error else "ok"
         self._close_call(call, status, error_class, end.exit_status, message.at, self.seq, turn)
+        if message.precision in _COARSE:  # two times of the same day say nothing about how long a call took
+            call.duration_ms = None
         call.output_size = len(block.text)
         if end.duration_ms is not None:
             call.duration_ms = end.duration_ms

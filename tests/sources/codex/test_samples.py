@@ -104,7 +104,8 @@ def test_the_old_era_says_where_it_works_in_its_first_message() -> None:
     whole = whole_of("old-era")
     assert whole.facts[OTHER] == {"kind": "main", "branch": "main", "workspace": "/home/ada/pier"}
     assert [m.blocks[0].text for m in whole.all() if m.origin == "human"] == ["list the pier", "thanks"]
-    assert all(m.at is None for m in whole.all())
+    assert {m.precision for m in whole.all()} == {"day"}  # the header has the only time
+    assert all(m.at is not None for m in whole.all())
     call = next(b.call for m in whole.all() for b in m.blocks if b.call is not None)
     assert (call.kind, call.command) == ("shell", "ls 'pier one'")
 

@@ -12,7 +12,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Codex",
-    parser=2,
+    parser=3,
     fields=(
         "payload",
         "cli_version",

@@ -35,8 +35,9 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     single_record,
 )
-from everturn.sources.toolkit.values import decode_value, plain, state_of, word
+from everturn.sources.toolkit.values import decode_value, milliseconds, plain, state_of, word
 
+_NAME_TIME = re.compile(r"rollout-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-")
 _AGENT = re.compile(r'\s*\{.{0,200}"agent_id"', re.DOTALL)
 _MODEL_ITEMS = CALLS | DONE_BY_PROVIDER | {"reasoning"}
 _HUMAN_TITLE = 3
@@ -53,7 +54,7 @@ class CodexReader(LineReader[CodexReaderState]):
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, CodexReaderState))
         self._name = found.native_id or found.path.stem
-        self._kind, self._parent = found.kind, found.parent
+        self._kind, self._parent, self._path_name = found.kind, found.parent, found.path.name
 
     def _take(self, raw_record: Rec, place: RecordPlace) -> Counted:
         record = open_record(raw_record)
@@ -78,6 +79,7 @@ class CodexReader(LineReader[CodexReaderState]):
                 state.follow_session(native_id)
             return False
         state.met = True
+        state.began = milliseconds(item.get("timestamp"))[0]
         self._learn_kind(item)
         self._learn_client(item)
         origin = word(item.get("forked_from_id")) or word(mapping(item.get("history_base")).get("thread_id"))
@@ -224,7 +226,15 @@ class CodexReader(LineReader[CodexReaderState]):
 
     # --- messages and links ---
     def _add(self, message: Message) -> None:
+        if message.at is None and (began := self._began()) is not None:
+            message = replace(message, at=began, precision="day")
         add(self._gathering, self._session(), message)
+
+    def _began(self) -> int | None:
+        """Return when the session began, by its header or the name of its file: all that older clients tell."""
+        if self._state.began is None and (named := _NAME_TIME.search(self._path_name)) is not None:
+            self._state.began = milliseconds(f"{named[1]}T{named[2].replace('-', ':')}Z")[0]
+        return self._state.began
 
     def _link_block(self, block: Block) -> Block:
         """Note in a call that starts an agent, and in its result, which agent that is."""

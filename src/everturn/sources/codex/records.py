@@ -180,6 +180,7 @@ class CodexReaderState(Struct, array_like=True):
     said: list[int] = []  # marks of the latest texts in items
     unheard: list[CodexUnheard] = []
     spawned: dict[str, bool] = {}  # calls that start an agent
+    began: int | None = None  # time of the header, for items of older clients, which have none
 
     # --- responses ---
     def open_response(self) -> str:
