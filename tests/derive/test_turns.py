@@ -163,6 +163,13 @@ def test_tokens_of_a_response_are_counted_once_with_the_last_value() -> None:
     ]
 
 
+def test_the_last_usage_of_a_response_counts_even_if_it_is_smaller() -> None:
+    growth = whole(
+        [prompt(), answer(usage=TokenUsage(90, 1)), answer(usage=TokenUsage(10, 7)), answer(usage=TokenUsage())]
+    )
+    assert [(step.tokens_in, step.tokens_out) for step in growth.steps] == [(10, 7)]
+
+
 def test_a_response_taken_up_again_after_another_one_does_not_count_twice() -> None:
     used = TokenUsage(10, 7)
     growth = whole([prompt(), answer("m1", usage=used), answer("m2", usage=used), answer("m1", usage=used)])

@@ -138,17 +138,18 @@ class _Grower:
         return step
 
     def _set_usage(self, step: Step, usage: TokenUsage) -> None:
-        """Set the usage of a step. One response is several messages that repeat the usage; the last has the final count.
+        """Set the usage of a step. One response is several messages that repeat the usage, and the last one counts.
 
-        If a response was split in two, the second step gets what exceeds the usage of the first.
+        An empty usage says nothing. If a response was split in two, the second step gets what exceeds that of the first.
         """
+        if not any(astuple(usage)):
+            return
         counted = [0] * len(_TOKENS)
         if step.resumes:
             halves = [old for old in self.recent if old.provider_id == step.provider_id and old.idx != step.idx]
             counted = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
         for name, now, before in zip(_TOKENS, astuple(usage), counted, strict=True):
-            if now - before > getattr(step, name):
-                setattr(step, name, now - before)
+            setattr(step, name, max(0, now - before))
 
     def _update_flags(self, message: Message, turn: Turn) -> None:
         if message.kind == "compaction":

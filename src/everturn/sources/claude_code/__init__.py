@@ -13,7 +13,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=2,
+    parser=3,
     fields=(
         "parentUuid",
         "isSidechain",
