@@ -13,10 +13,13 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.processes import ROOT
+from benchmarks.secret_samples import kinds, look_alikes, positives
 from everturn.secrets.redaction import find_secrets, redact_bytes, redact_text
 
 FLOOR = 40.0  # MB for each CPU second
 MISTAKES = 0.3  # per MB
+RECALL, PRECISION = 0.98, 0.99
+_HEAD, _TELLING = 12, 10
 _MB = 1e6
 _MOST = 30_000_000  # bytes of each sort that are gone through
 _REAL = ROOT.parent / "shared" / "corpus"
@@ -39,6 +42,26 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         "redact_bytes, lines of transcripts", speed, "MB/CPU-s", note=f"{len(lines):,} lines, {size / _MB:.0f} MB"
     )
     yield _mistakes()
+    yield from _quality()
+
+
+def _quality() -> Iterator[Figure]:
+    """Recall on synthetic secrets, and precision with look-alikes beside them."""
+    samples = list(positives(13))
+    found = sum(not is_leaked(secret, redact_text(text)) for _, text, secret in samples)
+    others = list(look_alikes())
+    mistaken = sum(redact_text(text) != text for text in others)
+    note = f"{len(samples):,} secrets of {len(kinds())} kinds"
+    yield Figure("redact, recall", found / len(samples), "", RECALL, at_least=True, note=note)
+    note = f"{mistaken:,} of {len(others):,} look-alikes were masked"
+    yield Figure("redact, precision", found / (found + mistaken), "", PRECISION, at_least=True, note=note)
+
+
+def is_leaked(secret: str, shown: str) -> bool:
+    """Whether ten characters in a row of a secret can be read; of a short one, all of it. Heads of families are public."""
+    if len(secret) < _HEAD + _TELLING:
+        return secret in shown
+    return any(secret[at : at + _TELLING] in shown for at in range(_HEAD, len(secret) - _TELLING + 1))
 
 
 def _sorts() -> Iterator[tuple[str, list[str]]]:

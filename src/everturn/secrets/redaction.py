@@ -21,7 +21,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from everturn.secrets.rules import CutBytes, Span, token_spans, word_spans
+from everturn.secrets.families import Span
+from everturn.secrets.phrases import phrase_spans
+from everturn.secrets.rules import CutBytes, token_spans, word_spans
 from everturn.text.lazy_pattern import lazy_pattern
 
 #: The beginning of a placeholder.
@@ -62,7 +64,7 @@ def find_spans(data: bytes, raw: bool = False) -> list[Span]:
 
 
 def _plain_spans(data: bytes, raw: bool) -> list[Span]:
-    return token_spans(data, raw) + word_spans(data)
+    return token_spans(data, raw) + word_spans(data) + phrase_spans(data)
 
 
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:

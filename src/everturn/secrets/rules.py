@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import accumulate
 
+from everturn.secrets.families import Span, family_tokens, not_within_word
 from everturn.text.lazy_pattern import lazy_pattern
 
 
@@ -44,15 +45,8 @@ class CutBytes:
         return self._parts[part][0] + offset - self._starts[part]
 
 
-Span = tuple[str, int, int]
-
 #: In longer data a pattern finds its own mark as fast as a separate search would.
 _LONG = 1024
-
-
-def _not_within_word(prefix: bytes) -> bytes:
-    """Return the condition that no word runs into the prefix. Escapes of a raw line and colours may end in a letter."""
-    return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
 
 
 #: A line end and the indent of the next line on a narrow screen: blanks, or the edge of a box.
@@ -69,7 +63,7 @@ _MARKED = (
     (b"gl", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
      rb"|(?P<grafana_token>sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_eyJ[A-Za-z0-9+/]{40,}={0,2}))"),
     (b"sk-", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
-     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
+     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
     (b"x", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
      rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
     # The middle and the end of a token; before them comes the account number.
@@ -81,13 +75,13 @@ _MARKED = (
     (b"1//0", rb"1//0(?P<google_token>[A-Za-z0-9_-]{40,})"),
     (b"pypi-AgE", rb"pypi-AgE(?P<pypi_token>[A-Za-z0-9_-]{50,})"),
     (b"S", rb"S(?:(?P<sendgrid_key>G\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,})"
-     rb"|(?P<twilio_key>K" + _not_within_word(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
+     rb"|(?P<twilio_key>K" + not_within_word(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
     (b"dckr_", rb"dckr_(?P<docker_token>[po]at_[A-Za-z0-9_-]{24,})"),
     (b"hv", rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})"),
     (b".atlasv1.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
-    (b"dapi", rb"dapi(?P<databricks_token>" + _not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
+    (b"dapi", rb"dapi(?P<databricks_token>" + not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
     # Not merged with others: a long run of `eyJ` would be searched again from each of them.
-    (b"eyJ", rb"eyJ(?P<jwt>" + _not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
+    (b"eyJ", rb"eyJ(?P<jwt>" + not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
      rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
 )  # fmt: skip
 _MARKED_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _MARKED]
@@ -198,11 +192,13 @@ _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 def token_spans(data: bytes, raw: bool) -> list[Span]:
     """Return the secrets known by their shape, in no order. `raw` is JSON: a secret ends with its string."""
     found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
+    found += family_tokens(data, is_broken=True)
     if near := _parts_near_runs(data):
         part = CutBytes(data, near, b" ")
         spans = [
             *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
             *_prefixed_tokens(part.data),
+            *family_tokens(part.data, is_broken=False),
         ]
         found += [(kind, *part.original_range(start, end)) for kind, start, end in spans]
     found += _token_cut_off(data)
@@ -396,7 +392,7 @@ def _assigned_spans(data: bytes, kind: str, match: re.Match[bytes]) -> list[Span
     before = match.string[max(0, match.start() - _LOOKBACK) : match.start()]
     is_flag = _LONG_FLAG.search(before) and _is_argument(match[5])
     is_login = not is_flag and kind == "password" and b"login" in before and _LOGIN.search(before)
-    return [(kind, *match.span(5))] if is_flag or (is_login and _is_secret(kind, match[5], quoted=False)) else []
+    return [(kind, *match.span(5))] if is_flag or (is_login and is_secret_value(kind, match[5], quoted=False)) else []
 
 
 def _secret_kind(kind: str, match: re.Match[bytes]) -> str:
@@ -424,10 +420,10 @@ def _is_assigned(kind: str, match: re.Match[bytes]) -> bool:
         return False  # a number or code after a quoted name; several words in quotes
     if len(value) < _SHORTEST_PRIVATE and b"private" in match.string[max(0, match.start() - 8) : match.start()]:
         return False  # the type of a field
-    return _is_secret(kind, value, quote is not None)
+    return is_secret_value(kind, value, quote is not None)
 
 
-def _is_secret(kind: str, value: bytes, quoted: bool) -> bool:
+def is_secret_value(kind: str, value: bytes, quoted: bool) -> bool:
     """Whether a value, in lower case, is a secret."""
     if len(value) < _SHORTEST[kind] or _PLACEHOLDERS.match(value):
         return False
@@ -441,7 +437,7 @@ def _is_argument(value: bytes) -> bool:
     """Whether it is more than `--token X` of a help text, the numbers of `-u 1000:1000` or a path with a drive."""
     if value[:1] in b"/\\" or not _LETTER.search(value):
         return False
-    return _is_secret("password", value, quoted=False)
+    return is_secret_value("password", value, quoted=False)
 
 
 def _is_credential(data: bytes, start: int, end: int) -> bool:
