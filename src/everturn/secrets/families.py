@@ -7,7 +7,7 @@ nothing where its mark is missing. A short mark must not be within a word, since
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from everturn.text.lazy_pattern import lazy_pattern
 
@@ -166,34 +166,79 @@ def not_within_word(prefix: bytes) -> bytes:
     return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
 
 
-def _family_rules() -> list[tuple[str, bytes, re.Pattern[bytes]]]:
-    """Return kind, mark and pattern of the families in the table. A mark with a condition of its own may be anywhere."""
-    rules = []
+#: Kind, mark and pattern.
+_Rule = tuple[str, bytes, re.Pattern[bytes]]
+
+
+def _rules() -> Iterator[_Rule]:
+    """Yield the rules of the table. A mark with a condition of its own may be anywhere."""
     for kind, mark, rest in _table_rows():
         head = re.escape(mark.encode())
         alone = b"" if rest.startswith("(?<=") else not_within_word(head)
-        rules.append((kind, mark.encode(), lazy_pattern(head + alone + rest.encode())))
-    return rules
+        yield kind, mark.encode(), lazy_pattern(head + alone + rest.encode())
 
 
-_FAMILY_RULES = _family_rules()
-#: Families with so many other signs in them that there may be no long run of letters and digits nearby.
+#: Families with so many other signs in them that there may be no long run of letters, digits, `_` and `-` in them.
 _BROKEN_KINDS = {
-    "asana_token",
-    "elastic_key",
-    "linkedin_token",
-    "paypal_token",
-    "aws_bedrock_key",
-    "aws_session_token",
-    "intercom_token",
+    "asana_token", "aws_bedrock_key", "aws_session_token", "elastic_key", "intercom_token", "linkedin_token", "paypal_token",
+}  # fmt: skip
+#: Families that have such a run, which does not begin with the mark.
+_INSIDE_KINDS = {
+    "airtable_token",
+    "azure_devops_token",
+    "fcm_key",
+    "mailchimp_key",
+    "maxmind_key",
+    "salesforce_token",
+    "snyk_token",
 }
 #: Families whose mark is at the end: how far back they begin.
-_FAMILY_BEFORE = {"mailchimp_key": 32, "azure_devops_token": 76, "maxmind_key": 36}
+_BEFORE = {"mailchimp_key": 32, "azure_devops_token": 76, "maxmind_key": 36}
+_HEAD = 3
+_ONE_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % _HEAD)
 
 
-def family_tokens(data: bytes, is_broken: bool) -> Iterator[Span]:
-    """Yield the tokens of the families in the table; `is_broken`: of those with other signs in them."""
-    for kind, mark, rule in _FAMILY_RULES:
-        if (kind in _BROKEN_KINDS) == is_broken and mark in data:
-            for match in rule.finditer(data):
-                yield kind, match.start() - _FAMILY_BEFORE.get(kind, 0), match.end()
+def _sorted_rules() -> tuple[list[_Rule], list[_Rule], dict[bytes, list[_Rule]]]:
+    broken: list[_Rule] = []
+    inside: list[_Rule] = []
+    by_head: dict[bytes, list[_Rule]] = {}
+    for rule in _rules():
+        if rule[0] in _BROKEN_KINDS:
+            broken.append(rule)
+        elif rule[0] in _INSIDE_KINDS or not _ONE_RUN.fullmatch(rule[1]):
+            inside.append(rule)
+        else:
+            by_head.setdefault(rule[1][:_HEAD], []).append(rule)
+    return broken, inside, by_head
+
+
+_BROKEN_RULES, _INSIDE_RULES, _RULES_BY_HEAD = _sorted_rules()
+
+
+def broken_tokens(data: bytes) -> list[Span]:
+    """Return the tokens of families with other signs in them."""
+    has_signs = b"/" in data or b"=" in data or b"$" in data or b"+" in data
+    return _matches(data, _BROKEN_RULES) if has_signs else []
+
+
+def inside_tokens(data: bytes) -> list[Span]:
+    """Return the tokens of families with a run of letters and digits inside."""
+    return _matches(data, _INSIDE_RULES)
+
+
+def run_tokens(data: bytes, starts: Iterable[int]) -> Iterator[Span]:
+    """Yield the tokens that begin where a run of letters, digits, `_` and `-` begins, or after an escape or colour there."""
+    for start in starts:
+        for at in (start, start + 1):
+            for kind, _, rule in _RULES_BY_HEAD.get(data[at : at + _HEAD], ()):
+                if match := rule.match(data, at):
+                    yield kind, at, match.end()
+
+
+def _matches(data: bytes, rules: list[_Rule]) -> list[Span]:
+    return [
+        (kind, match.start() - _BEFORE.get(kind, 0), match.end())
+        for kind, mark, rule in rules
+        if mark in data
+        for match in rule.finditer(data)
+    ]

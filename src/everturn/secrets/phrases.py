@@ -129,21 +129,65 @@ _RULES: tuple[tuple[str, bytes, re.Pattern[bytes], _Check], ...] = tuple(
         ("bitcoin_key", b"wif", rb"wif(?: key)?" + _Q + rb"[ \t]{0,4}[=:][ \t]{0,4}" + _Q + rb"([5kl][1-9a-z]{50,51})(?![a-z0-9])", _always),
         ("ethereum_key", b"priv", rb"priv(?:ate)?[ _-]?key" + _Q + rb"(?: is)?[ \t]{0,4}[=:]?[ \t]{0,4}" + _Q + rb"((?:0x)?[a-f0-9]{64})(?![a-f0-9])", _always),
         ("otp_secret", b"otp", rb"(?:totp|otp|2fa|mfa)[ _-]?(?:secret|key|seed|code secret)" + _Q + rb"(?: is)?[ \t]{0,4}[=:]?[ \t]{0,4}" + _Q + rb"([a-z2-7]{16,64})(?![a-z0-9])", _always),
-        ("opaque_value", b"", rb"(?:salt|secret|token|credentials?|pepper|signing[_-]?key|encryption[_-]?key|master[_-]?key|app[_-]?key|client[_-]?key|license[_-]?key|auth[_-]?key|shared[_-]?key|webhook[_-]?key|jwt[_-]?key|secret[_-]?key|deploy[_-]?key)" + _Q + rb"[ \t]{0,4}(?::=|=>|:|=)[ \t]{0,4}" + _Q + rb"([a-z0-9+/_.~-]{20,200}={0,2})(?![a-z0-9+/_.~(-])", _is_random),
     )
 )  # fmt: skip
-#: Words of the last rule: one of them must be there.
-_TELLING = (b"salt", b"secret", b"token", b"credential", b"pepper", b"key")
+#: A random value beside a name that tells of a secret.
+_VALUE = _Q + rb"[ \t]{0,4}(?::=|=>|:|=)[ \t]{0,4}" + _Q + rb"([a-z0-9+/_.~-]{20,200}={0,2})(?![a-z0-9+/_.~(-])"
+#: The word, and what must be before it.
+_RANDOM_RULES = tuple(
+    (word, lazy_pattern(word + ending + _VALUE), before)
+    for word, ending, before in (
+        (b"salt", b"", None), (b"secret", b"", None), (b"token", b"", None), (b"credential", b"s?", None), (b"pepper", b"", None),
+        (b"key", b"", lazy_pattern(rb"(?:signing|encryption|master|app|client|license|auth|shared|webhook|jwt|secret|deploy)[_-]?\Z")),
+    )
+)  # fmt: skip
+_LONGEST_NAME = 12
 
 
-def phrase_spans(data: bytes) -> list[Span]:
-    """Return the secrets known by the command or sentence they stand in, in no order."""
-    lower = data.lower()
+_COMMANDS = {
+    "mysql", "mariadb", "sshpass", "login", "redis-cli", "mongo", "smbclient", "ldap", "-pass", "zip", "7z", "htpasswd", "sqlcmd",
+    "xfreerdp", "net use",
+}  # fmt: skip
+_ASSIGNED = {":5432:", ":*:", "private-lines:", "priv", "psk", "presharedkey", "ssws", "wif", "otp"}
+#: One of the signs that must be there before the rules of a group are tried. Most text has none of them.
+_GROUPS = tuple(
+    (signs, tuple(rule for rule in _RULES if is_member(rule[1].decode())))
+    for signs, is_member in (
+        ((b" -", b" /"), lambda word: word in _COMMANDS),
+        ((b":", b"="), lambda word: word in _ASSIGNED),
+        ((b"$",), lambda word: "$" in word),
+        ((b"pass", b"contrase"), lambda word: ("pass" in word and word not in _COMMANDS) or word == "contrase"),
+        ((b"phrase", b"mnemonic", b"seed"), lambda word: word in ("phrase", "mnemonic", "seed")),
+        ((b"identified by",), lambda word: word == "identified by"),
+    )
+)
+
+
+def phrase_spans(data: bytes, lower: bytes) -> list[Span]:
+    """Return the secrets known by the command or sentence they stand in, in no order. `lower`: the data in lower case."""
     found: list[Span] = []
-    for kind, word, rule, is_secret in _RULES:
-        if word in lower if word else any(telling in lower for telling in _TELLING):
-            found += [(kind, *_trimmed(match)) for match in rule.finditer(lower) if is_secret(data, match)]
+    for signs, rules in _GROUPS:
+        if _has_any(lower, signs):
+            for kind, word, rule, is_secret in rules:
+                if word in lower:
+                    found += [(kind, *_trimmed(match)) for match in rule.finditer(lower) if is_secret(data, match)]
+    if b"=" in data or b":" in data:
+        for word, rule, before in _RANDOM_RULES:
+            if word in lower:
+                found += [
+                    ("opaque_value", *match.span(1))
+                    for match in rule.finditer(lower)
+                    if (before is None or before.search(lower, max(0, match.start() - _LONGEST_NAME), match.start()))
+                    and _is_random(data, match)
+                ]
     return found
+
+
+def _has_any(data: bytes, signs: tuple[bytes, ...]) -> bool:
+    for sign in signs:  # noqa: SIM110 -- a generator costs more than the search
+        if sign in data:
+            return True
+    return False
 
 
 def _trimmed(match: re.Match[bytes]) -> tuple[int, int]:

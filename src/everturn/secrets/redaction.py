@@ -64,7 +64,8 @@ def find_spans(data: bytes, raw: bool = False) -> list[Span]:
 
 
 def _plain_spans(data: bytes, raw: bool) -> list[Span]:
-    return token_spans(data, raw) + word_spans(data) + phrase_spans(data)
+    lower = data.lower()
+    return token_spans(data, raw) + word_spans(data, lower) + phrase_spans(data, lower)
 
 
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import accumulate
 
-from everturn.secrets.families import Span, family_tokens, not_within_word
+from everturn.secrets.families import Span, broken_tokens, inside_tokens, not_within_word, run_tokens
 from everturn.text.lazy_pattern import lazy_pattern
 
 
@@ -192,13 +192,15 @@ _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 def token_spans(data: bytes, raw: bool) -> list[Span]:
     """Return the secrets known by their shape, in no order. `raw` is JSON: a secret ends with its string."""
     found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
-    found += family_tokens(data, is_broken=True)
-    if near := _parts_near_runs(data):
+    found += broken_tokens(data)
+    runs = [run.span() for run in _RUN.finditer(data.translate(_RUNS))]
+    if near := _parts_near_runs(data, runs):
+        found += run_tokens(data, (start for start, _ in runs))
         part = CutBytes(data, near, b" ")
         spans = [
             *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
             *_prefixed_tokens(part.data),
-            *family_tokens(part.data, is_broken=False),
+            *inside_tokens(part.data),
         ]
         found += [(kind, *part.original_range(start, end)) for kind, start, end in spans]
     found += _token_cut_off(data)
@@ -219,16 +221,16 @@ def _rule_matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> 
             yield from rule.finditer(data)
 
 
-def _parts_near_runs(data: bytes) -> list[tuple[int, int]]:
+def _parts_near_runs(data: bytes, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the parts of the data around its long runs."""
     parts: list[tuple[int, int]] = []
     begin = end = -1
-    for run in _RUN.finditer(data.translate(_RUNS)):
-        if end < 0 or run.start() - _NEAR > end:
+    for start, stop in runs:
+        if end < 0 or start - _NEAR > end:
             if end >= 0:
                 parts.append((begin, end))
-            begin = max(0, run.start() - _NEAR)
-        end = run.end() + _NEAR
+            begin = max(0, start - _NEAR)
+        end = stop + _NEAR
     return [*parts, (begin, min(end, len(data)))] if end >= 0 else parts
 
 
@@ -366,9 +368,8 @@ _DIGIT, _LETTER, _SIGN = lazy_pattern(rb"[0-9]"), lazy_pattern(rb"[a-z]"), lazy_
 _HUMP = lazy_pattern(rb"[a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])")
 
 
-def word_spans(data: bytes) -> list[Span]:
-    """Return the secrets known by the words around them, in no order."""
-    lower = data.lower()
+def word_spans(data: bytes, lower: bytes) -> list[Span]:
+    """Return the secrets known by the words around them, in no order. `lower` is the data in lower case."""
     is_long = len(data) > _LONG
     found: list[Span] = []
     for kind, mark, rule, is_secret in _RULES:
