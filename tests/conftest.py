@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.quick import QUICK, try_fewer_examples
+from tests.quick import QUICK, choose_few, try_fewer_examples
 from tests.ready_archives import ServerArchives, copy_new_archives
 
 #: The same examples in every run, without a time limit: a test that fails now and then is a bug of its own.
@@ -29,6 +29,14 @@ MAKING = ("faults/", "cli/test_schema_upgrade.py", "store/test_sqlite.py", "stor
 def pytest_itemcollected(item: pytest.Item) -> None:
     if QUICK:
         try_fewer_examples(getattr(item, "obj", None))
+
+
+@pytest.hookimpl(trylast=True)  # of the cases that are left when `-m` and `-k` have chosen
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = choose_few(items) if QUICK else set()
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

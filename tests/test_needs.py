@@ -41,6 +41,7 @@ def test_a_missing_tool_skips_with_its_name(tmp_path: Path) -> None:
     assert "needs no-such-tool-anywhere, which is not installed" in shown
 
 
+@pytest.mark.slow
 def test_a_skip_in_spite_of_the_tool_fails_in_ci_only(tmp_path: Path) -> None:
     assert "1 passed, 2 skipped" in outcome(tmp_path, skips=True)
     strict = outcome(tmp_path, skips=True, EVERTURN_REQUIRE_TOOLS="1")

@@ -166,6 +166,7 @@ def test_the_numbers_do_not_depend_on_how_the_history_came_in(archive: Store, tr
     store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["full", "structure"])
 def test_a_merged_archive_counts_what_the_other_counted(archive: Store, truth: Truth, mode: str) -> None:
     other, store = taken_in(truth.root, mode), open_store("memory:")
@@ -176,6 +177,7 @@ def test_a_merged_archive_counts_what_the_other_counted(archive: Store, truth: T
     store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep_forks", [True, False])
 def test_totals_are_right_after_a_session_and_its_forks_are_forgotten(truth: Truth, keep_forks: bool) -> None:
     store = taken_in(truth.root)

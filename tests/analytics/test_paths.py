@@ -35,16 +35,19 @@ def missed(seed: int, store: Store) -> set[tuple[str, ...]]:
     return {*PLANTED} - {one.tools for one in everywhere.items} | {*PLANTED} - {one.tools for one in among_some.items}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_planted_paths_are_all_found(seed: int, store: Store) -> None:
     assert missed(seed, store) == set()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_found_when_the_same_calls_are_shuffled(seed: int) -> None:
     assert [one.path for one in found_in(shuffled(history(seed, SESSIONS), seed)).items] == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_found_where_every_session_only_has_its_likings(seed: int) -> None:
     assert [one.path for one in found_in(history(seed, SESSIONS, planted=())).items] == []
@@ -57,6 +60,7 @@ def test_the_same_holds_for_other_histories(seed: int, store: Store) -> None:
     assert [one.path for one in found_in(shuffled(history(seed, SESSIONS), seed)).items] == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_tools_that_only_some_sessions_have_do_not_belong_together(seed: int) -> None:
     """In all sessions together they would seem to: chance is reckoned in each session."""

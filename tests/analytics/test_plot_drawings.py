@@ -85,6 +85,7 @@ def test_an_empty_archive_has_nothing_to_draw(store: Store) -> None:
     assert activity_calendar(store, AnalyticsScope()) is None
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("colour", [False, True])
 def test_a_drawing_fits_the_terminal(store: Store, width: int, colour: bool) -> None:

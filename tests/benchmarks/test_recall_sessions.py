@@ -6,6 +6,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from benchmarks.recall.archive import Archive
 from benchmarks.recall.decisions import EARLIER, NOW, SCENES, AskedDecision, write_decisions
 from benchmarks.recall.drafts import RECALL, SessionDraft
@@ -41,6 +43,7 @@ def test_the_question_or_an_earlier_recall_above_the_decision_is_an_echo() -> No
     assert not judge(QUESTION, [decision, asked, looked_up]).is_echo
 
 
+@pytest.mark.slow
 def test_every_scene_is_asked_from_a_session_that_hangs_together_with_the_decision(tmp_path: Path) -> None:
     asked = write_decisions(tmp_path / "in", per_scene=2)
     assert Counter(one.scene for one in asked) == dict.fromkeys(SCENES, 8)

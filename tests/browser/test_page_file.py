@@ -16,6 +16,8 @@ from tests.export.pages import page
 from tests.hostile import TRICKS, write_hostile
 from tests.recall.archives import Archive
 
+pytestmark = pytest.mark.slow  # starting a browser takes seconds
+
 #: Open what is folded, and let the pointer and the focus be everywhere once.
 EVERYTHING = """() => {
   for (const one of document.querySelectorAll('details')) one.open = true;
@@ -57,7 +59,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("trick", TRICKS)
 def test_nothing_runs_and_nothing_is_asked_for(open_tab: Tabs, hostile: dict[str, Path], trick: str) -> None:
     tab, heard = open_tab()

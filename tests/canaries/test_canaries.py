@@ -141,6 +141,7 @@ def name(words: Any) -> str:
     return " ".join(words).replace(SID, "SID") if isinstance(words, tuple) else str(words)
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("words", [form for words in WORDS + REPORTS for form in forms(words)], ids=name)
 def test_no_secret_leaves_by_a_command(planted: Path, words: tuple[str, ...]) -> None:
     code, said = run_here(planted, *words)

@@ -58,6 +58,7 @@ class Machine:
         )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mode", "calls"), [("structure", 1), ("off", 0)])
 def test_hooks_bring_no_word_and_no_folder_into_a_workspace_that_wants_none(
     tmp_path: Path, mode: str, calls: int

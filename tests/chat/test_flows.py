@@ -45,6 +45,7 @@ def test_a_summary_is_asked_for_out_of_band(desk: Desk) -> None:
     assert not any("progressive session summary" in words for words in words_of(desk.server.asked[-2]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("queries", [1, 5, 20])
 def test_compacting_goes_on_in_a_child_that_begins_with_the_summary(desk: Desk, queries: int) -> None:
     ran = desk.chat(*(f"question {n}" for n in range(queries)), "compact", "and on", "/tokens")
@@ -295,6 +296,7 @@ def test_no_summary_asks_no_model(desk: Desk) -> None:
     assert not any(map(is_summary_request, desk.server.asked)) and len(desk.sessions()) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("fault", "patience"),
     [(broken(), "60"), (Says("odd", wait=60), "1"), (Says(""), "60")],

@@ -75,6 +75,7 @@ def test_a_saved_conversation_has_the_layout_of_the_document(desk: Desk) -> None
     assert re.search(restored, second) and second.index("Session Restored") < second.index("## Query 1")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("queries", [1, 5, pytest.param(20, marks=pytest.mark.slow)])
 def test_compacting_goes_on_in_a_child_that_begins_with_the_summary(desk: Desk, queries: int) -> None:
     with Sitting(desk, "chat") as sitting:

@@ -129,6 +129,7 @@ def test_earlier_sessions_are_offered_at_the_start(desk: Desk) -> None:
     assert len(desk.sessions()) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
 def test_another_agent_is_asked_about_with_both_paths(desk: Desk, answer: str, code: int) -> None:
     agents = []

@@ -84,6 +84,7 @@ def test_a_reader_that_stops_early_is_no_failure(filled: Desk) -> None:
 
 
 # where there is no answer ---------------------------------------------------------------------------------------------
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -139,6 +139,7 @@ def test_there_is_no_text_without_room_for_the_session() -> None:
     assert as_yaml(prune_state(FULL), 5) == ""
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 @settings(max_examples=200, deadline=None)
 def test_words_of_a_transcript_stay_strings(words: str) -> None:

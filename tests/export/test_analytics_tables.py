@@ -18,6 +18,7 @@ from everturn.export.analytics_tables import as_csv, as_parquet
 from everturn.model.analytics import PLANE
 from everturn.store.contract import Store, open_store
 from tests.analytics.tool_sessions import told
+from tests.quick import some
 from tests.store.building import new_session
 
 
@@ -46,7 +47,7 @@ def test_parquet_has_the_same_rows_with_their_types(store: Store, tmp_path: Path
     import duckdb
 
     types = {"text": "VARCHAR", "integer": "BIGINT"}
-    for table in PLANE:
+    for table in some(PLANE, 4):
         file = tmp_path / f"{table.name}.parquet"
         file.write_bytes(b"".join(as_parquet(store, table)))
         with duckdb.connect() as base:
@@ -59,7 +60,7 @@ def test_parquet_has_the_same_rows_with_their_types(store: Store, tmp_path: Path
 
 @pytest.mark.needs("module:duckdb")
 def test_the_same_archive_gives_the_same_bytes(store: Store) -> None:
-    for table in PLANE:
+    for table in some(PLANE, 4):
         assert b"".join(as_csv(store, table)) == b"".join(as_csv(store, table))
         assert b"".join(as_parquet(store, table)) == b"".join(as_parquet(store, table))
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from everturn.capture.policy import Policy
 from everturn.export.json_document import Clean, as_json
 from everturn.model.archive import Session
@@ -152,6 +154,7 @@ def test_half_a_surrogate_pair_does_not_stop_it(archive: Archive) -> None:
     assert messages(found)[0]["blocks"][0]["data"] == {"text": "half \ud83d"}
 
 
+@pytest.mark.few(1)
 def test_blocks_nested_beyond_reason_do_not_stop_it(archive: Archive) -> None:
     """At every depth around what can be walked: some are read but cannot be written as deep as they are."""
     line = archive.history.line("assistant", [{"type": "tool_use", "id": "t1", "name": "X", "input": "DEEP"}])
@@ -172,6 +175,7 @@ def test_a_session_without_words_keeps_its_structure(archive: Archive) -> None:
     assert messages(found)[0]["evidence"]["sha256"] is None
 
 
+@pytest.mark.few(1)
 def test_it_is_written_in_pieces_no_longer_than_a_message(archive: Archive) -> None:
     session = archive.take_in(*(archive.history.turn(f"ask {n}", "x" * 2000) for n in range(300)))
     pieces = list(as_json(archive.store, all_sources(), session, redact_bytes))

@@ -298,6 +298,7 @@ def test_the_same_session_gives_the_same_file(archive: Archive) -> None:
     assert page(archive.store, session) == page(archive.store, resolve_session(archive.store, SID))
 
 
+@pytest.mark.few(1)
 def test_the_generated_histories_are_well_formed(archive: Archive, tmp_path: Any) -> None:
     from everturn.store.contract import SessionFilter
     from tests.capture.history import run

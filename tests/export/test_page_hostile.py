@@ -34,6 +34,7 @@ def test_there_are_fifty_tricks() -> None:
     assert len(TRICKS) >= 50
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("trick", TRICKS)
 def test_nothing_but_our_own_elements_is_on_the_page(hostile: tuple[Store, dict[str, str]], trick: str) -> None:
     seen = Seen(shown(hostile, trick))
@@ -43,6 +44,7 @@ def test_nothing_but_our_own_elements_is_on_the_page(hostile: tuple[Store, dict[
     assert len(seen.classes("turn")) == resolve_session(store, made[trick]).n_turns
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("trick", TRICKS)
 def test_a_cleaner_of_html_has_nothing_to_take_away(hostile: tuple[Store, dict[str, str]], trick: str) -> None:
     body = shown(hostile, trick).partition("<body>")[2].partition("<script>")[0]

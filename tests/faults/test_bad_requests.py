@@ -106,6 +106,7 @@ def test_a_folder_in_place_of_the_archive_is_told(desktop: Desktop) -> None:
     assert _refused(desktop, 1, "sync").startswith(f"{desktop.archive}")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [("sync",), ("rebuild",)])
 def test_a_locked_archive_is_told(full: Desktop, history: History, words: tuple[str, ...]) -> None:
     history.grow(history.turn("more", "words"))
@@ -135,6 +136,7 @@ def test_an_archive_that_another_process_writes_can_be_read(full: Desktop) -> No
     assert SID[:8] in shown.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [("sync",), ("sessions",)])
 def test_an_archive_that_another_process_has_for_itself_is_told(full: Desktop, words: tuple[str, ...]) -> None:
     with held(full.archive, "PRAGMA locking_mode=EXCLUSIVE; CREATE TABLE mine (a); DROP TABLE mine"):
@@ -151,6 +153,7 @@ def test_damage_in_the_archive_is_found_and_told(full: Desktop) -> None:
     assert sentence(found.stderr).startswith("the archive is damaged; ")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("place", [100, 5000, 20_000])
 @pytest.mark.parametrize("words", [("sync",), ("sessions",), ("search", "ask"), ("verify",), ("doctor",)])
 def test_a_trampled_archive_is_told_and_never_ends_in_a_traceback(
@@ -194,6 +197,7 @@ def test_a_folder_named_like_a_file_does_not_hold_up_a_sync(desktop: Desktop, hi
     _assert_taken_in(desktop, history)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", [f"{BAD}.jsonl", "x.jsonl", "agent-x.jsonl"])
 @pytest.mark.parametrize("target", ["nowhere", "itself"])
 def test_a_link_that_leads_nowhere_does_not_hold_up_a_sync(

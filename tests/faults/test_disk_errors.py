@@ -24,6 +24,7 @@ FULL = "the disk is full; nothing half-written was kept: free some space and run
 BROKEN = "reading or writing it failed; check the disk, then run `everturn verify`"
 
 
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("name", QUICK_SCENES)
@@ -43,6 +44,7 @@ def test_a_disk_that_fills_up_at_many_points_costs_nothing(folder: Path, name: s
     assert set(told) <= {FULL, ""}
 
 
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("name", QUICK_SCENES)
@@ -63,6 +65,7 @@ def test_failed_writes_at_many_points_cost_nothing(folder: Path, name: str, onwa
     assert set(told) <= {BROKEN, ""}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SCENES)
 def test_an_archive_that_may_not_grow_keeps_what_it_has(folder: Path, small_pieces: None, name: str) -> None:
     scene = SCENES[name](folder / "scene")
@@ -81,6 +84,7 @@ def test_an_archive_that_may_not_grow_keeps_what_it_has(folder: Path, small_piec
         assert_equal(archive, scene)
 
 
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("traceable")
 @pytest.mark.parametrize(("failure", "told"), [("ENOSPC", FULL), ("EIO", BROKEN)], ids=["full", "broken"])

@@ -15,6 +15,7 @@ from tests.faults.scenes import SCENES, Scene, assert_equal, assert_whole, grown
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("traceable")]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("write", [1, 30, 60])
 def test_a_sync_that_is_interrupted_says_so_and_can_go_on(folder: Path, write: int) -> None:
     _assert_goes_on(folder, grown(folder / "scene"), write)

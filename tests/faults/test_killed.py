@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces
 MANY, PARTS = 210, 4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUICK_SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:
     scene = SCENES[name](folder / "scene")

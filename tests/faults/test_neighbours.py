@@ -38,6 +38,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
 def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(
     tmp_path: Path, archive: str, turns: int
@@ -58,6 +59,7 @@ def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(
     _assert_complete(archive, history)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
 def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, archive: str, turns: int) -> None:
     history, stop = History(tmp_path / "agent"), tmp_path / "stop"
@@ -72,6 +74,7 @@ def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, a
             assert said["done"] > 1
 
 
+@pytest.mark.slow
 def test_eight_commands_started_at_once_make_one_archive(tmp_path: Path) -> None:
     history = History(tmp_path / "agent")
     for sid in SIDS:

@@ -39,6 +39,7 @@ def test_every_source_is_fuzzed_from_several_sound_files() -> None:
         assert len({input_of(reader, 1, number, seeds)[1] for number in range(20)}) > 15, reader
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("reader", "words"),
     [

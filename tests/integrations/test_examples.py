@@ -23,6 +23,7 @@ def test_there_is_an_example_for_each_framework() -> None:
     assert sorted(EXAMPLES) == ["agents", "claude_agent_sdk", "langgraph", "mcp", "pydantic_ai"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("module", sorted(EXAMPLES))
 def test_the_example_runs(module: str, tmp_path: Path) -> None:
     if not is_installed(f"module:{module}"):

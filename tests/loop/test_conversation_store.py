@@ -154,6 +154,7 @@ SAID = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", SAID)
 def test_whatever_is_said_is_taken_and_the_session_can_still_be_opened(log: TurnLog, name: str) -> None:
     session, turn = talk(log), SAID[name]

@@ -105,6 +105,7 @@ def test_the_scene_kills_its_process_only_after_the_other_results_are_durable(
     assert told == [{"call_a", "call_c"}]
 
 
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.parametrize("call", CALLS)
 def test_a_process_killed_at_any_call_loses_nothing_and_repeats_nothing(empty: Path, tmp_path: Path, call: str) -> None:
@@ -178,6 +179,7 @@ def test_what_is_promised_to_survive_the_power_does(empty: Path, tmp_path: Path,
         assert lost  # so the images do show what a power failure costs whoever did not ask for more
 
 
+@pytest.mark.slow
 def test_the_judge_sees_what_is_wrong(empty: Path, tmp_path: Path) -> None:
     """A judge that never finds anything proves nothing."""
     scene = fresh(empty, tmp_path / "scene")

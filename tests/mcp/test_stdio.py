@@ -45,6 +45,7 @@ def test_the_level_of_logging_is_one_of_eight(pipes: Pipes) -> None:
     assert pipes.error("logging/setLevel", level="loud")[0] == BAD_PARAMS
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("line", "code"),
     [

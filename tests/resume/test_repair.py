@@ -121,6 +121,7 @@ def assert_told_as_it_is(case: Case, diagnosis: Diagnosis) -> None:
         assert diagnosis.state == ("mendable" if kinds else "sound")
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("agent", "kind"), broken.KINDS)
 def test_a_broken_file_becomes_a_session_with_all_that_can_be_saved(agent: str, kind: str, tmp_path: Path) -> None:
     case = broken.KINDS[agent, kind](broken.whole(agent), Random(0))
@@ -237,6 +238,7 @@ def harmed(agent: str, harms: list[broken.Harm], seed: int) -> Case:
     return case
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("agent", broken.AGENTS)
 def test_harms_may_come_together(agent: str, seed: int, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from everturn.retrieval.scope import SearchFilters
 from everturn.retrieval.search import Results, search
 from everturn.secrets.redaction import redact_text
 from everturn.sources.contract import all_sources
+from tests.quick import QUICK, some
 from tests.recall.archives import Archive
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
@@ -249,11 +250,11 @@ def count_hits(timed: TimedArchive, understand: bool) -> tuple[int, int]:
     right = asked = 0
     for back, expressions in TIMES.items():
         for number, when in enumerate(expressions):
-            for topic in TOPICS[number::2]:
+            for topic in TOPICS[number :: 6 if QUICK else 2]:
                 form = _FORMS[(number + asked) % len(_FORMS)]
                 page = timed.find(form.format(topic=topic, when=when), understand)
                 right, asked = right + is_hit(page, timed.sessions[back], topic), asked + 1
-    for topic in TOPICS:
+    for topic in some(TOPICS, 4):
         for back, when in ((3, "3 days ago"), (14, "two weeks ago")):
             for role, form in (
                 ("user", "what did I say about the {} limit {}"),
@@ -264,11 +265,12 @@ def count_hits(timed: TimedArchive, understand: bool) -> tuple[int, int]:
     return right, asked
 
 
+@pytest.mark.few(1)
 def test_questions_with_a_time_or_a_speaker_find_their_answer(timed: TimedArchive) -> None:
     right, asked = count_hits(timed, understand=True)
     literal, _ = count_hits(timed, understand=False)
     print(f"hit@5: {right} of {asked} understood, {literal} of {asked} literal")
-    assert asked >= 60
+    assert asked >= (40 if QUICK else 60)
     assert right >= 0.95 * asked
     assert literal < right  # the questions are hard enough to need it
 

@@ -46,6 +46,7 @@ def zoo(archive: Archive) -> Archive:
     return archive
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize(
     ("words", "found"),
     [

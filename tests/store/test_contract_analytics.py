@@ -141,6 +141,7 @@ def test_totals_leave_out_what_is_rare_in_both_kinds_of_session_together(store: 
     assert len(store.totals("tool_path", subagents=False, least=3)) == 0
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("table", [table.name for table in PLANE])
 def test_a_table_is_given_in_order(store: Store, table: str) -> None:
     for n in (3, 1, 2):

@@ -120,6 +120,7 @@ def test_long_texts_of_common_words_find_what_they_find_in_sqlite(both: tuple[St
     assert hits > 300
 
 
+@pytest.mark.slow
 def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore) -> None:
     words = [f"n{number}" for number in range(20_000)]
     session = new_session(store, "cuts", [in_prompt(" ".join(words))])
@@ -131,6 +132,7 @@ def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore)
             assert found(store, session, IndexQuery(groups=((phrase,),))) == {0}, (cut, first)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -74,6 +74,7 @@ def test_what_no_database_takes_as_text_separates(fts5: Tokens) -> None:
     assert terms(text) == fts5(folded) == ["left", "right", "lone", "e", "e"]
 
 
+@pytest.mark.slow
 def test_every_character_there_is_means_the_same_to_fts5(fts5: Tokens) -> None:
     block = 0x1000
     for first in range(0, sys.maxunicode + 1, block):

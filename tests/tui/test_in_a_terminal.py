@@ -92,6 +92,7 @@ def test_it_works_on_small_screens(desk: Desk, size: tuple[int, int]) -> None:
         assert terminal.ended() == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (200, 50)])
 def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: tuple[int, int]) -> None:
     history(desk)

@@ -241,6 +241,7 @@ def test_an_archive_without_sessions_has_pages_too(web: Served) -> None:
     assert web.ask("/s/1").status == 404
 
 
+@pytest.mark.slow
 def test_hostile_words_stay_words_on_every_page(web: Served) -> None:
     write_hostile(web.taken.history)
     web.taken.take_in(web.taken.history.turn("calm", "words"))

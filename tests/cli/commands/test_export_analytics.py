@@ -11,6 +11,7 @@ from tests.capture.history import SID
 from tests.cli.desk import KEY, Desk
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.needs("module:duckdb"))])
 def test_every_table_is_a_file_without_a_word_of_content(desk: Desk, tmp_path: Path, form: str) -> None:
     desk.take_in(desk.archive.history.tool_turn(f"prompt {KEY}", f"cat {KEY}", f"output {KEY}"))

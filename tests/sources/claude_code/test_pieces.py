@@ -26,6 +26,7 @@ def assert_same(one: Whole, other: Whole) -> None:
     assert one.facts == other.facts
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.stem)
 @given(seed=st.integers(0, 2**32), stopping=st.booleans())
 @settings(max_examples=40)

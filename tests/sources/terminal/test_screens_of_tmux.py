@@ -100,6 +100,7 @@ def goldens() -> dict[str, Any]:
     return told
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_our_screen_equals_that_of_tmux(part: int) -> None:
     screens = goldens()["screens"]
