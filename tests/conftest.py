@@ -16,7 +16,7 @@ from tests.ready_archives import ServerArchives, copy_new_archives
 
 #: The same examples in every run, without a time limit: a test that fails now and then is a bug of its own.
 #: `pytest --hypothesis-profile=random` looks further.
-settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.register_profile("steady", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.register_profile("random", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("steady")
 
@@ -39,9 +39,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
+def pytest_collection() -> None:
+    gc.disable()  # everything that is collected stays
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # ten thousand tests stay until the end: nobody needs to look at them for garbage again and again
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,7 +100,7 @@ def test_every_record_is_accounted_for(archive: Store, truth: Truth) -> None:
     assert verify_archive(archive, "box", lambda *numbers: None).wrong == []
 
 
-@pytest.mark.parametrize("others", [10, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("others", [10, pytest.param(3000, marks=pytest.mark.slow)])
 def test_the_work_after_one_more_turn_follows_the_new_bytes(tmp_path: Path, others: int) -> None:
     """The same small number of rows and bytes, however many sessions there are."""
     store = open_sqlite(str(tmp_path / "a.db"))

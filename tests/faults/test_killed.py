@@ -18,7 +18,7 @@ from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_who
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
 
 #: So many points of each scene, in so many tests side by side.
-MANY, PARTS = 210, 4
+MANY, PARTS = 120, 4
 
 
 @pytest.mark.few(1)
@@ -49,7 +49,7 @@ def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_rebuild_killed_at_many_points_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 60)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 30)):
         _assert_rebuilds(archive, scene)
 
 

@@ -24,8 +24,10 @@ from tests.faults.commands import Desktop, ended, sentence
 from tests.faults.injection import HERE, environment
 from tests.faults.neighbours import Stroke
 from tests.faults.scenes import conversations, found, job_at, sync_at
+from tests.quick import QUICK
 
-WRITERS = 8
+WRITERS = 3 if QUICK else 8
+TURNS = [10 if QUICK else 30, pytest.param(120, marks=pytest.mark.slow)]
 SIDS = [f"{n}0000000-aaaa-4333-8444-555555555555" for n in range(1, 6)]
 
 
@@ -39,8 +41,8 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
-def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(
+@pytest.mark.parametrize("turns", TURNS)
+def test_many_processes_take_in_growing_files_and_every_line_is_there_once(
     tmp_path: Path, archive: str, turns: int
 ) -> None:
     history, stop = History(tmp_path / "agent"), tmp_path / "stop"
@@ -60,7 +62,7 @@ def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", TURNS)
 def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, archive: str, turns: int) -> None:
     history, stop = History(tmp_path / "agent"), tmp_path / "stop"
     plan = _plan(history, tmp_path, turns, 0.002)
