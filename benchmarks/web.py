@@ -175,7 +175,7 @@ class _Server:
     """The server in a process of its own."""
 
     def __init__(self, place: Place) -> None:
-        command = [*EVERTURN, "web", "--port", "0", "--json"]
+        command = [*EVERTURN, "web", "--port", "0", "--json", "--no-key"]
         self._process = subprocess.Popen(command, env=place.env, stdout=subprocess.PIPE)
         assert self._process.stdout
         line = self._process.stdout.readline()

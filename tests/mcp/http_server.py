@@ -12,9 +12,10 @@ from tests.mcp.pipes import command, environment
 
 
 @contextmanager
-def over_http(db: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """The process, and the port it says it has."""
-    process = subprocess.Popen(command(db, "--http", "--port", "0"), stderr=subprocess.PIPE, env=environment())
+def over_http(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The process, and the port it says it has. Without words it needs no key."""
+    command_line = command(db, "--http", "--port", "0", *(words or ("--no-key",)))
+    process = subprocess.Popen(command_line, stderr=subprocess.PIPE, env=environment())
     try:
         assert process.stderr
         said = process.stderr.readline().decode()

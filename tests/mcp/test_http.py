@@ -88,3 +88,18 @@ def test_without_the_sdk_it_says_what_to_install(db: Path) -> None:
     )
     assert done.returncode == 1
     assert b"pip install 'everturn[mcp]'" in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.needs("module:mcp")
+def test_it_needs_the_key_that_it_prints_and_keeps_it(db: Path) -> None:
+    keys = set()
+    for _ in range(2):
+        with over_http(db, "--session", "") as (process, port):
+            assert process.stderr
+            key = process.stderr.readline().decode().split()[-1]
+            keys.add(key)
+            assert post(port) == 401
+            assert post(port, Authorization="Bearer wrong") == 401
+            assert post(port, Authorization=f"Bearer {key}") == 200
+    assert len(keys) == 1

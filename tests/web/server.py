@@ -18,6 +18,7 @@ from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import Store, open_store
 from everturn.store.pool import open_existing
 from everturn.web.app import application, open_listener
+from everturn.web.security import Guard
 from everturn.web.site import Site, WebArchive
 from tests.recall.archives import Archive as Taken
 
@@ -43,8 +44,8 @@ class Answer(NamedTuple):
 class Served:
     """A server and the archive behind it."""
 
-    def __init__(self, folder: Path, site: Site, port: int) -> None:
-        self.folder, self.site, self.port = folder, site, port
+    def __init__(self, folder: Path, site: Site, port: int, app: Guard) -> None:
+        self.folder, self.site, self.port, self.app = folder, site, port, app
         self.taken = Taken(open_store(site.archive.url), folder / "agent")
 
     @property
@@ -94,13 +95,12 @@ def served(
     site = Site(WebArchive(url, opened), places, "box", clock=more.pop("clock", now), **more)
     listener = open_listener(0)
     port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        application(site, port), log_level="critical", lifespan="off", ws="none", server_header=False
-    )
+    app = application(site, port)
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", server_header=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
-    made = Served(folder, site, port)
+    made = Served(folder, site, port, app)
     try:
         yield made
     finally:

@@ -29,7 +29,7 @@ def db(tmp_path: Path) -> Path:
 
 @contextmanager
 def running(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", *words]
+    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--no-key", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
     assert process.stdout and process.stderr
     try:
@@ -63,8 +63,8 @@ def test_it_serves_until_it_is_told_to_end_and_ends_clean(db: Path, number: sign
 
 
 @pytest.mark.slow
-def test_a_private_one_prints_the_way_in(db: Path) -> None:
-    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--port", "0", "--private"]
+def test_it_needs_the_key_that_it_prints(db: Path) -> None:
+    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ))
     assert process.stdout is not None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -134,20 +135,50 @@ def test_who_does_not_know_the_key_of_a_private_run_reads_nothing(private: Serve
     assert private.change("/api/verify").status == 403
 
 
+def begin(served: Served, query: str) -> str:
+    """The cookie of a new browser session."""
+    answer = served.ask(f"/?{query}")
+    assert answer.status == 303
+    return str(answer.headers["set-cookie"]).split("; ")[0]
+
+
+def token_of(served: Served, cookie: str) -> str:
+    found = re.search(r'everturn-token" content="(\w+)"', served.ask("/", Cookie=cookie).text)
+    assert found
+    return found[1]
+
+
 def test_the_key_goes_from_the_address_into_a_cookie(private: Served) -> None:
     answer = private.ask(f"/s/1?turn=2&key={private.site.key}&x=a%26b")
     assert (answer.status, answer.headers["location"]) == (303, "/s/1?turn=2&x=a%26b")
     cookie, *how = answer.headers["set-cookie"].split("; ")
-    assert set(how) == {"Path=/", "HttpOnly", "SameSite=Lax"}
+    assert set(how) == {"Path=/", "HttpOnly", "SameSite=Lax"} and private.site.key not in cookie
     assert private.ask(answer.headers["location"], Cookie=cookie).status == 200
     assert private.ask("/api/sessions", X_Everturn_Key=private.site.key).status == 200
     elsewhere = private.ask(f"//evil.example/x?key={private.site.key}")
     assert elsewhere.headers["location"] == "/evil.example/x"
 
 
+def test_a_code_opens_one_session(private: Served) -> None:
+    code = private.app.sessions.new_code()
+    cookie = begin(private, f"once={code}")
+    assert private.ask("/", Cookie=cookie).status == 200
+    assert private.ask(f"/?once={code}").status == 403
+    assert private.ask("/?once=wrong").status == 403
+
+
 def test_a_change_in_a_private_run_needs_both(private: Served) -> None:
-    cookie, token = f"everturn-{private.port}={private.site.key}", private.site.token
+    cookie = begin(private, f"key={private.site.key}")
+    token = token_of(private, cookie)
     assert private.ask("/api/examine", "POST", b"{}", Cookie=cookie).status == 403
     assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=token).status == 403
     assert private.ask(f"/api/examine?key={private.site.key}", "POST", b"{}", X_Everturn_Token=token).status == 403
     assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=token, Cookie=cookie).status == 200
+
+
+def test_the_token_of_a_session_is_good_for_that_session_only(private: Served) -> None:
+    mine, theirs = (begin(private, f"key={private.site.key}") for _ in range(2))
+    token = token_of(private, theirs)
+    assert token != private.site.token and private.site.token not in private.ask("/", Cookie=mine).text
+    assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=token, Cookie=mine).status == 403
+    assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=private.site.token, Cookie=mine).status == 403

@@ -1,8 +1,9 @@
 """The server over streamable HTTP: the official SDK speaks the protocol, `server` answers.
 
 It listens on the loopback interface only, at `/mcp`. A request must name this host, and one from a page in a browser must
-come from this machine: otherwise any web site could read the archive through a visitor's browser. One thread, which alone
-reads the archive, answers all requests.
+come from this machine: otherwise any web site could read the archive through a visitor's browser. Other users of the machine
+reach the loopback interface too, so a request must carry the key: `Authorization: Bearer KEY`. One thread, which alone reads
+the archive, answers all requests.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
 
 from everturn import __version__
@@ -30,8 +32,8 @@ _HOST_NAMES = ("127.0.0.1", "localhost")
 Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
-def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
-    """Serve until interrupted. Raises EverturnError when the SDK is not installed, or the port is taken."""
+def serve(archive: McpArchive, port: int, say: Callable[[str], None], key: str = "") -> None:
+    """Serve until interrupted, with a key only to those who send it. Raises EverturnError when the SDK is not installed, or the port is taken."""
     try:
         import uvicorn
         from mcp.server.lowlevel import Server as _  # noqa: F401 -- installed, and version 2?
@@ -52,9 +54,31 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
     port = listener.getsockname()[1]
     with ThreadPoolExecutor(1, "everturn-mcp") as worker:
         app = application(offers, worker, port)
+        app = KeyCheck(app, key) if key else app
         say(f"serving http://{HOST}:{port}/mcp; Ctrl-C ends")
+        if key:
+            say(f"clients must send the header  Authorization: Bearer {key}")
         uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run([listener])
         worker.submit(offers.close)
+
+
+class KeyCheck:
+    """The middleware that refuses requests without the key."""
+
+    def __init__(self, app: Any, key: str) -> None:
+        self._app, self._expected = app, f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, or refuse it."""
+        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or compare_digest(shown, self._expected):
+            await self._app(scope, receive, send)
+            return
+        body = b"send the key that `everturn mcp --http` has printed: Authorization: Bearer KEY\n"
+        head = [(b"content-type", b"text/plain; charset=utf-8"), (b"www-authenticate", b"Bearer")]
+        head.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": 401, "headers": head})
+        await send({"type": "http.response.body", "body": body})
 
 
 def application(offers: McpServer, worker: ThreadPoolExecutor, port: int) -> Any:

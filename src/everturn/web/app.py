@@ -35,7 +35,7 @@ from everturn.text.times import ago, duration, iso
 from everturn.web.addresses import OPERATIONS, PAGES, PageAddress
 from everturn.web.api.operation import Operation
 from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
-from everturn.web.security import KEY, Guard
+from everturn.web.security import KEY, ONCE, TOKEN_SCOPE, Guard
 from everturn.web.site import Site
 
 _MEDIA_TYPES = {
@@ -80,13 +80,22 @@ BAR = (
 )
 
 
-def render_page(site: Site, page: PageReply, path: str, now: int, part: bool) -> str:
-    """Render a page, or only its changing part."""
+def render_page(site: Site, page: PageReply, path: str, now: int, part: bool, token: str = "") -> str:
+    """Render a page, or only its changing part. `token` is the one of the browser session."""
     name = f"parts/{page.template}.html" if part else f"{page.template}.html"
     return (
         environment()
         .get_template(name)
-        .render(page.values, site=site, page_title=page.title, here=path, now=now, bar=BAR, version=__version__)
+        .render(
+            page.values,
+            site=site,
+            page_title=page.title,
+            here=path,
+            now=now,
+            bar=BAR,
+            version=__version__,
+            token=token or site.token,
+        )
     )
 
 
@@ -159,7 +168,7 @@ async def _answer_page(site: Site, page: PageAddress, request: Request) -> Respo
             return RedirectResponse(made.to, 303)
         if isinstance(made, Bytes):
             return _tagged_response(request, made.data, 200, made.kind)
-        text = render_page(site, made, request.url.path, now, is_part)
+        text = render_page(site, made, request.url.path, now, is_part, _token(request))
         return _tagged_response(request, text.encode("utf-8", "replace"), made.status)
 
     try:
@@ -241,7 +250,11 @@ def _error_page(site: Site, sentence: str, status: int, request: Request, is_par
     page = PageReply(
         "error", {"sentence": sentence, "status": status}, "Not found" if status == 404 else "Something is wrong"
     )
-    return render_page(site, page, request.url.path, site.clock(), is_part)
+    return render_page(site, page, request.url.path, site.clock(), is_part, _token(request))
+
+
+def _token(request: Request) -> str:
+    return str(request.scope.get(TOKEN_SCOPE, ""))
 
 
 async def _answer_missing(site: Site, request: Request, error: Exception) -> Response:
@@ -275,17 +288,22 @@ PORT = 8760
 _PORTS_TRIED = 20  # from the default port on, when none was given
 
 
-def serve_site(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; call `ready` with the address. Raises EverturnError when no port is free."""
+def serve_site(site: Site, port: int | None, ready: Callable[[str, str], None]) -> None:
+    """Serve until interrupted; call `ready` with the address and a one-time link. Raises EverturnError."""
     import uvicorn
 
     listener = open_listener(port)
     bound = listener.getsockname()[1]
+    app = application(site, bound)
     config = uvicorn.Config(
-        application(site, bound), log_level="critical", access_log=False, lifespan="off", server_header=False,
+        app, log_level="critical", access_log=False, lifespan="off", server_header=False,
         timeout_graceful_shutdown=3, ws="none",
     )  # fmt: skip
-    ready(f"http://{HOST}:{bound}/" + (f"?{KEY}={site.key}" if site.key else ""))
+    address = f"http://{HOST}:{bound}/"
+    if site.key:
+        ready(f"{address}?{KEY}={site.key}", f"{address}?{ONCE}={app.sessions.new_code()}")
+    else:
+        ready(address, address)
     try:
         uvicorn.Server(config).run([listener])
     finally:

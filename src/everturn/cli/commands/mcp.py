@@ -7,11 +7,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from everturn.cli import frame
+from everturn.clock import new_id
 
 if TYPE_CHECKING:
     from everturn.mcp.archive import McpArchive
@@ -32,7 +34,8 @@ _PORT = 8765
 @click.option(
     "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 takes any free one."
 )
-def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int) -> None:
+@click.option("--no-key", is_flag=True, help="For --http: answer every user of this machine, without a key.")
+def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int, no_key: bool) -> None:
     """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
 
     Tools: conversation_recall searches and reads what was said and done, list_sessions and open_session find and read
@@ -46,7 +49,8 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
       {"mcpServers": {"everturn": {"command": "everturn", "args": ["mcp"]}}}
 
     Give the full path of `everturn` where the agent does not know your PATH, and EVERTURN_DB in its environment (or --db
-    in the arguments) for another archive. The archive need not exist yet; run `everturn sync` to fill it.
+    in the arguments) for another archive. With --http a client must send the key that is printed, as
+    `Authorization: Bearer KEY`; the key stays the same from run to run. The archive need not exist yet; run `everturn sync` to fill it.
     """
     from everturn.cli.meaning_options import for_searches
     from everturn.mcp.archive import McpArchive
@@ -60,9 +64,22 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
         if http:
             from everturn.mcp.http import serve
 
-            serve(archive, port, cx.out.say)
+            serve(archive, port, cx.out.say, "" if no_key else _http_key(cx.settings.state / "mcp-key"))
         else:
             _serve_pipes(cx, archive)
+
+
+def _http_key(path: Path) -> str:
+    """Return the key of this user's server: made once, so that the settings of agents stay right."""
+    try:
+        if key := path.read_text("ascii").strip():
+            return key
+    except FileNotFoundError:
+        pass
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(f"{new_id()}\n")
+    return path.read_text("ascii").strip()
 
 
 def _serve_pipes(cx: frame.CommandContext, archive: McpArchive) -> None:

@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 @frame.command(
     "everturn web",
     "everturn web --open",
-    "everturn web --private --open    on a machine that others use too",
+    "everturn web --no-key            answer every user of this machine",
     "everturn web --port 9000",
     "everturn web --json              the address as JSON",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
-@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
-@click.option("--private", is_flag=True, help="Answer only those who have the key in the address that is printed.")
-def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bool) -> int:
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser, with a link that works once.")
+@click.option("--no-key", is_flag=True, help="Answer every user of this machine, without a key.")
+@click.option("--private", is_flag=True, hidden=True, help="The default.")
+def command(cx: frame.CommandContext, port: int | None, opens: bool, no_key: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 
-    Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Other machines, and pages of other
-    sites in your browser, are not answered; other users of this machine are, unless --private is given. Needs starlette and uvicorn: pip install 'everturn[web]'.
+    Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Only those are answered who have the
+    key of this run, which is in the address that is printed: no other machine, no other user of this one, no page of
+    another site. Needs starlette and uvicorn: pip install 'everturn[web]'.
     """
     _import_server()
     from everturn.web.app import serve_site
@@ -38,19 +40,19 @@ def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bo
     if cx.settings.is_missing:
         raise NoArchive(cx.settings.db)
 
-    def ready(address: str) -> None:
+    def ready(address: str, link: str) -> None:
         if cx.json:
             cx.out.emit_json("web", [{"address": address}])
             cx.out.stdout.flush()
         else:
             cx.out.say(f"serving {address}; Ctrl-C ends")
         if opens:
-            click.launch(address)
+            click.launch(link)
 
     cx.store()  # fail before serving if it cannot be opened
     signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        serve_site(_make_site(cx, new_id() if private else ""), port, ready)
+        serve_site(_make_site(cx, "" if no_key else new_id()), port, ready)
     except KeyboardInterrupt:  # the way to end it
         pass
     return 0
