@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from everturn.clock import now
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.llm.protocol import Delta
 from everturn.loop import leases
@@ -182,6 +185,42 @@ def test_a_process_that_ended_and_was_not_waited_for_does_not_keep_a_lease(archi
     os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
     assert Journal.open(archive, "s1", holder=HERE).past.token == 2
     other.wait()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
+@pytest.mark.parametrize("ahead", [0, 3_600_000, -3_600_000])
+def test_a_stopped_process_keeps_its_session_whatever_the_clocks_say(tmp_path: Path, ahead: int) -> None:
+    url, begun = str(tmp_path / "archive.db"), tmp_path / "begun"
+    open_archive(url).close()
+    code = (
+        "import pathlib, sys\nfrom everturn.loop.journal import *\n"
+        f"journal = Journal.open(open_archive({url!r}), 's1', ttl=1)\n"
+        f"pathlib.Path({str(begun)!r}).touch()\nsys.stdin.readline()\n"
+        "journal.note('still mine')\njournal.close()\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], env=_here(), stdin=subprocess.PIPE)
+    wait_until(begun.exists)
+    os.kill(holder.pid, signal.SIGSTOP)
+    store, clock = open_archive(url), lambda: now() + ahead
+    with pytest.raises(Busy):
+        Journal.open(store, "s1", clock=clock)
+    os.kill(holder.pid, signal.SIGCONT)
+    assert holder.stdin is not None
+    with holder.stdin as stdin:
+        stdin.write(b"\n")
+    assert holder.wait(60) == 0
+    with Journal.open(store, "s1", clock=clock) as journal:
+        assert journal.past.token == 2
+    store.close()
+
+
+def test_a_journal_that_nobody_has_any_more_does_not_keep_its_session(archive: Store) -> None:
+    lost = Journal.open(archive, "s1")
+    with pytest.raises(Busy):
+        Journal.open(archive, "s1")
+    del lost
+    gc.collect()
+    assert Journal.open(archive, "s1").past.token == 2
 
 
 def test_two_processes_that_want_one_session_get_it_one_after_the_other(tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from everturn.clock import Clock, new_id, now
-from everturn.errors import BadAnswer, ConversationStateMismatch, OverBudget, ToolIdempotencyError, UsageError
+from everturn.errors import (
+    BadAnswer,
+    ConversationStateMismatch,
+    ModelRefused,
+    OverBudget,
+    ToolIdempotencyError,
+    UsageError,
+)
 from everturn.evaluation.recorder import ConversationRecording, RecordedJournal, enable_conversation_recording
 from everturn.evaluation.session import EvaluationSession
 from everturn.llm.asker import Asker
@@ -196,6 +203,8 @@ def _make_response(
         raise KeyboardInterrupt
     if outcome.state == "cut":
         raise BadAnswer(backend.name, "the answer broke off; resume to ask again")
+    if outcome.state == "refused":
+        raise ModelRefused(backend.name, "it declined to answer")
     if outcome.state == "over_budget":
         raise OverBudget(backend.name, "the budget of this evaluation is spent")
     return PromptResponse(_prompt_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state)

@@ -234,7 +234,7 @@ def _state_records(state: ConversationState) -> Iterator[Record]:
         for message in turn.user_messages:
             yield records.UserRecord(parts=model_message(message).parts)
         yield records.ResponseRecord(
-            n=number, reply=Reply(model_message(turn.assistant_message)), sent=_read_sent(turn)
+            n=number, reply=Reply(model_message(turn.assistant_message), _read_stop(turn)), sent=_read_sent(turn)
         )
         yield from _call_records(number, turn)
     for message in state.unanswered:
@@ -243,6 +243,11 @@ def _state_records(state: ConversationState) -> Iterator[Record]:
 
 def _sent_payload(record: records.ResponseRecord) -> dict[str, Any]:
     return {_SENT_KEY: msgspec.to_builtins(record.sent)} if record.sent is not None else {}
+
+
+def _read_stop(turn: ConversationTurn) -> str:
+    stop = (turn.provider_payload or {}).get("stop")
+    return stop if isinstance(stop, str) and stop else "end"
 
 
 def _read_sent(turn: ConversationTurn) -> RequestRecord | None:

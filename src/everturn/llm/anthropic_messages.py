@@ -42,7 +42,7 @@ PATH = "/v1/messages"
 VERSION = "2023-06-01"
 
 _STOPS = {
-    "end_turn": "end", "stop_sequence": "end", "pause_turn": "end", "tool_use": "calls", "max_tokens": "length",
+    "end_turn": "end", "stop_sequence": "end", "pause_turn": "pause", "tool_use": "calls", "max_tokens": "length",
     "model_context_window_exceeded": "length", "refusal": "refusal",
 }  # fmt: skip
 _PASSING = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}

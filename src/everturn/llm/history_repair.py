@@ -12,13 +12,13 @@ answer. Where the wire format refuses that, later ids get a number appended, in 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 
 from msgspec import Struct, structs
 
 from everturn.llm.history_rules import HistoryRules, history_rules, prune_history
-from everturn.llm.protocol import ChatMessage, ChatPart, fit_id
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, fit_id
 
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
 #: Members of a provider's block that hold the call id.
@@ -42,6 +42,28 @@ def with_unique_ids(messages: Sequence[ChatMessage], rules: HistoryRules, mended
     return made
 
 
+def unique_calls(reply: Reply, taken: Collection[str], new_id: Callable[[], str]) -> tuple[Reply, dict[str, str]]:
+    """Return the reply with an id for every call that no other call has, and the provider's id of each changed one.
+
+    Some servers send no ids, equal ones, or the same in every response. An id of ours has nine letters and digits,
+    which every provider accepts. A call that is repeated word for word, id included, is the same call and keeps its id.
+    """
+    message, parts, seen, given = reply.message, reply.message.parts, set(taken), {}
+    for place, part in enumerate(parts):
+        if part.kind != "call":
+            continue
+        own = part.call_id
+        if own and part in parts[:place]:
+            own = message.parts[parts.index(part)].call_id
+        elif not own or own in seen:
+            own = next(one for one in iter(lambda: new_id()[:9], "") if one not in seen)
+        if own != part.call_id:
+            given[own] = part.call_id
+            message = with_call_id(message, place, own)
+        seen.add(own)
+    return (structs.replace(reply, message=message), given) if given else (reply, given)
+
+
 def with_call_id(message: ChatMessage, place: int, call_id: str) -> ChatMessage:
     """Return the message with another call id in one part, in its verbatim block too."""
     part = message.parts[place]
@@ -49,6 +71,8 @@ def with_call_id(message: ChatMessage, place: int, call_id: str) -> ChatMessage:
     if isinstance(raw, dict):
         names = _MEMBERS if part.kind == "call" else _MEMBERS[:-1]
         member = next((name for name in names if raw.get(name) == part.call_id), "")
+        if not member and part.kind == "call":  # a call that came without an id
+            member = "call_id" if message.wire == "responses" else "id"
         raw = {**raw, member: call_id} if member else raw
     if isinstance(skeleton, dict) and part.kind == "result" and skeleton.get("tool_call_id") == part.call_id:
         skeleton = {**skeleton, "tool_call_id": call_id}

@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from ipaddress import ip_address
 from typing import Any
@@ -129,13 +130,14 @@ class HttpBackend:
         self._wire, self._endpoint, self._key, self._sleep = wire, endpoint, key, sleep
         self._url = model_url(name, endpoint.base, wire.PATH)
 
-    def stream(self, request: ModelRequest) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> HttpStream:
         """See `Backend`. Deltas that were handed out are not requested again."""
-        yield from self._deltas(request, whole=False)
+        connection = OpenConnection()
+        return HttpStream(self._deltas(request, False, connection), connection)
 
     def ask(self, request: ModelRequest) -> Reply:
         """See `Backend`. A stream that broke off is retried; only the last attempt returns a cut reply."""
-        for delta in self._deltas(request, whole=True):
+        for delta in self._deltas(request, True, OpenConnection()):
             if delta.reply is not None:
                 return delta.reply
         raise BadAnswer(self.name, "the answer has no end")
@@ -143,13 +145,13 @@ class HttpBackend:
     def body(self, request: ModelRequest) -> dict[str, Any]:
         return self._wire.body(self._fill_request(request), self._endpoint.is_streamed)
 
-    def _deltas(self, request: ModelRequest, whole: bool) -> Iterator[Delta]:
+    def _deltas(self, request: ModelRequest, whole: bool, connection: OpenConnection) -> Generator[Delta, None, None]:
         patience = self._endpoint.patience
         ends = time.monotonic() + patience.total
         lost = ReplyTokens()  # usage of broken attempts
         for number in range(1, patience.tries + 1):
             try:
-                for delta in self._try_once(request, ends):
+                for delta in self._try_once(request, ends, connection):
                     if delta.reply is None:
                         yield delta
                         continue
@@ -160,7 +162,8 @@ class HttpBackend:
                     lost = reply.usage
                     raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
             except RetryableFailure as failed_try:
-                if (wait := retry_wait(patience, failed_try.after, number, ends)) is None:
+                wait = None if connection.is_aborted else retry_wait(patience, failed_try.after, number, ends)
+                if wait is None:
                     yield from _give_up(failed_try, number)
                     return
                 self._sleep(wait)
@@ -168,12 +171,12 @@ class HttpBackend:
                 error.tries = number
                 raise
 
-    def _try_once(self, request: ModelRequest, ends: float) -> Iterator[Delta]:
+    def _try_once(self, request: ModelRequest, ends: float, connection: OpenConnection) -> Iterator[Delta]:
         """Make one attempt. Raise `RetryableFailure` only if nothing was handed out."""
         given = False
         assembly = self._wire.assembly()
         try:
-            for delta in self._send(request, assembly, ends):
+            for delta in self._send(request, assembly, ends, connection):
                 given = True
                 yield delta
         except ConnectionLost as lost:
@@ -191,14 +194,18 @@ class HttpBackend:
         except GarbledAnswer as garbled:
             raise BadAnswer(self.name, f"the answer cannot be read: {garbled}") from None
 
-    def _send(self, request: ModelRequest, assembly: ReplyAssembly, ends: float) -> Iterator[Delta]:
+    def _send(
+        self, request: ModelRequest, assembly: ReplyAssembly, ends: float, connection: OpenConnection
+    ) -> Iterator[Delta]:
         sent = self.body(request)
         for broken in certain_violations(self._wire.WIRE, sent):
             raise ModelRefused(self.name, f"it would not take this request: {broken.where}: {broken.sentence}")
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
         with (
             open_client(self.name, self._url, self._endpoint.patience, ends, self._endpoint.proxy) as client,
-            client.stream("POST", self._url, content=body, headers=self._headers()) as response,
+            client.stream(
+                "POST", self._url, content=body, headers=self._headers(), extensions={"trace": connection.watch}
+            ) as response,
         ):
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if response.status_code != 200:
@@ -250,6 +257,47 @@ class HttpBackend:
             raise ModelRefused(self.name, "its key has a character that cannot be sent")
         accepted = {"accept": "text/event-stream, application/json"}
         return {**accepted, **_HEADERS, **self._wire.headers(key), **self._endpoint.headers}
+
+
+class OpenConnection:
+    """The connection of a running request. It is the only part of a request that another thread can end."""
+
+    def __init__(self) -> None:
+        self.is_aborted = False
+        self._socket: Any = None
+
+    def watch(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note the socket when the HTTP library has opened it. Called by that library."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self._socket = info["return_value"].get_extra_info("socket")
+            if self.is_aborted:
+                self.abort()
+
+    def abort(self) -> None:
+        """End the request: whoever reads or writes gets an error at once."""
+        self.is_aborted = True
+        if self._socket is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class HttpStream:
+    """A streamed reply. `close` belongs to the thread that reads; `abort` stops the request from any thread."""
+
+    def __init__(self, deltas: Generator[Delta, None, None], connection: OpenConnection) -> None:
+        self._deltas, self._connection = deltas, connection
+
+    def __iter__(self) -> Iterator[Delta]:
+        return self._deltas
+
+    def __next__(self) -> Delta:
+        return next(self._deltas)
+
+    def close(self) -> None:
+        self._deltas.close()
+
+    def abort(self) -> None:
+        self._connection.abort()
 
 
 # --- shared by every request over HTTP ---

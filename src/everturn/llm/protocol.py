@@ -75,7 +75,7 @@ class Reply(Struct, frozen=True):
     """The reply of a model."""
 
     message: ChatMessage
-    stop: str = "end"  # end | calls | length | refusal | cut (the stream broke off)
+    stop: str = "end"  # end | calls | length | refusal | pause (ask again to go on) | cut (the stream broke off)
     usage: ReplyTokens = ReplyTokens()
     model: str = ""
     tries: int = 1

@@ -22,7 +22,8 @@ is written to an archive in memory, and `Journal.open` warns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -211,7 +212,7 @@ class Journal:
 
     def _take_lease(self, about: JournalAbout, holder: LeaseHolder, force: bool) -> None:
         with self.alone:
-            at = self.clock()
+            at = self._lease_time()
             with self.store.write():
                 if self._end.is_new and self.exists(self.store, self.session):
                     raise Conflict(f"session {self.session}")  # another machine was first
@@ -224,16 +225,25 @@ class Journal:
                         holder=str(holder),
                     )  # fmt: skip
                 self._commit([[record]])
-            self._renew_at = at + self.ttl // 3
+            leases.register_owner(holder, self)
+            self._renew_at = self._timer() + self.ttl // 3
 
     def renew(self) -> None:
         """Renew the lease if it is due. Raise Conflict if another process has taken the session."""
-        at = self.clock()
-        if at < self._renew_at:
+        if self._timer() < self._renew_at:
             return
         with self.alone, _BreakOnFailure(self), self.store.write():
+            at = self._lease_time()
             leases.renew_lease(self.store, self.session, self.past.token, at, at + self.ttl)
-        self._renew_at = at + self.ttl // 3
+        self._renew_at = self._timer() + self.ttl // 3
+
+    def _lease_time(self) -> int:
+        """Return the time by which leases run out: that of the server, if the caller has no clock of its own."""
+        return (self.store.server_time() if self.clock is now else None) or self.clock()
+
+    def _timer(self) -> int:
+        """Return ms for renewals, which no change of the system's clock moves."""
+        return time.monotonic_ns() // 1_000_000 if self.clock is now else self.clock()
 
     def close(self) -> None:
         """Release the session. The store stays open. A second call does nothing."""
@@ -275,15 +285,19 @@ class Journal:
         intend: Sequence[IntendedCall] = (),
         wait: Sequence[str] = (),
         sent: RequestRecord | None = None,
+        given_ids: Mapping[str, str] | None = None,
     ) -> None:
-        """Record a response, with the calls that start at once and those that wait for approval."""
+        """Record a response, with the calls that start at once and those that wait for approval.
+
+        `given_ids` has the provider's id of each call that got another one (`unique_calls`).
+        """
         unknown = {one.call_id for one in intend}.union(wait) - {part.call_id for part in reply.calls}
         if unknown:
             raise UsageError(f"the response has no call {', '.join(sorted(unknown))}")
         more: list[Record] = [IntentRecord(of=LAST, calls=tuple(intend))] if intend else []
         if wait:
             more.append(PauseRecord(of=LAST, why="approval", calls=tuple(wait)))
-        self.write(records.ResponseRecord(reply=reply, sent=sent), *more)
+        self.write(records.ResponseRecord(reply=reply, sent=sent, given_ids=dict(given_ids or {})), *more)
 
     def intend(self, calls: Sequence[IntendedCall]) -> None:
         """Record that these calls of the last response are about to run."""
@@ -295,9 +309,9 @@ class Journal:
         """Record the result of a call of the last response. Raise Conflict if it already has one."""
         self.write(ResultRecord(of=LAST, call_id=call_id, text=text, is_error=is_error, outcome=outcome, ms=ms))
 
-    def approve(self, call_id: str, by: str = "") -> None:
-        """Let a waiting call run; one in doubt, run again."""
-        self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="approve", by=by))
+    def approve(self, call_id: str, by: str = "", arguments: dict[str, Any] | None = None) -> None:
+        """Let a waiting call run; one in doubt, run again. `arguments` replace the model's, and the model is told."""
+        self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="approve", by=by, arguments=arguments))
 
     def deny(self, call_id: str, text: str = "", by: str = "") -> None:
         """Refuse a waiting call; one in doubt does not run again."""

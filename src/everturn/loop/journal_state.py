@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from everturn.errors import Conflict, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, ReplyTokens, ToolSpec
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, ToolSpec
 from everturn.loop import records
 from everturn.loop.context import Sizes
 from everturn.loop.records import INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
@@ -31,6 +31,12 @@ class CallProgress:
     waits: str = ""  # why it waits for a human: approval | in_doubt
     decision: DecisionRecord | None = None  # of a human, not yet applied
     foreign: bool = False  # of a program that records no intents: it may have been begun
+    edited: Any = None  # the arguments that a human gave it instead
+
+    @property
+    def arguments(self) -> Any:
+        """Return the arguments that it runs with."""
+        return self.part.arguments if self.edited is None else self.edited
 
     @property
     def state(self) -> str:
@@ -57,6 +63,8 @@ class JournalState:
     states: dict[str, Any] = field(default_factory=dict)
     orphans: dict[tuple[int, str], CallProgress] = field(default_factory=dict)  # of earlier responses, without a result
     sent: RequestRecord | None = None  # the request of the last response
+    reply: Reply | None = None  # the last response
+    call_ids: set[str] = field(default_factory=set, repr=False)  # of all calls so far
     sizes: Sizes = field(default_factory=Sizes, repr=False, compare=False)
     _open: int = 0  # calls of the last response without a result
     _answers: dict[int, ChatMessage] = field(default_factory=dict)  # the last one, and those with orphans
@@ -79,8 +87,10 @@ class JournalState:
 
     @property
     def awaits_model(self) -> bool:
-        """Whether it is the model's turn."""
-        return not self._open and bool(self.messages) and self.messages[-1].role != "assistant"
+        """Whether it is the model's turn: it was asked, or the provider paused its answer."""
+        if self._open or not self.messages:
+            return False
+        return self.messages[-1].role != "assistant" or (self.reply is not None and self.reply.stop == "pause")
 
     def check(self, record: Record, staged: set[tuple[int, str]]) -> None:
         """Raise if this record may not be written now. `staged` are results written together with it."""
@@ -130,7 +140,7 @@ class JournalState:
         self._leave_open_calls()
         self.messages.append(reply.message)
         self._answers[record.n] = reply.message
-        self.sent = record.sent
+        self.sent, self.reply = record.sent, reply
         self.response, self.requests = record.n, self.requests + 1
         used, more = self.usage, reply.usage
         self.usage = ReplyTokens(
@@ -138,6 +148,7 @@ class JournalState:
             used.cache_read + more.cache_read, used.cache_write + more.cache_write,
         )  # fmt: skip
         self.calls = {part.call_id: CallProgress(part, record.n, foreign=record.foreign) for part in reply.calls}
+        self.call_ids.update(self.calls)
         self._open = len(self.calls)
 
     def _take_intent(self, record: records.IntentRecord) -> None:
@@ -166,6 +177,7 @@ class JournalState:
     def _take_decision(self, record: DecisionRecord) -> None:
         if (call := self._find_call(record.of, record.call_id)) is not None:
             call.decision = record
+            call.edited = record.arguments if record.arguments is not None else call.edited
 
     def _take_state(self, record: records.StateRecord) -> None:
         self.states[record.kind] = record.data

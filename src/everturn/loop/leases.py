@@ -2,8 +2,12 @@
 
 A lease says who runs a session and until when; it is a row of the kept layer. Taking a lease also writes a record into the
 journal, in the same transaction, and from then on every write of an earlier holder fails: a journal is only extended from
-the end its writer knows. That is the fence; the lease only keeps people from running into it. A holder that died on this
-machine is known to be gone at once; on another machine its lease must expire.
+the end its writer knows. That is the fence: the intent of a call is such a write, so a holder that lost its session begins
+no call. The lease only keeps people from running into it.
+
+On one system no clock decides: a process that died is known to be gone at once, and one that lives keeps its session, even
+if it is stopped and its lease has run out. On another machine a lease must expire, by the clock of the database if it is a
+server (`Store.server_time`), so that the clocks of the machines need not agree.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct
@@ -63,10 +68,25 @@ def current_lease(store: Store, session: str) -> Lease:
     return msgspec.json.decode(rows[0].value, type=Lease) if rows else Lease()
 
 
+_LIVE: WeakValueDictionary[str, object] = WeakValueDictionary()  # the owners of leases in this process, by holder name
+
+
+def register_owner(holder: LeaseHolder, owner: object) -> None:
+    """Note that an object of this process uses the lease of this holder. A discarded object does not keep a lease."""
+    _LIVE[holder.name] = owner
+
+
+def is_held(lease: Lease, holder: LeaseHolder, now: int) -> bool:
+    """Whether another holder has the session. A lease with `until` 0 was released."""
+    if not lease.until or lease.name == holder.name:
+        return False
+    return not is_gone(lease, holder) and (lease.until > now or _is_alive(lease, holder))
+
+
 def take_lease(store: Store, session: str, holder: LeaseHolder, now: int, until: int, force: bool = False) -> int:
     """Take the lease inside a write transaction and return the new token. Raise Busy if another process holds it."""
     lease = current_lease(store, session)
-    if lease.until > now and lease.name != holder.name and not force and not is_gone(lease, holder):
+    if not force and is_held(lease, holder, now):
         raise Busy(f"session {session}")
     new = Lease(lease.token + 1, holder.machine, holder.pid, holder.started, holder.name, until, holder.where)
     _write_lease(store, session, new, now)
@@ -84,7 +104,7 @@ def renew_lease(store: Store, session: str, token: int, now: int, until: int) ->
 
 def is_gone(lease: Lease, holder: LeaseHolder) -> bool:
     """Whether the process is certainly dead. Only a process of the same system can be checked."""
-    if (lease.machine, lease.where) != (holder.machine, holder.where) or not lease.pid or os.name == "nt":
+    if not _is_same_system(lease, holder):
         return False
     try:
         os.kill(lease.pid, 0)
@@ -92,7 +112,19 @@ def is_gone(lease: Lease, holder: LeaseHolder) -> bool:
         return True
     except OSError:
         return False
+    if lease.started and (lease.pid, lease.started) == (os.getpid(), holder.started):
+        return lease.name not in _LIVE
     return bool(lease.started) and _process_start(lease.pid) not in ("", lease.started)
+
+
+def _is_alive(lease: Lease, holder: LeaseHolder) -> bool:
+    """Whether the process is certainly alive: one of the same system with the same start time."""
+    return _is_same_system(lease, holder) and bool(lease.started) and _process_start(lease.pid) == lease.started
+
+
+def _is_same_system(lease: Lease, holder: LeaseHolder) -> bool:
+    same = (lease.machine, lease.where) == (holder.machine, holder.where) and bool(holder.machine or holder.where)
+    return same and bool(lease.pid) and os.name != "nt"
 
 
 def _write_lease(store: Store, session: str, lease: Lease, now: int) -> None:

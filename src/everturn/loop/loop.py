@@ -25,14 +25,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from everturn.llm.history_repair import NO_RECORD
+from everturn.clock import new_id
+from everturn.errors import EverturnError
+from everturn.llm.history_repair import NO_RECORD, unique_calls
 from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.loop import records
-from everturn.loop.execution import Execution, ExecutionLimits, Settlement, SettlementPlan, SettlementPlanner
+from everturn.loop.coroutines import Coroutines
+from everturn.loop.execution import Execution, ExecutionLimits
 from everturn.loop.journal import Journal
 from everturn.loop.journal_state import CallProgress, JournalState
 from everturn.loop.model_request import PreparedRequest, RequestView, ask_model, compare_request, prepare_request
 from everturn.loop.records import IntendedCall, PauseRecord, Record
+from everturn.loop.settlement import Settlement, SettlementPlan, SettlementPlanner
 from everturn.loop.tools import Tool
 
 
@@ -42,7 +46,7 @@ class Budget:
 
     requests: int | None = 100
     tokens: int | None = None  # input and output
-    seconds: float | None = None
+    seconds: float | None = None  # then the request is cancelled, and calls that run time out
     answer: int = 0  # tokens of one response; 0: the limit of the backend
 
 
@@ -60,21 +64,26 @@ class WaitingCall:
 class Outcome:
     """The result of a `run` or `resume`.
 
-    done         there is an answer
+    done         the model answered
+    truncated    the answer reached its limit of tokens; ask the model to go on
+    refused      the model or its provider declined to answer
     paused       calls wait for a human
+    cut          the connection broke off; `resume` asks again
+    over_budget  the budget is spent; `resume` continues with a new one
     cancelled    the human stopped it
-    cut          the answer broke off; `resume` asks again
-    over_budget  the next request would exceed the budget; `resume` continues with a new one
+    idle         nothing was asked: `run` was never called, or its process ended before the message was recorded
+    failed       the model could not be asked; `error` says why (`run` and `resume` raise it instead)
     """
 
     state: str
     text: str = ""
-    reply: Reply | None = None
+    reply: Reply | None = None  # the last response
     waiting: tuple[WaitingCall, ...] = ()
     settled: tuple[Settlement, ...] = ()  # decisions about the calls of a dead process
     requests: int = 0
     usage: ReplyTokens = field(default_factory=ReplyTokens)
     said: tuple[str, ...] = ()  # parts of the history that were left out, cut or mended in the requests
+    error: EverturnError | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,7 @@ class Loop:
     watch: Watch = Watch()
     assemble: Assemble | None = None
     view: RequestView = field(default_factory=RequestView)
+    coroutines: Coroutines = field(default_factory=Coroutines, repr=False)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
 
@@ -160,8 +170,9 @@ class _LoopTurn:
     def __init__(self, loop: Loop, journal: Journal) -> None:
         self._loop, self._journal, self._past = loop, journal, journal.past
         self._tools = {tool.name: tool for tool in loop.tools}
-        self._planner = SettlementPlanner(journal.session, self._tools, loop.interactive)
-        self._started_at, self._first_request, self._spent = time.monotonic(), self._past.requests, self._past.usage
+        self._planner = SettlementPlanner(journal.session, self._tools, loop.interactive, loop.coroutines)
+        self._first_request, self._spent = self._past.requests, self._past.usage
+        self._ends = None if loop.budget.seconds is None else time.monotonic() + loop.budget.seconds
         self._settled: list[Settlement] = []
         self._said: dict[str, None] = {}
 
@@ -207,8 +218,10 @@ class _LoopTurn:
             prepared = self._prepare_request()
             asked = ask_model(
                 self._loop.backend, prepared.request, self._loop._cancelled, self._new_inbox(), self._loop.watch.delta,
-                self._renew_lease,
+                self._renew_lease, self._ends,
             )  # fmt: skip
+            if asked.reply is None and asked.is_late:
+                return self._stop_late("".join(asked.words))
             if asked.reply is None:
                 words = "".join(asked.words)
                 cut: list[Record] = [records.PartialRecord(text=words, why="the human stopped it")] if words else []
@@ -216,36 +229,48 @@ class _LoopTurn:
                 return self._make_outcome("cancelled")
             if asked.reply.stop == "cut":
                 self._journal.write(records.PartialRecord(text=asked.reply.text, why="the stream broke off"))
-                return self._make_outcome("cut", asked.reply)
+                return self._make_outcome("cut", asked.reply, asked.reply.text)
             if (stopped := self._run_reply(asked.reply, prepared)) is not None:
                 return stopped
-        return self._make_outcome("done")
+        return self._make_end()
 
     # --- one response ---
     def _run_reply(self, reply: Reply, to: PreparedRequest) -> Outcome | None:
         """Write the response with the intents of the calls that start at once, and run its calls."""
         number = self._past.count
+        reply, given_ids = unique_calls(reply, self._past.call_ids, new_id)
         plan = self._plan(reply, number)
         intend: list[IntendedCall] = [job.intent for job in plan.jobs if job.intended]
-        self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent)
+        self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent, given_ids)
         if self._past.response != number:  # another thread wrote a record first
             plan = self._plan(reply, self._past.response)
         return self._execute(plan) if reply.calls else None
 
     def _plan(self, reply: Reply, number: int) -> SettlementPlan:
-        unique = {part.call_id: part for part in reply.calls}.values()
-        plan = self._planner.plan([CallProgress(part, number) for part in unique])
+        once = {part.call_id: part for part in reply.calls}.values()
+        plan = self._planner.plan([CallProgress(part, number) for part in once])
         at_once = _count_immediate(plan, self._loop.limits.workers)
         plan.jobs = [replace(job, intended=n < at_once) for n, job in enumerate(plan.jobs)]
         return plan
 
     def _execute(self, plan: SettlementPlan) -> Outcome | None:
         loop = self._loop
-        execution = Execution(self._journal, loop.limits, loop._cancelled, self._new_inbox(), loop.watch.call)
+        execution = Execution(
+            self._journal, loop.limits, loop._cancelled, self._new_inbox(), loop.watch.call, loop.coroutines, self._ends
+        )
         execution.run(plan.jobs, plan.endings)
         if loop._cancelled.is_set():
             return self._make_outcome("cancelled")
+        if any(not call.waits for call in self._past.open_calls):
+            return self._stop_late("")
         return self._make_outcome("paused") if self._past.open_calls else None
+
+    def _stop_late(self, words: str) -> Outcome:
+        """Record that the time of the turn is over, with the beginning of an answer."""
+        partial: list[Record] = [records.PartialRecord(text=words, why="the time budget is spent")] if words else []
+        note = records.NoteRecord(kind="budget", text=self._budget_stop() or "stopped: the time budget is spent")
+        self._journal.write(*partial, note)
+        return self._make_outcome("over_budget")
 
     def _prepare_request(self) -> PreparedRequest:
         loop, past = self._loop, self._past
@@ -267,7 +292,7 @@ class _LoopTurn:
         used = self._turn_usage()
         if budget.tokens is not None and used.input + used.output >= budget.tokens:
             return f"stopped: {budget.tokens} tokens were allowed"
-        if budget.seconds is not None and time.monotonic() - self._started_at >= budget.seconds:
+        if budget.seconds is not None and self._ends is not None and time.monotonic() >= self._ends:
             return f"stopped: {budget.seconds:g} seconds were allowed"
         return None
 
@@ -287,17 +312,28 @@ class _LoopTurn:
         self._journal.renew()
         return self._journal.ttl / 3000
 
-    def _make_outcome(self, state: str, reply: Reply | None = None) -> Outcome:
+    def _make_end(self) -> Outcome:
+        """Return the outcome of a session in which nothing is left to do."""
+        reply = self._past.reply
+        if reply is None or not self._past.messages:
+            return self._make_outcome("idle")
+        return self._make_outcome(_ENDS.get(reply.stop, "done"), reply, reply.text)
+
+    def _make_outcome(self, state: str, reply: Reply | None = None, text: str = "") -> Outcome:
         past = self._past
-        last = past.messages[-1] if past.messages else None
-        text = "".join(part.text for part in last.parts if part.kind == "text") if last and state == "done" else ""
         waiting = tuple(
-            WaitingCall(call.part.call_id, call.part.name, call.part.arguments, call.waits) for call in past.open_calls
+            WaitingCall(call.part.call_id, call.part.name, call.arguments, call.waits)
+            for call in past.open_calls
+            if call.waits
         )
         requests = past.requests - self._first_request
         return Outcome(
             state, text, reply, waiting, tuple(self._settled), requests, self._turn_usage(), tuple(self._said)
         )
+
+
+#: The outcome of a response that ends a turn, by its stop reason.
+_ENDS = {"length": "truncated", "refusal": "refused", "cut": "cut"}
 
 
 def _count_immediate(plan: SettlementPlan, workers: int) -> int:

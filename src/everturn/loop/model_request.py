@@ -11,8 +11,8 @@ turns are left out. Compaction marks of the provider start the prefix anew; mark
 A backend may have more members than `llm.Backend`: `bound`, and `wire` with `body(request)`, the request as sent. Without
 `body`, the neutral form is compared.
 
-`ask_model` asks in a thread of its own, so that the caller can leave at any time. Closing the stream stops the request; an
-abandoned stream is closed by its own thread at the next delta.
+`ask_model` asks in a thread of its own, so that the caller can leave at any time. Leaving aborts the request if the stream has
+a method `abort`; another stream is closed by its own thread at the next delta.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import hashlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -164,10 +165,11 @@ def _part_block(part: ChatPart) -> dict[str, Any]:
 
 @dataclass
 class ModelAnswer:
-    """A whole reply, or only some text if the turn was stopped."""
+    """A whole reply, or only some text if the turn was stopped or its time was over."""
 
     reply: Reply | None = None
     words: list[str] = field(default_factory=list)
+    is_late: bool = False  # the time was over before the reply was whole
 
 
 def ask_model(
@@ -177,18 +179,23 @@ def ask_model(
     inbox: queue.SimpleQueue[Any],
     on_delta: Callable[[Delta], None],
     tick: Callable[[], float],
+    ends: float | None = None,
 ) -> ModelAnswer:
     """Ask the model and pass on every delta. `tick` is called regularly and returns the seconds until its next call.
 
-    None in `inbox` triggers a check of `cancelled`. Raise the errors of the backend.
+    None in `inbox` triggers a check of `cancelled`. At `ends`, a time of `time.monotonic`, the request is cancelled.
+    Raise the errors of the backend.
     """
-    answer, left = ModelAnswer(), threading.Event()
-    threading.Thread(target=_read_stream, args=(backend, request, inbox, left), name="model", daemon=True).start()
+    answer, reader = ModelAnswer(), _StreamReader(backend, request, inbox)
+    threading.Thread(target=reader.run, name="model", daemon=True).start()
     try:
         while not cancelled.is_set():
             try:
-                item = inbox.get(timeout=tick())
+                item = inbox.get(timeout=_wait_seconds(tick(), ends))
             except queue.Empty:
+                if ends is not None and time.monotonic() >= ends:
+                    answer.is_late = True
+                    return answer
                 continue
             if isinstance(item, BaseException):
                 raise item
@@ -199,8 +206,12 @@ def ask_model(
                     raise BadAnswer(backend.name, "the stream ended without an answer")
                 return answer
     finally:
-        left.set()
+        reader.leave()
     return answer
+
+
+def _wait_seconds(tick: float, ends: float | None) -> float:
+    return tick if ends is None else max(0.0, min(tick, ends - time.monotonic()))
 
 
 _STREAM_END = object()
@@ -214,20 +225,33 @@ def _take_delta(answer: ModelAnswer, delta: Delta, on_delta: Callable[[Delta], N
     on_delta(delta)
 
 
-def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQueue[Any], left: threading.Event) -> None:
-    try:
-        stream = backend.stream(request)
+class _StreamReader:
+    """Reads a stream in a thread of its own. `leave` stops the request, at once if the stream can be aborted."""
+
+    def __init__(self, backend: Backend, request: ModelRequest, inbox: queue.SimpleQueue[Any]) -> None:
+        self._backend, self._request, self._inbox = backend, request, inbox
+        self._left = threading.Event()
+        self._stream: Any = None
+
+    def leave(self) -> None:
+        self._left.set()
+        if (abort := getattr(self._stream, "abort", None)) is not None:
+            abort()
+
+    def run(self) -> None:
         try:
-            for delta in stream:
-                if left.is_set():
-                    return
-                inbox.put(delta)
-        finally:
-            if (close := getattr(stream, "close", None)) is not None:
-                close()
-        inbox.put(_STREAM_END)
-    except BaseException as failure:  # raised in the waiting thread
-        inbox.put(failure)
+            self._stream = stream = self._backend.stream(self._request)
+            try:
+                for delta in stream:
+                    if self._left.is_set():
+                        return
+                    self._inbox.put(delta)
+            finally:
+                if (close := getattr(stream, "close", None)) is not None:
+                    close()
+            self._inbox.put(_STREAM_END)
+        except BaseException as failure:  # raised in the waiting thread
+            self._inbox.put(failure)
 
 
 # --- the prefix of an answer ---

@@ -105,6 +105,7 @@ class ResponseRecord(JournalRecord, tag="response", kw_only=True):
     id: str = ""
     sent: RequestRecord | None = None
     foreign: bool = False  # written by a program with its own loop, which records no intents
+    given_ids: dict[str, str] = {}  # the provider's id of each call that got one of ours
 
 
 class PartialRecord(JournalRecord, tag="partial", kw_only=True):
@@ -159,6 +160,7 @@ class DecisionRecord(JournalRecord, tag="decision", kw_only=True):
     verdict: str = ""
     text: str = ""
     by: str = ""
+    arguments: Any = None  # with approve: those to run it with instead of the model's
 
 
 class InterruptRecord(JournalRecord, tag="interrupt", kw_only=True):

@@ -347,7 +347,7 @@ class TurnLog:
         if (session := self._session(session_id)) is None:
             raise SessionNotFound(session_id)
         lease = leases.current_lease(self.store, session_id)
-        if lease.until > self._clock() and not leases.is_gone(lease, self._holder):
+        if leases.is_held(lease, self._holder, self._clock()):
             raise Busy(f"session {session_id}")
         return session
 

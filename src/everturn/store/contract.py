@@ -313,6 +313,9 @@ class Store(Protocol):
     def delete_file(self, source: int) -> None:
         """Delete a source file: all versions, chunks no other version uses, derived rows and sessions."""
 
+    def server_time(self) -> int | None:
+        """Return the time of the database server in ms UTC; None without a server."""
+
     def scrub(self) -> None:
         """Remove deleted bytes from the database file, its log and its free pages."""
 

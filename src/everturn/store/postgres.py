@@ -90,6 +90,10 @@ class PostgresStore(SqlStore):
         raw, index, total = by_table["blob"] + by_table["chunk"], by_table["search_row"], sum(by_table.values())
         return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
 
+    def server_time(self) -> int | None:
+        row = self.driver.one("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)")
+        return int(row[0]) if row else None
+
     def scrub(self) -> None:
         """Rewrite every table without deleted rows, and refresh the planner's statistics."""
         for (name,) in self.driver.all(_TABLES, [self.driver.schema]):

@@ -272,6 +272,9 @@ class SqlStore(
     def write(self) -> AbstractContextManager[None]:
         return self.driver.write()
 
+    def server_time(self) -> int | None:
+        return None
+
     def delete_file(self, source: int) -> None:
         """Delete a source file: all versions, chunks no other version uses, derived rows and sessions.
 
