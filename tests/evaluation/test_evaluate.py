@@ -24,8 +24,8 @@ from everturn.evaluation.session import EvaluationSession
 from everturn.evaluation.snapshot import Snapshot
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.loop.conversation import ConversationMessage, ConversationState, StartedCall, model_message
-from everturn.loop.execution import IN_DOUBT_RESULT
 from everturn.loop.loop import Budget
+from everturn.loop.settlement import IN_DOUBT_RESULT
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from tests.llm.asking_models import backend as over_http
 from tests.loop.scripted_model import Model, calls, says

@@ -271,7 +271,7 @@ def test_closing_the_iterator_stops_the_request() -> None:
     with ModelServer([Says("word " * 500, drip=0.02)]) as server:
         stream = backend(server).stream(asks())
         next(stream)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
     assert len(server.asked) == 1
 
 

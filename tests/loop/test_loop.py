@@ -14,10 +14,11 @@ import pytest
 
 from everturn.errors import ModelUnreachable, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
-from everturn.loop import execution
-from everturn.loop.execution import CallEnding, Execution, ExecutionLimits
+from everturn.loop import execution, settlement
+from everturn.loop.execution import Execution, ExecutionLimits
 from everturn.loop.journal import Journal
 from everturn.loop.loop import Budget, Loop, Watch, in_thread
+from everturn.loop.settlement import CallEnding
 from everturn.loop.tools import Tool, ToolContext, tool
 from everturn.store.contract import Store
 from tests.loop.scripted_model import Model, calls, says
@@ -175,7 +176,7 @@ def test_a_call_that_takes_too_long_is_told_to_stop_and_not_waited_for(archive: 
         journal, "go"
     )
     assert outcome.state == "done"
-    assert told(journal)["a"] == (execution.timed_out_result(0.05), True)
+    assert told(journal)["a"] == (settlement.timed_out_result(0.05), True)
     assert told(journal)["b"] == ("2", False)
     assert stopped.wait(LONGEST)
     assert archive.calls(1)[0].error_class == "timeout"
@@ -205,7 +206,7 @@ def test_asynchronous_tools_run_too_and_are_cancelled_when_their_time_is_up(
 
     journal = Journal.open(archive)
     Loop(Model([calls(("a", "quick", {"word": "hi"}), ("b", "slow")), says("ok")]), [quick, slow]).run(journal, "go")
-    assert told(journal) == {"a": ("hi", False), "b": (execution.timed_out_result(1800), True)}
+    assert told(journal) == {"a": ("hi", False), "b": (settlement.timed_out_result(1800), True)}
     wait_until(lambda: ended == ["cancelled"])
 
 
@@ -245,8 +246,8 @@ def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store, m
     assert outcome.state == "cancelled"
     assert told(journal) == {
         "a": ("stopped half way", False),
-        "b": (execution.INTERRUPTED_RESULT, True),
-        "c": (execution.NOT_STARTED_RESULT, True),
+        "b": (settlement.INTERRUPTED_RESULT, True),
+        "c": (settlement.NOT_STARTED_RESULT, True),
     }
     assert store.turns(1)[0].interrupted == 1
     assert loop.run(journal, "what happened?").text == "I see"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.durable.scene import invalid
-from everturn.loop import execution
+from everturn.loop import settlement
 from everturn.loop.execution import ExecutionLimits
 from everturn.loop.journal import Journal, JournalEnd, JournalPlace, open_archive
 from everturn.loop.loop import Loop, Outcome
@@ -69,7 +69,7 @@ def test_what_is_done_is_not_run_again_and_what_was_not_started_runs(store: Stor
     outcome, journal, model = resumed(store, world)
     assert (outcome.state, outcome.text) == ("done", "the end")
     assert world.done == ["c"]
-    assert told(journal) == {"a": ("did a", False), "b": (execution.IN_DOUBT_RESULT, True), "c": ("did c", False)}
+    assert told(journal) == {"a": ("did a", False), "b": (settlement.IN_DOUBT_RESULT, True), "c": ("did c", False)}
     assert [(one.call_id, one.was, one.did) for one in outcome.settled] == [
         ("b", "in doubt", "fail"), ("c", "not started", "run"),
     ]  # fmt: skip
@@ -136,7 +136,7 @@ def _broken(context: ToolContext, arguments: dict[str, Any]) -> None:
 def test_what_cannot_be_found_out_stays_in_doubt(archive: Store, look: Callable[..., None]) -> None:
     world = World()
     _, journal, _ = resumed(archive, world, reconcile=look)
-    assert told(journal)["b"] == (execution.IN_DOUBT_RESULT, True)
+    assert told(journal)["b"] == (settlement.IN_DOUBT_RESULT, True)
     assert world.done == ["c"]
 
 
@@ -169,7 +169,7 @@ def test_a_human_may_leave_it_at_that(archive: Store) -> None:
     _, journal, model = resumed(archive, world, interactive=True)
     journal.deny("b", "leave it")
     assert Loop(model, [world.tool()]).resume(journal).state == "done"
-    assert told(journal)["b"] == (f"{execution.IN_DOUBT_RESULT} leave it", True)
+    assert told(journal)["b"] == (f"{settlement.IN_DOUBT_RESULT} leave it", True)
 
 
 def test_an_approval_holds_for_one_attempt(archive: Store) -> None:
@@ -193,7 +193,7 @@ def test_a_call_in_doubt_can_be_undone(store: Store) -> None:
     world = World()
     _, journal, _ = resumed(store, world, policy="compensate", compensate=undo)
     assert undone == ["b"]
-    assert told(journal)["b"] == (f"{execution.COMPENSATED_RESULT} b was taken back", True)
+    assert told(journal)["b"] == (f"{settlement.COMPENSATED_RESULT} b was taken back", True)
 
 
 def test_an_undoing_that_was_cut_short_is_begun_again(archive: Store) -> None:
@@ -214,7 +214,7 @@ def test_an_undoing_that_was_cut_short_is_begun_again(archive: Store) -> None:
 def test_a_tool_that_is_gone_is_never_run_and_its_call_stays_in_doubt(archive: Store) -> None:
     journal = left_behind(archive)
     Loop(Model(REPLIES), [], interactive=False).resume(journal)
-    assert told(journal)["b"] == (execution.IN_DOUBT_RESULT, True)
+    assert told(journal)["b"] == (settlement.IN_DOUBT_RESULT, True)
     assert told(journal)["c"] == ("there is no tool 'act'; it was not run", True)
 
 
@@ -243,9 +243,9 @@ def test_a_process_that_dies_while_it_resumes_is_resumed_again(archive: Store) -
         last = Journal.open(archive, session, force=True)
         assert Loop(Model(REPLIES), [world.tool()], interactive=False).resume(last).text == "the end"
         assert told(last)["a"] == ("did a", False)
-        assert told(last)["b"] == (execution.IN_DOUBT_RESULT, True)
+        assert told(last)["b"] == (settlement.IN_DOUBT_RESULT, True)
         assert len(told(last)) == 3
-        assert world.done.count("c") == 1 or told(last)["c"][0] == execution.IN_DOUBT_RESULT
+        assert world.done.count("c") == 1 or told(last)["c"][0] == settlement.IN_DOUBT_RESULT
         assert world.done.count("c") <= 1
 
 
