@@ -25,7 +25,7 @@ from everturn.loop import records
 from everturn.loop.journal import Journal, journal_path, open_archive
 from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop, Outcome
-from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
+from everturn.loop.tools import NotDone, Policy, ReconciledResult, Tool, ToolContext, tool
 from everturn.maintenance.verify import verify_archive
 from everturn.store.contract import Store
 
@@ -74,7 +74,7 @@ class Scene:
     folder: Path
     steps: tuple[tuple[str, ...], ...] = LONG
     dies: str = ""
-    policy: str = ""  # of the tool: "" asks, or fails where nobody can be asked; "reconcile" looks into the ledger
+    policy: Policy = ""  # of the tool: "" asks, or fails where nobody can be asked; "reconcile" looks into the ledger
     durability: str = "power"
 
     @property

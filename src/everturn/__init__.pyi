@@ -17,15 +17,19 @@ from everturn.evaluation.main_loop import (
     save_checkpoint,
 )
 from everturn.evaluation.recorder import enable_conversation_recording, settle
+from everturn.evaluation.session import EvaluationSession, append, replace_latest, upsert
 from everturn.evaluation.session import EvaluationSession as Session
-from everturn.evaluation.session import append, replace_latest, upsert
 from everturn.evaluation.snapshot import Snapshot
+from everturn.loop.async_loop import AsyncLoop, LoopEvent
 from everturn.loop.conversation import ConversationMessage, ConversationState, ConversationTurn, ToolCallRecord
 from everturn.loop.conversation_store import ConversationStore
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.loop import Budget, Loop, Outcome
+from everturn.loop.loop import Budget, Loop, Outcome, WaitingCall, Watch
 from everturn.loop.recall_tool import recall_tool
-from everturn.loop.tools import Tool, ToolContext, tool
+from everturn.loop.recovery import recover, unfinished_sessions
+from everturn.loop.subagent import subagent
+from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
+from everturn.model.archive import Session as ArchivedSession
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
 
@@ -33,6 +37,8 @@ __version__: str
 
 __all__ = [
     "Adapter",
+    "ArchivedSession",
+    "AsyncLoop",
     "Budget",
     "Checkpoint",
     "CheckpointHandler",
@@ -41,13 +47,17 @@ __all__ = [
     "ConversationStateMismatch",
     "ConversationStore",
     "ConversationTurn",
+    "EvaluationSession",
     "EverturnError",
     "FileCheckpointHandler",
     "Journal",
     "Loop",
+    "LoopEvent",
     "MainLoop",
+    "NotDone",
     "Outcome",
     "PromptResponse",
+    "ReconciledResult",
     "Session",
     "SessionNotFound",
     "Snapshot",
@@ -57,6 +67,8 @@ __all__ = [
     "ToolCallRecord",
     "ToolContext",
     "ToolIdempotencyError",
+    "WaitingCall",
+    "Watch",
     "__version__",
     "all_sources",
     "append",
@@ -64,11 +76,14 @@ __all__ = [
     "evaluate",
     "open_archive",
     "recall_tool",
+    "recover",
     "replace_latest",
     "resume_evaluation",
     "save_checkpoint",
     "search",
     "settle",
+    "subagent",
     "tool",
+    "unfinished_sessions",
     "upsert",
 ]

@@ -400,7 +400,7 @@ def test_the_schema_of_a_tool_comes_from_its_signature() -> None:
         with pytest.raises(ValueError):
             search.checked(wrong)
     with pytest.raises(UsageError, match="no policy"):
-        tool(policy="hope")(lambda: None)
+        tool(policy="hope")(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="must have names"):
         tool(lambda *many: None)
     assert Tool(print, "plain").checked({"a": 1}) == {"a": 1}

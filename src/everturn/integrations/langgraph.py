@@ -31,10 +31,13 @@ from langgraph.checkpoint.base import (  # type: ignore[import-not-found, unused
 
 from everturn.errors import UsageError
 from everturn.integrations.archive import Archive, as_archive
+from everturn.integrations.mirror import Mirror, graph_turn
+from everturn.model.archive import FrameworkData
 from everturn.store.checkpoints import Channel, GraphCheckpoint, PendingWrite
 from everturn.store.sql_store import SqlStore
 
 STRATEGIES = ("keep_latest", "delete")
+MIRRORED = "mirrored messages"  # the ids of messages that are in the session of a thread
 
 _COUNTERS = "counters_since_delta_snapshot"  # in the metadata of threads that have delta channels, by channel
 
@@ -210,7 +213,32 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         with store.write():
             before = store.checkpoint_channels(thread, space, parent) if parent else {}
             store.put_checkpoint(row, self._channels(checkpoint, new_versions, before))
+            self._mirror(store, thread, checkpoint["channel_values"], new_versions)
         return _make_config(thread, space, checkpoint["id"])
+
+    def _mirror(self, store: SqlStore, thread: str, values: Mapping[str, Any], changed: ChannelVersions) -> None:
+        """Add the new messages of the graph's state to the session of the thread. They are known by their ids."""
+        for name in [one for one in changed if isinstance(values.get(one), list)]:
+            fresh = []
+            for message in reversed(values[name]):
+                key = message.get("id") if isinstance(message, dict) else getattr(message, "id", None)
+                turn = graph_turn(message)
+                if turn is None or not key or store.items_by_key(MIRRORED, thread, [str(key)]):
+                    break
+                fresh.append((str(key), turn))
+            if fresh:
+                fresh.reverse()
+                store.add_items(MIRRORED, thread, [(key, b"") for key, _ in fresh], self.archive.clock())
+                data = FrameworkData("", thread), FrameworkData(MIRRORED, thread)
+                self._sessions().add(store, thread, [turn for _, turn in fresh], *data)
+
+    def _sessions(self) -> Mirror:
+        return Mirror("langgraph", "@langgraph", self.archive.clock)
+
+    def _forget_thread(self, store: SqlStore, thread: str) -> None:
+        store.delete_thread(thread)
+        store.delete_items(MIRRORED, thread)
+        self._sessions().delete(store, thread)
 
     def _channels(
         self, checkpoint: Checkpoint, changed: ChannelVersions, before: dict[str, tuple[str, bytes]]
@@ -262,7 +290,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
 
     def _delete_thread(self, store: SqlStore, thread: str) -> None:
         with store.write():
-            store.delete_thread(str(thread))
+            self._forget_thread(store, str(thread))
 
     def _delete_for_runs(self, store: SqlStore, runs: Sequence[str]) -> None:
         with store.write():
@@ -280,7 +308,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         with store.write():
             for thread in map(str, threads):
                 if strategy == "delete":
-                    store.delete_thread(thread)
+                    self._forget_thread(store, thread)
                     continue
                 rows = list(store.checkpoints(thread))
                 newest = {row.space: row for row in reversed(rows)}  # newest first, so the newest wins

@@ -14,6 +14,8 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from everturn.integrations.archive import Archive, as_archive
+from everturn.integrations.mirror import Mirror, event_turns
+from everturn.model.archive import FrameworkData
 from everturn.store.kept import ListItem
 from everturn.store.sql_store import SqlStore
 
@@ -50,6 +52,9 @@ class ArchiveEvents(EventStore):
     def _store(self, store: SqlStore, stream: str, data: bytes) -> int:
         with store.write():
             number = store.add_items(FAMILY, self._owner(stream), [("", data)], self.archive.clock())[0]
+            if data:
+                mirror = Mirror("mcp", "@mcp", self.archive.clock)
+                mirror.add(store, self.name or "events", event_turns(data), FrameworkData(FAMILY, self._owner(stream)))
             if self.keep and number > self.keep:
                 store.delete_items(FAMILY, self._owner(stream), 0, number - self.keep)
         return number

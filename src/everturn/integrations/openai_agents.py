@@ -21,6 +21,9 @@ from agents.memory.session_settings import (  # type: ignore[import-not-found, u
 
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive
+from everturn.integrations.mirror import Mirror, item_turns
+from everturn.loop.turn_log import LoggedTurn
+from everturn.model.archive import FrameworkData
 from everturn.store.kept import ListItem
 from everturn.store.sql_store import SqlStore
 
@@ -56,14 +59,15 @@ class ArchiveSession:
         archive = self._archive()
         if items:
             things = [("", _encode_item(item)) for item in items]
-            await archive.ado(_add_items, self.session_id, things, archive.clock())
+            mirror = Mirror("openai-agents", clock=archive.clock)
+            await archive.ado(_add_items, self.session_id, things, archive.clock(), mirror, item_turns(items))
 
     async def pop_item(self) -> Any:
         """Remove and return the last item; None if there is none."""
         return await self._archive().ado(_pop_item, self.session_id)
 
     async def clear_session(self) -> None:
-        """Remove all items."""
+        """Remove all items, and the session in the archive."""
         await self._archive().ado(_clear_items, self.session_id)
 
     def close(self) -> None:
@@ -96,9 +100,17 @@ def _read_items(store: SqlStore, session: str, most: int | None) -> list[ListIte
     return store.items(FAMILY, session, most)
 
 
-def _add_items(store: SqlStore, session: str, things: Sequence[tuple[str, bytes]], at: int) -> None:
+def _add_items(
+    store: SqlStore,
+    session: str,
+    things: Sequence[tuple[str, bytes]],
+    at: int,
+    mirror: Mirror,
+    turns: Sequence[LoggedTurn],
+) -> None:
     with store.write():
         store.add_items(FAMILY, session, things, at)
+        mirror.add(store, session, turns, FrameworkData(FAMILY, session))
 
 
 def _pop_item(store: SqlStore, session: str) -> Any:
@@ -114,6 +126,7 @@ def _pop_item(store: SqlStore, session: str) -> Any:
 def _clear_items(store: SqlStore, session: str) -> None:
     with store.write():
         store.delete_items(FAMILY, session)
+        Mirror("openai-agents").delete(store, session)
 
 
 def _replace_items(

@@ -7,7 +7,7 @@ no other conversation reaches, in the same transaction; to find these it looks a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 
 from pydantic import ConfigDict, TypeAdapter
@@ -18,8 +18,12 @@ from pydantic_ai.conversation_store import (  # type: ignore[import-not-found, u
     ConversationStore,
 )
 
+from everturn.clock import Clock, now
 from everturn.errors import Conflict
 from everturn.integrations.archive import Archive, as_archive
+from everturn.integrations.mirror import Mirror, model_turns
+from everturn.loop.turn_log import LoggedTurn
+from everturn.model.archive import FrameworkData
 from everturn.store.kept import ItemOwner, ListItem
 from everturn.store.sql_store import SqlStore
 
@@ -60,7 +64,8 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
         row = ItemOwner(RECORDS, record.conversation_id, record.revision, _encode_scope(record.scope), data, at)
         entries = [(entry.id, _ENTRY.dump_json([entry])) for entry in new_entries]
         try:
-            await self.archive.ado(_write, row, record.head_id, entries, expected_revision, self.archive.clock())
+            turns = {entry.id: model_turns(entry.message) for entry in new_entries}
+            await self.archive.ado(_write, row, record.head_id, entries, expected_revision, self.archive.clock, turns)
         except Conflict as conflict:
             raise ConversationConflict(record.conversation_id) from conflict
 
@@ -94,17 +99,25 @@ def _write(
     head: str | None,
     entries: Sequence[tuple[str, bytes]],
     expected: str | None,
-    at: int,
+    clock: Clock,
+    turns: Mapping[str, Sequence[LoggedTurn]],
 ) -> None:
     with store.write():
         store.set_item_owner(row, expected or "")
-        store.add_items(ENTRIES, "", entries, at)
+        store.add_items(ENTRIES, "", entries, clock())
+        data = [FrameworkData(RECORDS, row.owner), *(FrameworkData(ENTRIES, "", key) for key in turns)]
+        _sessions(clock).add(store, row.owner, [turn for some in turns.values() for turn in some], *data)
         if head is not None and not store.items_by_key(ENTRIES, "", [head]):
             raise Conflict(f"entry {head}")  # a fork of a deleted conversation
 
 
+def _sessions(clock: Clock = now) -> Mirror:
+    return Mirror("pydantic-ai", "@pydantic-ai", clock)
+
+
 def _delete(store: SqlStore, conversation: str, expected: str) -> None:
     with store.write():
+        _sessions().delete(store, conversation)
         row = store.item_owner(RECORDS, conversation)
         if row is None:
             raise Conflict(f"conversation {conversation}")

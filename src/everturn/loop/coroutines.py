@@ -10,10 +10,15 @@ import inspect
 import os
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
+
+
+#: The event loop of the asynchronous program in whose turn this code runs, for loops inside its tools.
+CALLER: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("caller", default=None)
 
 
 class Coroutines:
@@ -32,7 +37,7 @@ class Coroutines:
         import asyncio
         from concurrent.futures import CancelledError
 
-        loop = self._loop or _background_loop()
+        loop = self._loop or CALLER.get() or _background_loop()
 
         async def run() -> tuple[Any, BaseException | None]:
             task = asyncio.current_task()

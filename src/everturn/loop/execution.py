@@ -233,6 +233,8 @@ def show_result(value: Any) -> str:
         return value
     if value is None:
         return ""
+    if (dump := getattr(value, "model_dump_json", None)) is not None:  # a pydantic model
+        return str(dump())
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):

@@ -21,13 +21,13 @@ is written to an archive in memory, and `Journal.open` warns.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar, cast
 
 from everturn.capture import user_rules
 from everturn.capture.file_reader import FilePiece, ReaderStart, empty_result
@@ -35,9 +35,18 @@ from everturn.capture.policy import Policy
 from everturn.capture.scan import FileCandidate
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.clock import Clock, new_id, now
-from everturn.errors import Busy, Conflict, EverturnError, NothingFound, UnknownSession, UsageError
+from everturn.errors import (
+    Busy,
+    Conflict,
+    EverturnError,
+    NothingFound,
+    ToolIdempotencyError,
+    UnknownSession,
+    UsageError,
+)
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec
 from everturn.loop import leases, records
+from everturn.loop.group_commit import GroupCommit
 from everturn.loop.journal_state import JournalState
 from everturn.loop.leases import TTL_MS, LeaseHolder
 from everturn.loop.records import (
@@ -58,52 +67,11 @@ T = TypeVar("T")
 #: Masks the secrets of one line.
 Mask = Callable[[bytes], bytes]
 
-#: Writes several items as one; returns for each the refusal, or None. Raises if nothing was written.
-Commit = Callable[[Sequence[T]], Sequence[Exception | None]]
-
-
-class _Ticket(Generic[T]):
-    def __init__(self, item: T) -> None:
-        self.item = item
-        self.done = False
-        self.failure: BaseException | None = None
-
-
-class GroupCommit(Generic[T]):
-    """Merges the writes of several threads. The first writes; later arrivals share the next transaction."""
-
-    def __init__(self, commit: Commit[T]) -> None:
-        self._commit = commit
-        self._arrivals = threading.Lock()
-        self.turn = threading.RLock()  # held while writing; other users of the connection take it too
-        self._waiting: list[_Ticket[T]] = []
-
-    def submit(self, item: T) -> None:
-        """Return when `item` is written; raise if it is not."""
-        ticket = _Ticket(item)
-        with self._arrivals:
-            self._waiting.append(ticket)
-        with self.turn:
-            if not ticket.done:
-                self._write()
-        if ticket.failure is not None:
-            raise ticket.failure
-
-    def _write(self) -> None:
-        with self._arrivals:
-            batch, self._waiting = self._waiting, []
-        try:
-            for ticket, refusal in zip(batch, self._commit([one.item for one in batch]), strict=True):
-                ticket.failure = refusal
-        except BaseException as failure:
-            for ticket in batch:
-                ticket.failure = failure
-        for ticket in batch:
-            ticket.done = True
-
-
 AGENT = "journal"
 DURABILITIES = ("power", "process")
+
+#: Kinds of states: the value of a step, the time of a sleeper.
+STEP, TIMER = "step/", "timer/"
 
 #: Refers to the last response, in the same call or before.
 LAST = -1
@@ -156,7 +124,8 @@ class Journal:
         self._group: GroupCommit[Sequence[Record]] = GroupCommit(self._commit)
         self.alone = self._group.turn
         self._renew_at = 0
-        self._closed, self._released = "", False
+        self._holder: LeaseHolder | None = None
+        self._closed, self._released, self._owns_store = "", False, False
 
     @property
     def commits(self) -> int:
@@ -166,7 +135,7 @@ class Journal:
     @classmethod
     def open(
         cls,
-        store: Store,
+        store: Store | str | PathLike[str],
         session: str = "",
         about: JournalAbout = JournalAbout(),  # noqa: B008 -- frozen
         holder: LeaseHolder | None = None,
@@ -177,9 +146,12 @@ class Journal:
     ) -> Journal:
         """Open a session, or begin one if no session has that name. `policy`: else the user's own rules.
 
-        Raise Busy if another process runs it; `force` takes it over, and the next write of that process fails.
+        An archive by its path or URL is opened for the journal and closed with it. Raise Busy if another process runs
+        the session; `force` takes it over, and the next write of that process fails.
         """
         session = session or new_id()
+        if isinstance(store, str | PathLike):
+            return cls._open_url(fspath(store), session, about, holder, clock, ttl, force, policy)
         if any((row.kind, row.agent, row.key) == ("session", AGENT, session) for row in store.tombstones()):
             raise UnknownSession(session)
         holder = holder or leases.this_process(about.machine)
@@ -192,6 +164,24 @@ class Journal:
             except Conflict:
                 continue  # another process wrote in between
         raise Busy(f"session {session}")
+
+    def abandon(self) -> None:
+        """Leave the session as unfinished: it can be taken at once, and recovery finds it."""
+        with self.alone, self.store.write():
+            leases.renew_lease(self.store, self.session, self.past.token, self.clock(), 1)
+        self._closed, self._released = "it was abandoned", True
+        leases.discard_owner(self._holder)
+
+    @classmethod
+    def _open_url(cls, url: str, *given: Any) -> Journal:
+        store = open_archive(url)
+        try:
+            journal = cls.open(store, *given)
+        except BaseException:
+            store.close()
+            raise
+        journal._owns_store = True
+        return journal
 
     @staticmethod
     def exists(store: Store, session: str) -> bool:
@@ -226,6 +216,7 @@ class Journal:
                     )  # fmt: skip
                 self._commit([[record]])
             leases.register_owner(holder, self)
+            self._holder = holder
             self._renew_at = self._timer() + self.ttl // 3
 
     def renew(self) -> None:
@@ -246,7 +237,7 @@ class Journal:
         return time.monotonic_ns() // 1_000_000 if self.clock is now else self.clock()
 
     def close(self) -> None:
-        """Release the session. The store stays open. A second call does nothing."""
+        """Release the session. The store stays open, unless it was opened for this journal. A second call does nothing."""
         with self.alone:
             if self._released:
                 return
@@ -254,9 +245,12 @@ class Journal:
                 with suppress(EverturnError), _BreakOnFailure(self):
                     self._end.append(b"")
             self._closed, self._released = self._closed or "it was closed", True
+            leases.discard_owner(self._holder)
             # If the lease is no longer ours or cannot be written, it expires.
             with suppress(EverturnError), self.store.write():
                 leases.renew_lease(self.store, self.session, self.past.token, self.clock(), 0)
+            if self._owns_store:
+                self.store.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -332,6 +326,43 @@ class Journal:
     def state(self, kind: str, data: Any) -> None:
         """Keep the state of a program that runs on this journal; `past.states` has the last of each kind."""
         self.write(records.StateRecord(kind=kind, data=data))
+
+    # --- steps of a program ---
+    def step(self, name: str, work: Callable[[], T], once: bool = False) -> T:
+        """Run `work` and record its value, a JSON value, under a name. Later the recorded one is returned.
+
+        A process that dies in between runs it again, unless `once`: then ToolIdempotencyError is raised until somebody
+        states the value (`state(f"step/{name}", {"value": …})`).
+        """
+        known = self.past.states.get(f"{STEP}{name}")
+        if isinstance(known, dict) and "value" in known:
+            return cast(T, known["value"])
+        if once:
+            if known is not None:
+                raise ToolIdempotencyError({name: "step"})
+            self.state(f"{STEP}{name}", {"begun": True})
+        value = work()
+        self.state(f"{STEP}{name}", {"value": value})
+        return value
+
+    def wake_time(self, name: str, when: int) -> int:
+        """Record when a sleeper wakes up, in ms UTC, and return it; the time that was recorded first is valid."""
+        known = self.past.states.get(f"{TIMER}{name}")
+        if isinstance(known, dict) and isinstance(known.get("until"), int):
+            return int(known["until"])
+        self.state(f"{TIMER}{name}", {"until": when})
+        return when
+
+    def sleep_until(self, when: int, name: str = "") -> None:
+        """Sleep until a time in ms UTC. After a crash, the same call only sleeps for what is left."""
+        wake = self.wake_time(name, when)
+        while (left := wake - self.clock()) > 0:
+            self.renew()
+            time.sleep(min(left / 1000, self.ttl / 3000))
+
+    def now(self) -> int:
+        """Return the time in ms UTC."""
+        return self.clock()
 
     # --- writing ---
     def _commit(self, batch: Sequence[Sequence[Record]]) -> list[Exception | None]:

@@ -14,7 +14,7 @@ from everturn.errors import Conflict, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, ToolSpec
 from everturn.loop import records
 from everturn.loop.context import Sizes
-from everturn.loop.records import INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
+from everturn.loop.records import ASK_AGAIN, INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
 
 #: States of a call. Done: it has its result. In doubt: it was begun, and its outcome is unknown.
 DONE, IN_DOUBT, NOT_STARTED = "done", "in doubt", "not started"
@@ -68,6 +68,7 @@ class JournalState:
     sizes: Sizes = field(default_factory=Sizes, repr=False, compare=False)
     _open: int = 0  # calls of the last response without a result
     _answers: dict[int, ChatMessage] = field(default_factory=dict)  # the last one, and those with orphans
+    _asked_again: int = -1  # the place of the newest text that asks for another answer
     _injected: dict[int, dict[str, ChatMessage]] = field(default_factory=dict)  # by place and number
 
     @property
@@ -90,7 +91,8 @@ class JournalState:
         """Whether it is the model's turn: it was asked, or the provider paused its answer."""
         if self._open or not self.messages:
             return False
-        return self.messages[-1].role != "assistant" or (self.reply is not None and self.reply.stop == "pause")
+        is_paused = self.reply is not None and self.reply.stop == "pause"
+        return self.messages[-1].role != "assistant" or is_paused or self._asked_again == len(self.messages)
 
     def check(self, record: Record, staged: set[tuple[int, str]]) -> None:
         """Raise if this record may not be written now. `staged` are results written together with it."""
@@ -185,6 +187,8 @@ class JournalState:
         if record.kind.startswith(INJECTED) and slash and place.isdecimal() and isinstance(record.data, dict):
             words = ChatPart("text", str(record.data.get("text", "")))
             self._injected.setdefault(int(place), {})[number] = ChatMessage("user", (words,))
+            if record.data.get("why") == ASK_AGAIN:
+                self._asked_again = int(place)
 
     def _leave_open_calls(self) -> None:
         """Abandon calls without a result when the model answers again. Known results stay."""

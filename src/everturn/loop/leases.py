@@ -76,6 +76,12 @@ def register_owner(holder: LeaseHolder, owner: object) -> None:
     _LIVE[holder.name] = owner
 
 
+def discard_owner(holder: LeaseHolder | None) -> None:
+    """Note that nobody uses the lease of this holder any more."""
+    if holder is not None:
+        _LIVE.pop(holder.name, None)
+
+
 def is_held(lease: Lease, holder: LeaseHolder, now: int) -> bool:
     """Whether another holder has the session. A lease with `until` 0 was released."""
     if not lease.until or lease.name == holder.name:

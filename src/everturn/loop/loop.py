@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everturn.clock import new_id
-from everturn.errors import EverturnError
+from everturn.errors import BadAnswer, EverturnError
 from everturn.llm.history_repair import NO_RECORD, unique_calls
 from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.loop import records
@@ -38,6 +38,7 @@ from everturn.loop.model_request import PreparedRequest, RequestView, ask_model,
 from everturn.loop.records import IntendedCall, PauseRecord, Record
 from everturn.loop.settlement import Settlement, SettlementPlan, SettlementPlanner
 from everturn.loop.tools import Tool
+from everturn.loop.typed_output import output_request, read_output
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Outcome:
     usage: ReplyTokens = field(default_factory=ReplyTokens)
     said: tuple[str, ...] = ()  # parts of the history that were left out, cut or mended in the requests
     error: EverturnError | None = None
+    output: Any = None  # the answer as `Loop.output`
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class Loop:
     watch: Watch = Watch()
     assemble: Assemble | None = None
     view: RequestView = field(default_factory=RequestView)
+    decide: Callable[[WaitingCall], Any] | None = None  # see `_LoopTurn._decide`; may be asynchronous
+    output: Any = None  # a dataclass, msgspec struct or pydantic model for the answer: `Outcome.output`
     coroutines: Coroutines = field(default_factory=Coroutines, repr=False)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
@@ -170,21 +174,46 @@ class _LoopTurn:
     def __init__(self, loop: Loop, journal: Journal) -> None:
         self._loop, self._journal, self._past = loop, journal, journal.past
         self._tools = {tool.name: tool for tool in loop.tools}
-        self._planner = SettlementPlanner(journal.session, self._tools, loop.interactive, loop.coroutines)
+        self._planner = SettlementPlanner(journal, self._tools, loop.interactive, loop.coroutines)
         self._first_request, self._spent = self._past.requests, self._past.usage
         self._ends = None if loop.budget.seconds is None else time.monotonic() + loop.budget.seconds
         self._settled: list[Settlement] = []
         self._said: dict[str, None] = {}
+        self._asked_for_output = False
 
     def accept(self, prompt: str | Sequence[ChatPart]) -> None:
         """Write the message, and the setup if it has changed, in one transaction."""
         parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
-        setup = records.SetupRecord(system=self._loop.system, tools=tuple(tool.shown for tool in self._loop.tools))
+        setup = records.SetupRecord(system=self._system(), tools=tuple(tool.shown for tool in self._loop.tools))
         same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
         self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
 
+    def _system(self) -> str:
+        return "\n\n".join(filter(None, [self._loop.system, output_request(self._loop.output)]))
+
     def settle(self) -> Outcome | None:
         """Settle the calls left behind. Return an outcome if the turn ends there."""
+        while (stopped := self._settle_once()) is not None and stopped.state == "paused" and self._decide(stopped):
+            continue
+        return stopped
+
+    def _decide(self, stopped: Outcome) -> bool:
+        """Ask `Loop.decide` about the calls that wait. Return whether it decided about one.
+
+        It returns True (run it), False (do not), a dict (run it with these arguments), a text (of a call in doubt: its
+        result; else the reason why not), or None (it goes on waiting).
+        """
+        decided: list[Record] = []
+        for call in stopped.waiting if self._loop.decide is not None else ():
+            assert self._loop.decide is not None
+            verdict = self._loop.coroutines.wait(self._loop.decide(call))
+            if verdict is not None:
+                decided.append(_decision(self._past.response, call, verdict))
+        if decided:
+            self._journal.write(*decided)
+        return bool(decided)
+
+    def _settle_once(self) -> Outcome | None:
         calls = self._past.open_calls
         if not calls:
             return None
@@ -232,7 +261,22 @@ class _LoopTurn:
                 return self._make_outcome("cut", asked.reply, asked.reply.text)
             if (stopped := self._run_reply(asked.reply, prepared)) is not None:
                 return stopped
-        return self._make_end()
+        return self._check_output(self._make_end())
+
+    def _check_output(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with its typed output. The model gets one chance to correct it."""
+        if self._loop.output is None or outcome.state != "done":
+            return outcome
+        try:
+            return replace(outcome, output=read_output(outcome.text, self._loop.output))
+        except ValueError as failure:
+            if self._asked_for_output or outcome.requests == 0:
+                return replace(
+                    outcome, error=BadAnswer(self._loop.backend.name, f"not the output asked for: {failure}")
+                )
+            self._asked_for_output = True
+            self._journal.inject(f"That is not the output asked for: {failure}. Answer again.", records.ASK_AGAIN)
+            return self.converse()
 
     # --- one response ---
     def _run_reply(self, reply: Reply, to: PreparedRequest) -> Outcome | None:
@@ -244,7 +288,11 @@ class _LoopTurn:
         self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent, given_ids)
         if self._past.response != number:  # another thread wrote a record first
             plan = self._plan(reply, self._past.response)
-        return self._execute(plan) if reply.calls else None
+        if not reply.calls:
+            return None
+        stopped = self._execute(plan)
+        decided = stopped is not None and stopped.state == "paused" and self._decide(stopped)
+        return self.settle() if decided else stopped
 
     def _plan(self, reply: Reply, number: int) -> SettlementPlan:
         once = {part.call_id: part for part in reply.calls}.values()
@@ -330,6 +378,15 @@ class _LoopTurn:
         return Outcome(
             state, text, reply, waiting, tuple(self._settled), requests, self._turn_usage(), tuple(self._said)
         )
+
+
+def _decision(response: int, call: WaitingCall, verdict: Any) -> Record:
+    if isinstance(verdict, str):
+        word = "settle" if call.why == "in_doubt" else "deny"
+        return records.DecisionRecord(of=response, call_id=call.call_id, verdict=word, text=verdict)
+    if isinstance(verdict, dict):
+        return records.DecisionRecord(of=response, call_id=call.call_id, verdict="approve", arguments=verdict)
+    return records.DecisionRecord(of=response, call_id=call.call_id, verdict="approve" if verdict else "deny")
 
 
 #: The outcome of a response that ends a turn, by its stop reason.

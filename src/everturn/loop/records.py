@@ -29,6 +29,8 @@ VERDICTS = ("approve", "deny", "settle")
 
 #: Kind of a state that is text a program put into the conversation: `injected/PLACE/NUMBER`, after so many messages.
 INJECTED = "injected/"
+#: Reason of an injected text that asks the model for another answer.
+ASK_AGAIN = "ask_again"
 
 
 class JournalRecord(Struct, tag_field="type", kw_only=True, omit_defaults=True):

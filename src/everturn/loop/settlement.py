@@ -21,6 +21,7 @@ from typing import Any
 
 from everturn.llm.protocol import ChatPart, encode_json
 from everturn.loop.coroutines import Coroutines
+from everturn.loop.journal import Journal
 from everturn.loop.journal_state import IN_DOUBT, CallProgress
 from everturn.loop.records import IntendedCall, ResultRecord
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, make_idempotency_key
@@ -135,9 +136,9 @@ class Settlement:
 
 class SettlementPlanner:
     def __init__(
-        self, session: str, tools: Mapping[str, Tool], interactive: bool, coroutines: Coroutines | None = None
+        self, journal: Journal, tools: Mapping[str, Tool], interactive: bool, coroutines: Coroutines | None = None
     ) -> None:
-        self._session, self._tools, self._interactive = session, tools, interactive
+        self._journal, self._session, self._tools, self._interactive = journal, journal.session, tools, interactive
         self._coroutines = coroutines or Coroutines()
 
     def plan(self, calls: list[CallProgress]) -> SettlementPlan:
@@ -226,9 +227,8 @@ class SettlementPlanner:
 
     def _context(self, call: CallProgress) -> ToolContext:
         call_id, attempt = call.part.call_id, len(call.intents) + 1
-        return ToolContext(
-            call_id, self._session, attempt > 1, make_idempotency_key(self._session, call.of, call_id), attempt
-        )
+        key = make_idempotency_key(self._session, call.of, call_id)
+        return ToolContext(call_id, self._session, attempt > 1, key, attempt, steps=self._journal)
 
 
 def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: str, is_error: bool = True) -> None:

@@ -4,29 +4,65 @@
     def look_up(word: str) -> str:
         "What a word means."
 
-The schema comes from the signature and the description from the docstring. A parameter of type `ToolContext` is hidden from
-the model: it holds the call's id, its idempotency key, whether it runs again after a crash, and the stop event. Hints say
-what may be done with a call that was begun and never finished (see `execution`).
+The schema comes from the signature and the description from the docstring. Arguments may be dataclasses, msgspec structs and
+pydantic models. A tool is called like its function. A parameter of type `ToolContext` is hidden from the model: it holds the
+call's id, its idempotency key, whether it runs again after a crash, and the stop signal; its `step` and `sleep_until` are
+durable. Hints say what may be done with a call that was begun and never finished (see `settlement`).
 """
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from difflib import get_close_matches
 from hashlib import blake2b
-from typing import Any, TypeVar, get_type_hints, overload
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, get_type_hints, overload
 
 import msgspec
 
 from everturn.errors import UsageError
 from everturn.llm import protocol
 
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
+Policy = Literal["", "retry", "reconcile", "ask", "fail", "compensate"]
 #: Policies for a call in doubt.
 POLICIES = ("", "retry", "reconcile", "ask", "fail", "compensate")
+
+
+class StopSignal(threading.Event):
+    """Set when the result of a call is no longer needed. `then` runs something at that moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._then: list[Callable[[], None]] = []
+
+    def then(self, work: Callable[[], None]) -> None:
+        """Run `work` when the signal is set; now, if it is."""
+        self._then.append(work)
+        if self.is_set():
+            work()
+
+    def set(self) -> None:
+        super().set()
+        for work in self._then:
+            work()
+
+
+class StepLog(Protocol):
+    """Where the steps of a call are recorded: a `Journal`."""
+
+    def step(self, name: str, work: Callable[[], T], once: bool = False) -> T:
+        """See `Journal.step`."""
+
+    def wake_time(self, name: str, when: int) -> int:
+        """See `Journal.wake_time`."""
+
+    def now(self) -> int:
+        """Return the time in ms UTC."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +74,39 @@ class ToolContext:
     is_resume: bool = False  # it may have run before, wholly or in part
     idempotency_key: str = ""  # the same in every attempt at this call only
     attempt: int = 1
-    stop: threading.Event = field(default_factory=threading.Event)  # set when the result is no longer needed
+    stop: StopSignal = field(default_factory=StopSignal)
+    steps: StepLog | None = field(default=None, repr=False, compare=False)
+
+    def step(self, name: str, work: Callable[[], T], once: bool = False) -> T:
+        """Run `work` and record its value, a JSON value. A later attempt at this call gets the recorded one.
+
+        A process that dies in between runs it again, unless `once`: then a later attempt raises ToolIdempotencyError.
+        """
+        return work() if self.steps is None else self.steps.step(f"{self.idempotency_key}/{name}", work, once)
+
+    async def astep(self, name: str, work: Callable[[], Awaitable[T]], once: bool = False) -> T:
+        """Do the same with an asynchronous function."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        run = lambda: asyncio.run_coroutine_threadsafe(_await(work), loop).result()  # noqa: E731
+        return await asyncio.to_thread(self.step, name, run, once)
+
+    def sleep_until(self, when: datetime | int, name: str = "") -> None:
+        """Sleep until a time (aware, or ms UTC). It is recorded once: a later attempt only sleeps for what is left.
+
+        Return early when `stop` is set.
+        """
+        wake = round(when.timestamp() * 1000) if isinstance(when, datetime) else when
+        if self.steps is None:
+            raise UsageError("sleep_until works in a call of a loop only")
+        wake = self.steps.wake_time(f"{self.idempotency_key}/{name}", wake)
+        while (left := wake - self.steps.now()) > 0 and not self.stop.wait(min(left / 1000, 1.0)):
+            pass
+
+
+async def _await(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
 
 
 @dataclass(frozen=True)
@@ -64,22 +132,28 @@ class Tool:
     read_only: bool = False
     idempotent: bool = False  # a second run with the same key has no second effect
     destructive: bool = False
-    policy: str = ""  # of POLICIES; "": derived from the hints
-    reconcile: Callable[[ToolContext, dict[str, Any]], ReconciledResult | NotDone | None] | None = None
-    compensate: Callable[[ToolContext, dict[str, Any]], str | None] | None = None  # must be safe to run twice
+    policy: Policy = ""  # for a call in doubt; "" follows the hints
+    reconcile: Callable[[ToolContext, dict[str, Any]], Any] | None = None  # ReconciledResult, NotDone or None
+    compensate: Callable[[ToolContext, dict[str, Any]], Any] | None = None  # must be safe to run twice
     timeout: float | None = None  # seconds
-    approval: bool | Callable[[dict[str, Any]], bool] = False  # a human must agree before it runs
+    approval: bool | Callable[[dict[str, Any]], Any] = False  # a human must agree before it runs
     alone: bool = False  # never in parallel with another call
     takes: type | None = None  # struct that validates the arguments
     context: str = ""  # name of the parameter for the ToolContext
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call the function itself. Without a context it gets one of no session."""
+        if self.context and self.context not in inspect.signature(self.fn).bind_partial(*given, **named).arguments:
+            named[self.context] = ToolContext("")
+        return self.fn(*given, **named)
 
     @property
     def shown(self) -> protocol.ToolSpec:
         """Return the tool as the model sees it."""
         return protocol.ToolSpec(self.name, self.description, self.parameters)
 
-    def needs_approval(self, arguments: Any) -> bool:
-        """Whether a human must agree to this call."""
+    def needs_approval(self, arguments: Any) -> Any:
+        """Whether a human must agree to this call; awaitable if the function is asynchronous."""
         return self.approval(arguments) if callable(self.approval) else self.approval
 
     def checked(self, arguments: Any) -> dict[str, Any]:
@@ -88,19 +162,37 @@ class Tool:
             raise ValueError("the arguments are not a JSON object")
         if self.takes is None:
             return arguments
-        given: Any = msgspec.convert(arguments, self.takes)
+        given: Any = msgspec.convert(arguments, self.takes, dec_hook=decode_model)
         return {name: getattr(given, name) for name in self.takes.__struct_fields__}  # type: ignore[attr-defined]
 
 
+class ToolOptions(TypedDict, total=False):
+    """The options of `@tool`, as fields of `Tool`."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    policy: Policy
+    reconcile: Callable[[ToolContext, dict[str, Any]], Any] | None
+    compensate: Callable[[ToolContext, dict[str, Any]], Any] | None
+    timeout: float | None
+    approval: bool | Callable[[dict[str, Any]], Any]
+    alone: bool
+
+
 @overload
-def tool(given: F) -> Tool: ...
+def tool(given: Callable[..., Any], /) -> Tool: ...
 @overload
-def tool(**hints: Any) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(given: Callable[..., Any] | None = None, **hints: Any) -> Any:
-    """Make a tool of a function; `hints` are fields of `Tool`."""
-    if given is None:
-        return lambda fn: _make_tool(fn, hints)
-    return _make_tool(given, hints)
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(given: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a tool of a function. The options are those of `ToolOptions`; raise UsageError for another one."""
+    for name in options.keys() - ToolOptions.__annotations__.keys():
+        near = get_close_matches(name, ToolOptions.__annotations__, 1)
+        raise UsageError(f"@tool has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return (lambda fn: _make_tool(fn, options)) if given is None else _make_tool(given, options)
 
 
 def make_idempotency_key(session: str, response: int, call_id: str) -> str:
@@ -111,14 +203,53 @@ def make_idempotency_key(session: str, response: int, call_id: str) -> str:
     return blake2b(f"{session}\0{response}\0{call_id}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _make_tool(fn: Callable[..., Any], hints: dict[str, Any]) -> Tool:
-    name = hints.pop("name", fn.__name__)
-    if hints.get("policy", "") not in POLICIES:
-        raise UsageError(f"tool {name}: there is no policy {hints['policy']!r}; there are {', '.join(POLICIES[1:])}")
+def decode_model(kind: type, value: Any) -> Any:
+    """Validate a value for a pydantic model. msgspec calls this for types it does not know."""
+    validate = getattr(kind, "model_validate", None)
+    if validate is None:
+        raise NotImplementedError(f"{kind.__name__} is no type of an argument")
+    return validate(value)
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON schema of a dataclass, msgspec struct or pydantic model, in one object."""
+    (schema,), parts = msgspec.json.schema_components([kind], schema_hook=_model_schema, ref_template="#/$defs/{name}")
+    own, name = dict(schema), getattr(kind, "__name__", "")
+    own = dict(parts.pop(name)) if "$ref" in own and name in parts else own
+    own.pop("title", None)
+    definitions = dict(parts)
+    own = _without_definitions(own, definitions)
+    definitions = {name: _without_definitions(one, definitions) for name, one in list(definitions.items())}
+    return {**own, "$defs": definitions} if definitions else own
+
+
+def _model_schema(kind: type) -> dict[str, Any]:
+    schema = getattr(kind, "model_json_schema", None)
+    if schema is None:
+        raise NotImplementedError(f"{kind.__name__} is no type of an argument")
+    made: dict[str, Any] = schema(ref_template="#/$defs/{model}")
+    return made
+
+
+def _without_definitions(value: Any, found: dict[str, Any]) -> Any:
+    """Move the definitions of inner schemas to the outermost one, which their references name."""
+    if isinstance(value, dict):
+        inner = value.get("$defs")
+        if isinstance(inner, dict):
+            found.update({name: _without_definitions(one, found) for name, one in inner.items()})
+        return {name: _without_definitions(one, found) for name, one in value.items() if name != "$defs"}
+    return [_without_definitions(one, found) for one in value] if isinstance(value, list) else value
+
+
+def _make_tool(fn: Callable[..., Any], options: dict[str, Any]) -> Tool:
+    name = options.get("name", fn.__name__)
+    if options.get("policy", "") not in POLICIES:
+        raise UsageError(f"tool {name}: there is no policy {options['policy']!r}; there are {', '.join(POLICIES[1:])}")
     context, takes = _signature(fn, name)
-    schema = hints.pop("parameters", None) or _schema(takes)
-    description = hints.pop("description", None) or inspect.getdoc(fn) or ""
-    return Tool(fn, name, description, schema, takes=takes, context=context, **hints)
+    schema = options.get("parameters") or json_schema(takes)
+    description = options.get("description") or inspect.getdoc(fn) or ""
+    made = Tool(fn, name, description, schema, takes=takes, context=context)
+    return replace(made, **{key: value for key, value in options.items() if key not in ("parameters", "description")})
 
 
 def _signature(fn: Callable[..., Any], name: str) -> tuple[str, type]:
@@ -139,10 +270,3 @@ def _signature(fn: Callable[..., Any], name: str) -> tuple[str, type]:
 
 def _make_constant(value: Any) -> Callable[[], Any]:
     return lambda: value
-
-
-def _schema(takes: type) -> dict[str, Any]:
-    (schema,), parts = msgspec.json.schema_components([takes], ref_template="#/$defs/{name}")
-    own = dict(parts.pop(takes.__name__)) if "$ref" in schema else dict(schema)
-    own.pop("title", None)
-    return {**own, "$defs": parts} if parts else own

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from everturn.capture.writer import ArchiveWriter, Mark, blank, derive_pending, find_made_from, forgotten_ranges
-from everturn.model.archive import HANDED_OVER, ORIGIN, Session, Tombstone
+from everturn.model.archive import FRAMEWORK, HANDED_OVER, ORIGIN, FrameworkData, Session, Tombstone
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
 
@@ -99,10 +99,19 @@ def _erase_vectors(vectors: VectorFile | None, sessions: set[int]) -> None:
 def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> None:
     """Delete kept rows about forgotten sessions, and summaries of forks that held the same messages."""
     store.drop_hook_events([row.native_id for row in doomed])
+    _erase_framework_data(store, {row.native_id for row in doomed})
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
     for fork in forks:
         store.drop_kept(fork.agent, fork.native_id, _SUMMARY_KINDS)
+
+
+def _erase_framework_data(store: Store, doomed: set[str]) -> None:
+    """Delete what a framework keeps behind forgotten sessions, unless another session refers to it too."""
+    rows = store.kept(FRAMEWORK)
+    kept = {row.value for row in rows if row.subject not in doomed}
+    for value in {row.value for row in rows if row.subject in doomed} - kept:
+        store.erase_framework_data(msgspec.json.decode(value, type=FrameworkData))
 
 
 def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:

@@ -311,6 +311,18 @@ class SessionGrowth(Struct):
 #: Kinds of kept rows: about the new session, and about the one it was made from.
 ORIGIN, OFFSPRING = "origin", "offspring"
 
+#: Kind of kept rows that name the data of a framework behind a session.
+FRAMEWORK = "framework"
+
+
+class FrameworkData(Struct, frozen=True):
+    """Data that a framework keeps beside its session: a list, one item of a list, or a thread of checkpoints."""
+
+    family: str  # of the list; "" for a thread
+    owner: str  # of the list, or the name of the thread
+    key: str = ""  # of the item
+
+
 #: `MessageRow.inherited` of messages handed over from the origin. Other copies have 1 and become owners when the owner is
 #: deleted; these never do while their origin is in the archive.
 HANDED_OVER = 2

@@ -21,6 +21,7 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     Chunk,
+    FrameworkData,
     HookEvent,
     JournalTail,
     KeptRow,
@@ -312,6 +313,9 @@ class Store(Protocol):
     # --- erasing ---
     def delete_file(self, source: int) -> None:
         """Delete a source file: all versions, chunks no other version uses, derived rows and sessions."""
+
+    def erase_framework_data(self, data: FrameworkData) -> None:
+        """Delete what a framework keeps: a thread of checkpoints, a list with its row, or one item."""
 
     def server_time(self) -> int | None:
         """Return the time of the database server in ms UTC; None without a server."""

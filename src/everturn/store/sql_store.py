@@ -24,6 +24,7 @@ from everturn.model.archive import (
     Artifact,
     Call,
     CensusRow,
+    FrameworkData,
     LinkRow,
     MessageRow,
     ProblemRow,
@@ -271,6 +272,16 @@ class SqlStore(
 
     def write(self) -> AbstractContextManager[None]:
         return self.driver.write()
+
+    def erase_framework_data(self, data: FrameworkData) -> None:
+        if not data.family:
+            self.delete_thread(data.owner)
+        elif data.key:
+            for item in self.items_by_key(data.family, data.owner, [data.key]).values():
+                self.delete_items(data.family, data.owner, item.n, item.n)
+        else:
+            self.delete_items(data.family, data.owner)
+            self.delete_item_owner(data.family, data.owner)
 
     def server_time(self) -> int | None:
         return None

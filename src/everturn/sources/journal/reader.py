@@ -159,6 +159,7 @@ def _message(
 
 # --- the reader ---
 _HUMAN_TITLE = 3
+_RELATIONS = ("forked_from", "subagent_of")
 
 
 class JournalReaderState(Struct, array_like=True):
@@ -195,7 +196,7 @@ class JournalReader(LineReader[JournalReaderState]):
         session.learn(workspace=workspace, client=self._state.client, title=word(record.get("title")))
         parent, relation = word(record.get("parent")), word(record.get("relation"))
         if parent:
-            session.links.append(Link("forked_from" if relation == "forked_from" else "continues", parent))
+            session.links.append(Link(relation if relation in _RELATIONS else "continues", parent))
         session.links += [Link("continues", name) for one in listing(record.get("also")) if (name := word(one))]
 
 

@@ -1,0 +1,172 @@
+"""Tools: callable, typed, with models as arguments; durable steps and sleeps; typed answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+
+from everturn.errors import ToolIdempotencyError, UsageError
+from everturn.loop.journal import Journal
+from everturn.loop.loop import Loop
+from everturn.loop.records import IntendedCall
+from everturn.loop.tools import Tool, ToolContext, tool
+from everturn.store.contract import Store
+from tests.loop.scripted_model import Model, calls, says
+
+
+@dataclass
+class Address:
+    street: str
+    number: int = 1
+
+
+class Country(pydantic.BaseModel):
+    code: str
+
+
+class Order(pydantic.BaseModel):
+    item: str
+    count: int = pydantic.Field(gt=0)
+    to: Country
+
+
+def test_a_tool_is_called_like_its_function() -> None:
+    @tool
+    def add(a: int, b: int = 2) -> int:
+        """Add."""
+        return a + b
+
+    @tool
+    def who(context: ToolContext, a: int) -> str:
+        """Tell."""
+        return f"{context.session}{a}"
+
+    assert (add(1), add(1, b=5), who(a=3), who(ToolContext("c", "s"), 3)) == (3, 6, "3", "s3")
+
+
+def test_arguments_may_be_dataclasses_and_pydantic_models() -> None:
+    @tool
+    def send(order: Order, address: Address, more: list[Order] | None = None) -> str:
+        """Send."""
+        return f"{order.count} {order.item} to {order.to.code}, {address.street} {address.number}, {len(more or [])}"
+
+    given = {"item": "jam", "count": 2, "to": {"code": "FR"}}
+    checked = send.checked({"order": given, "address": {"street": "Rue"}, "more": [given]})
+    assert isinstance(checked["order"], Order) and isinstance(checked["address"], Address)
+    assert send(**checked) == "2 jam to FR, Rue 1, 1"
+    with pytest.raises(ValueError, match="count"):
+        send.checked({"order": {**given, "count": 0}, "address": {"street": "x"}})
+    text = msgspec.json.encode(send.parameters).decode()
+    names = {one.split('"')[0] for one in text.split('"$ref":"#/$defs/')[1:]}
+    assert names and names <= set(send.parameters["$defs"])  # every reference leads somewhere
+    assert all("$defs" not in one for one in send.parameters["$defs"].values())
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="no option 'polcy'; did you mean 'policy'"):
+        tool(polcy="ask")  # type: ignore[call-overload]
+
+
+def test_a_pydantic_result_is_shown_as_json(archive: Store) -> None:
+    @tool
+    def give() -> Order:
+        """Give."""
+        return Order(item="jam", count=1, to=Country(code="FR"))
+
+    model = Model([calls(("a", "give")), says("ok")])
+    with Journal.open(archive, "s") as journal:
+        Loop(model, [give]).run(journal, "go")
+    assert model.asked[1].messages[-1].parts[0].text == '{"item":"jam","count":1,"to":{"code":"FR"}}'
+
+
+def after_a_crash(archive: Store, one: Tool, first: Any) -> tuple[str, Model]:
+    """Begin a call, do `first` in its context, die, and resume."""
+    model = Model([calls(("a", one.name)), says("ok")])
+    with Journal.open(archive, "s") as journal:
+        journal.accept("go")
+        journal.response(model.replies[0])
+        journal.intend([IntendedCall("a", one.name)])
+        from everturn.loop.tools import make_idempotency_key
+
+        key = make_idempotency_key("s", journal.past.response, "a")
+        first(ToolContext("a", "s", idempotency_key=key, steps=journal))
+    with Journal.open(archive, "s") as journal:
+        outcome = Loop(Model([says(""), says("ok")]), [one]).resume(journal)
+        return journal.past.messages[2].parts[0].text + outcome.state, model
+
+
+def test_a_step_that_was_done_is_not_done_again(archive: Store) -> None:
+    done: list[str] = []
+
+    def reserve() -> str:
+        done.append("reserve")
+        return f"number {len(done)}"
+
+    @tool(policy="retry")
+    def book(context: ToolContext) -> str:
+        """Book."""
+        return context.step("reserve", reserve)
+
+    text, _ = after_a_crash(archive, book, lambda context: context.step("reserve", reserve))
+    assert (text, done) == ("number 1done", ["reserve"])
+
+
+def test_a_step_that_may_run_only_once_is_in_doubt_after_a_crash(archive: Store) -> None:
+    with Journal.open(archive, "s") as journal:
+        journal.state("step/pay", {"begun": True})
+        with pytest.raises(ToolIdempotencyError):
+            journal.step("pay", lambda: 1, once=True)
+        journal.state("step/pay", {"value": 7})
+        assert journal.step("pay", lambda: 1, once=True) == 7
+
+
+def test_a_sleeper_wakes_at_the_time_that_was_recorded_first(archive: Store) -> None:
+    slept: list[int] = []
+
+    @tool(policy="retry")
+    def later(context: ToolContext) -> str:
+        """Wait."""
+        context.sleep_until(9_999_999_999_999)  # the first attempt said: at once
+        return "awake"
+
+    text, _ = after_a_crash(archive, later, lambda context: context.sleep_until(1))
+    assert text == "awakedone" and slept == []
+
+
+def test_an_asynchronous_step(archive: Store) -> None:
+    @tool
+    async def work(context: ToolContext) -> str:
+        """Work."""
+
+        async def part() -> str:
+            return "part"
+
+        return await context.astep("one", part) + await context.astep("one", part)
+
+    model = Model([calls(("a", "work")), says("ok")])
+    with Journal.open(archive, "s") as journal:
+        Loop(model, [work]).run(journal, "go")
+    assert model.asked[1].messages[-1].parts[0].text == "partpart"
+
+
+@pytest.mark.parametrize("kind", [Order, msgspec.defstruct("Plan", [("item", str), ("count", int)]), Address])
+def test_a_typed_answer_is_asked_for_checked_and_corrected_once(archive: Store, kind: Any) -> None:
+    right = '{"street": "Rue"}' if kind is Address else '{"item": "jam", "count": 2, "to": {"code": "FR"}}'
+    model = Model([says("No idea."), says(f"Here:\n```json\n{right}\n```")])
+    with Journal.open(archive, "s") as journal:
+        outcome = Loop(model, output=kind).run(journal, "go")
+    assert outcome.state == "done" and isinstance(outcome.output, kind) and outcome.error is None
+    assert "schema" in model.asked[0].system and "not the output asked for" in model.asked[1].messages[-1].parts[0].text
+    with Journal.open(archive, "s") as journal:  # restored typed, without another request
+        assert Loop(model, output=kind).resume(journal).output == outcome.output
+    assert len(model.asked) == 2
+
+
+def test_an_answer_that_is_wrong_twice_says_so(archive: Store) -> None:
+    with Journal.open(archive, "s") as journal:
+        outcome = Loop(Model([says("No."), says("Still no.")]), output=Address).run(journal, "go")
+    assert outcome.output is None and "not the output asked for" in str(outcome.error)
