@@ -26,6 +26,7 @@ from benchmarks.durable.victim import Victim, points, victim
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Failed
 from everturn.loop.journal import open_archive
+from everturn.loop.tools import Policy
 
 #: So many points are struck at; the first and the last among them.
 POINTS = 220
@@ -70,7 +71,8 @@ class _Place:
 # three parallel calls ---------------------------------------------------------------------------------------------------
 def _parallel(engine: str, place: _Place, url: str = "") -> Iterator[Figure]:
     """After the effect of b, and the results of a and c, the process is killed; then the session is resumed."""
-    for policy, wanted in (("", "in_doubt"), ("reconcile", "settled")):
+    kinds: tuple[tuple[Policy, str], ...] = (("", "in_doubt"), ("reconcile", "settled"))
+    for policy, wanted in kinds:
         scene = place.fresh(steps=PARALLEL, policy=policy)
         if url:
             scene = Scene(f"{url}&schema=crash_{policy or 'ask'}", scene.folder, PARALLEL, policy=policy)
