@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
-from everturn.loop.journal import AGENT
+from everturn.loop.journal_end import AGENT
 from everturn.model.archive import Session
 from everturn.recall.tool import ConversationRecall
 from everturn.sessions.messages import read_messages

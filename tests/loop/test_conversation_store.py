@@ -19,7 +19,8 @@ import pytest
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import Busy, EverturnError, SessionNotFound, UsageError
 from everturn.loop.conversation_store import ConversationStore
-from everturn.loop.journal import AGENT, Journal, open_archive
+from everturn.loop.journal import Journal, open_archive
+from everturn.loop.journal_end import AGENT
 from everturn.loop.loop import Loop
 from everturn.loop.turn_log import LoggedTurn, TurnLog
 from everturn.maintenance.forget import forget_session

@@ -21,6 +21,7 @@ from benchmarks.durable.shim import Disk, Shim
 from benchmarks.durable.victim import CALLS, Victim, points, victim
 from everturn.loop import records
 from everturn.loop.journal import Journal, open_archive
+from everturn.loop.tools import Policy
 
 BROKEN = "reading or writing it failed; check the disk, then run `everturn verify`"
 FULL = "the disk is full; nothing half-written was kept: free some space and run it again"
@@ -62,7 +63,7 @@ def assert_killed(codes: list[int]) -> None:
 @pytest.mark.parametrize(("policy", "wanted"), [("", "in_doubt"), ("reconcile", "settled"), ("retry", "ok")])
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
 def test_a_process_killed_in_the_middle_of_parallel_calls_repeats_none(
-    anybody: Victim, tmp_path: Path, request: pytest.FixtureRequest, engine: str, policy: str, wanted: str
+    anybody: Victim, tmp_path: Path, request: pytest.FixtureRequest, engine: str, policy: Policy, wanted: str
 ) -> None:
     url = request.getfixturevalue("postgres_url") if engine == "postgres" else str(tmp_path / "archive.db")
     scene = Scene(url, tmp_path, PARALLEL, dies="b", policy=policy)

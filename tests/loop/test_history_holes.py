@@ -11,7 +11,8 @@ from benchmarks.durable.scene import invalid, refused_by_providers
 from everturn.llm.history_repair import NO_RECORD, repair_history
 from everturn.llm.protocol import ChatPart
 from everturn.loop.execution import ExecutionLimits
-from everturn.loop.journal import Journal, JournalEnd, JournalPlace, open_archive
+from everturn.loop.journal import Journal, open_archive
+from everturn.loop.journal_end import JournalEnd, JournalPlace
 from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop
 from everturn.loop.tools import tool

@@ -22,7 +22,8 @@ from everturn.derive.state_yaml import as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
 from everturn.llm.protocol import ChatMessage, ModelRequest
 from everturn.loop import context, model_request
-from everturn.loop.journal import AGENT, Journal, JournalAbout
+from everturn.loop.journal import Journal, JournalAbout
+from everturn.loop.journal_end import AGENT
 from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop, Outcome, Watch
 from everturn.loop.tools import Tool

@@ -18,10 +18,11 @@ from typing import Any
 
 import msgspec
 
+from everturn.capture.policy import Policy
 from everturn.clock import Clock
 from everturn.integrations.archive import as_store
 from everturn.loop import leases, records
-from everturn.loop.journal import AGENT, journal_path
+from everturn.loop.journal_end import AGENT, journal_path
 from everturn.loop.turn_log import LoggedTurn, TurnLog
 from everturn.model.archive import FRAMEWORK, FrameworkData, KeptRow
 from everturn.store.sql_store import SqlStore
@@ -41,7 +42,8 @@ class Mirror:
 
     def add(self, store: SqlStore, name: str, turns: Iterable[LoggedTurn], *data: FrameworkData) -> None:
         """Append messages, inside a write transaction. `data` are the rows to erase when the session is forgotten."""
-        log, session = _MirrorLog(as_store(store), self.clock), self.session(name)
+        # The archive of a framework holds only what the user's rules let in.
+        log, session = _MirrorLog(as_store(store), self.clock, policy=Policy()), self.session(name)
         for one in data:
             row = KeptRow(
                 FRAMEWORK,

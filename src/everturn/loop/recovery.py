@@ -15,7 +15,8 @@ import msgspec
 from everturn.clock import Clock, now
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.loop import leases, records
-from everturn.loop.journal import Journal, find_journal
+from everturn.loop.journal import Journal
+from everturn.loop.journal_end import find_journal, journal_lines
 from everturn.loop.journal_state import JournalState
 from everturn.loop.leases import LeaseHolder
 from everturn.loop.loop import Loop, Outcome
@@ -90,7 +91,7 @@ def _read_past(store: Store, session: str) -> JournalState | None:
     if place.file is None:
         return None
     past = JournalState(session)
-    for raw in store.read_raw(place.version.id, 0, place.version.size).splitlines():
+    for raw in journal_lines(store, place.version):
         if raw.strip():
             past.take(records.parse_record(raw, session))
     return past
