@@ -14,7 +14,19 @@ from everturn.store.contract import Store
 from everturn.store.raw import Packer
 
 #: What a rebuild must make again, row for row.
-DERIVED = ("session", "session_text", "turn", "step", "call", "message", "artifact", "link", "problem", "census")
+DERIVED = (
+    "session",
+    "session_text",
+    "turn",
+    "step",
+    "call",
+    "message",
+    "artifact",
+    "edit",
+    "link",
+    "problem",
+    "census",
+)
 _READ = 'SELECT "id","parsed","parser","state","lines","glued" FROM "version"'
 #: Every word at every place, summed up per word: how segments of the index were merged does not show.
 _WORDS = """

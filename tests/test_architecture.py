@@ -204,7 +204,7 @@ def test_the_architecture_page_names_every_folder() -> None:
 def test_the_reading_orders_name_modules_that_exist() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     orders = re.findall(r"^- \*\*([a-z]+)\*\*: (.+)$", page.partition("## Reading orders")[2], re.M)
-    assert [name for name, _ in orders] == ["sync", "search", "restore", "loop", "page"]
+    assert [name for name, _ in orders] == ["sync", "search", "why", "restore", "loop", "page"]
     for name, order in orders:
         modules = re.findall(r"`([a-z_/]+)`", order)
         assert len(modules) <= 8, name

@@ -4,6 +4,7 @@
     ├── UsageError              exit 2   the request itself is wrong
     │   ├── BadConfig                    a setting cannot be used
     │   ├── AmbiguousSession             a prefix of several sessions
+    │   ├── NoRepository                 a folder that is in no git repository
     │   └── MissingPath                  a path that does not exist
     ├── NothingFound            exit 3   the request is valid, but there is no answer
     │   ├── UnknownSession               no session with that id
@@ -63,6 +64,13 @@ class AmbiguousSession(UsageError):
     def __init__(self, prefix: str, matches: list[str]) -> None:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
         super().__init__(f"session id {prefix!r} fits {len(matches)} sessions ({shown}); give more characters")
+
+
+class NoRepository(UsageError):
+    """A folder that is in no git repository."""
+
+    def __init__(self, folder: str, why: str = "") -> None:
+        super().__init__(f"{folder} is not in a git repository{why}" + ("" if why else "; name a file of one"))
 
 
 class MissingPath(UsageError):

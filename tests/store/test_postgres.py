@@ -546,7 +546,10 @@ def test_a_lost_connection_is_one_sentence_and_keeps_nothing_half_written(
     with pytest.raises(EverturnError, match="nothing half-written was kept"):
         write_and_lose()
     with psycopg.connect(postgres_server) as connection:
-        assert connection.execute(f'SELECT * FROM "{store.driver.schema}"."setting"').fetchall() == []
+        assert (
+            connection.execute(f'SELECT * FROM "{store.driver.schema}"."setting" WHERE "key" = %s', ["key"]).fetchall()
+            == []
+        )
     with pytest.raises(EverturnError):
         store.setting("key")
 

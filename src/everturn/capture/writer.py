@@ -247,7 +247,7 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
     first_prompt = growth.first_prompt
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
-        growth = msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
+        growth = msgspec.structs.replace(growth, artifacts=[], index=[], edits=[], first_prompt="")
     store.append(session.id, growth)
     _write_facts(store, session, facts, first_prompt, origin.version.mode)
 

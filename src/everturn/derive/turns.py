@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import astuple
 
 from everturn.derive.artifacts import touched_files
+from everturn.derive.edits import added_lines, file_edits
 from everturn.model.archive import (
     RECENT_STEPS,
     Artifact,
     Call,
+    EditLines,
     IndexRow,
     JournalTail,
     MessageRow,
@@ -246,6 +248,11 @@ class _Grower:
             return
         for n, (action, path) in enumerate(touched_files(start, end, output)):
             self.growth.artifacts.append(Artifact(0, call.seq, call.idx, n, call.turn, action, path))
+        for n, edit in enumerate(file_edits(start, end)):
+            lines = list(added_lines(edit))
+            self.growth.edits.append(
+                EditLines(call.seq, call.idx, n, call.turn, call.started, call.ended, edit.kind, edit.path, lines)
+            )
 
     # --- text and totals ---
     def _add_index_row(self, message: Message) -> None:

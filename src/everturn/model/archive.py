@@ -209,6 +209,40 @@ class Artifact(Struct):
     path: str = ""
 
 
+#: Bytes of one line hash in the edit index.
+LINE_HASH = 8
+
+
+class EditRow(Struct):
+    """What a call changed in one file: the edit index. The text itself is in the raw layer, at the call's message."""
+
+    session: int = 0
+    seq: int = 0  # of the call's message
+    idx: int = 0  # of the call's block
+    n: int = 0  # number among the edits of the call
+    turn: int = 0
+    began: int | None = None  # when the call was made
+    at: int | None = None  # when its result came
+    kind: str = ""  # write | replace | patch | append | text
+    path: str = ""  # as given
+    name: int = 0  # keyed hash of the file's name, in lower case
+    lines: bytes = b""  # keyed hashes of the added lines, 8 bytes each, in order; 8 zero bytes between changes
+
+
+class EditLines(Struct, frozen=True):
+    """An edit that is about to be written to the index: its added lines, one list per change."""
+
+    seq: int
+    idx: int
+    n: int
+    turn: int
+    began: int | None
+    at: int | None
+    kind: str
+    path: str
+    lines: list[list[str]]
+
+
 class LinkRow(Struct):
     """A statement about another session, made from this one."""
 
@@ -306,6 +340,7 @@ class SessionGrowth(Struct):
     started: int | None = None
     ended: int | None = None
     n_prompts: int = 0
+    edits: list[EditLines] = []
 
 
 #: Kinds of kept rows: about the new session, and about the one it was made from.

@@ -260,6 +260,8 @@ class Source:
     saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
     takes: str = ""  # kind of a file that `--as` names this source for though it is not recognised; "": refused
     fields: tuple[str, ...] = ()  # JSON fields that tell this format from others: evidence of a claim on a file
+    original: Callable[[bytes], str | None] | None = None
+    """From the record of an edit's result: the file as the edit found it, "" for a new one; None if it does not say."""
     rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 

@@ -22,6 +22,7 @@ from everturn.model.archive import (
     CensusRow,
     Chunk,
     FrameworkData,
+    EditRow,
     HookEvent,
     JournalTail,
     KeptRow,
@@ -112,6 +113,17 @@ class IndexHit(Struct, frozen=True):
     session: int
     seq: int
     score: float  # higher is better
+
+
+class FoundEdit(Struct, frozen=True):
+    """A row of the edit index with facts about its call."""
+
+    row: EditRow
+    call_id: str
+    tool: str
+    agent: str
+    current: bool  # not of an older version of the session's file
+    inherited: bool  # another session made the call
 
 
 class StoreHealth(Struct, frozen=True):
@@ -221,6 +233,27 @@ class Store(Protocol):
         """Return how many calls of which kind each turn made: (turn, kind, n)."""
 
     def artifacts(self, session: int) -> list[Artifact]: ...
+    def edits_of_file(self, names: Sequence[str]) -> list[FoundEdit]:
+        """Return all edits of files with one of these names, whatever their folder; upper and lower case are one."""
+
+    def edits_of_session(self, session: int) -> list[FoundEdit]:
+        """Return the edits of a session, in order."""
+
+    def edited_paths(self, beginning: str) -> list[str]:
+        """Return the paths of edits that begin so, each once; some hundred at most."""
+
+    def edit_span(self) -> tuple[int, int] | None:
+        """Return the time of the first and the last edit; None without any."""
+
+    def result_seq(self, session: int, seq: int, idx: int) -> int | None:
+        """Return the message that holds the result of a call."""
+
+    def calls_answered(self, session: int, seq: int) -> list[Call]:
+        """Return the calls whose result is in a message."""
+
+    def line_hashes(self, lines: Sequence[str]) -> list[bytes]:
+        """Return the hash that the edit index has for each line; that of a blank line is all zero."""
+
     def links(self, session: int) -> list[LinkRow]: ...
     def links_to(self, native_id: str) -> list[LinkRow]: ...
     def search(self, query: IndexQuery) -> list[IndexHit]:

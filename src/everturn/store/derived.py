@@ -40,6 +40,7 @@ from everturn.model.archive import (
     Turn,
 )
 from everturn.store.analytics import AnalyticsStore
+from everturn.store.edits import EditStore
 from everturn.store.index import Index
 from everturn.store.sql import (
     ARTIFACTS,
@@ -314,7 +315,7 @@ _EMPTY_SESSION = {name: getattr(Session(kind=""), name) for name in SESSIONS.col
 _UNREAD = {"parsed": 0, "parser": 0, "state": b"", "lines": 0, "glued": 0}
 
 
-class DerivedStore(OwnershipStore, AnalyticsStore):
+class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
     """The part of a store that holds derived rows."""
 
     def open_session(self, row: Session) -> Session:
@@ -441,6 +442,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore):
             many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
         many(CALLS.upsert, map(astuple, growth.calls))
         many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
+        self.add_edits(session, growth.edits)
         many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
 

@@ -22,6 +22,7 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     Chunk,
+    EditRow,
     KeptRow,
     LinkRow,
     MessageRow,
@@ -175,6 +176,7 @@ STEPS = Table("step", Step, ("session", "idx"))
 CALLS = Table("call", Call, ("session", "seq", "idx"))
 MESSAGES = Table("message", MessageRow, ("session", "seq"))
 ARTIFACTS = Table("artifact", Artifact, ("session", "seq", "idx", "n"))
+EDITS = Table("edit", EditRow, ("session", "seq", "idx", "n"))
 LINKS = Table("link", LinkRow, ("session", "relation", "native_id", "call_id", "hint"))
 PROBLEMS = Table("problem", ProblemRow, ())
 CENSUS = Table("census", CensusRow, ("version", "type", "client", "disposition"))
@@ -182,7 +184,7 @@ TOMBSTONES = Table("tombstone", Tombstone, ("kind", "agent", "key"))
 KEPT = Table("kept", KeptRow, ("kind", "agent", "subject", "key"))
 
 #: Tables whose rows belong to a session and are deleted with it.
-OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, LINKS, MESSAGES, STEPS, TEXTS, TURNS)
+OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, EDITS, LINKS, MESSAGES, STEPS, TEXTS, TURNS)
 
 #: A session without a time sorts and compares as the oldest.
 ENDED = 'COALESCE({}."ended",0)'

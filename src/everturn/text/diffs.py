@@ -14,19 +14,20 @@ from typing import Any
 
 from everturn.model.conversation import CallStart
 
-_OLD = ("old_string", "oldString", "old_str", "oldText", "old_text", "old_source", "search", "old")
-_NEW = ("new_string", "newString", "new_str", "newText", "new_text", "new_source", "replace", "new")
-_WHOLE = ("content", "contents", "file_text", "text", "code_edit", "newContent")
-_PATCH = ("patch", "diff", "input", "patchText", "unified_diff")
-_LISTS = ("edits", "changes", "replacements")
+#: Names that tools give to their arguments.
+OLD = ("old_string", "oldString", "old_str", "oldText", "old_text", "old_source", "search", "old")
+NEW = ("new_string", "newString", "new_str", "newText", "new_text", "new_source", "replace", "new")
+WHOLE = ("content", "contents", "file_text", "text", "code_edit", "newContent")
+PATCH = ("patch", "diff", "input", "patchText", "unified_diff")
+EDIT_LISTS = ("edits", "changes", "replacements")
 _MAX_COMPARED = 2_000  # lines of both texts together
-_BEGINNINGS = ("*** Begin Patch", "--- ", "diff --git", "@@", "Index: ")
+PATCH_BEGINNINGS = ("*** Begin Patch", "--- ", "diff --git", "@@", "Index: ")
 
 
 def diff_of(start: CallStart) -> list[str]:
     """Return the lines of the diff, without line ends; empty when the call is not such an edit."""
     if start.kind not in ("edit", "create"):
-        return _patch_lines(start.command) if _BEGINNINGS[0] in start.command else []
+        return _patch_lines(start.command) if PATCH_BEGINNINGS[0] in start.command else []
     given = start.input
     if isinstance(given, str):
         return _patch_lines(given)
@@ -42,20 +43,20 @@ def style_of(line: str) -> str:
 
 
 def _diff_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
-    if (patch := _first_text(given, _PATCH)) is not None and patch.lstrip().startswith(_BEGINNINGS):
+    if (patch := first_text(given, PATCH)) is not None and patch.lstrip().startswith(PATCH_BEGINNINGS):
         yield from _patch_lines(patch)
         return
-    if not (pairs := list(_edit_pairs(given))) and (whole := _first_text(given, _WHOLE)) is not None:
+    if not (pairs := list(_edit_pairs(given))) and (whole := first_text(given, WHOLE)) is not None:
         pairs = [("", whole)]
     for number, (old, new) in enumerate(pairs):
         yield from _diff_texts(old, new, path if number == 0 else "")
 
 
 def _edit_pairs(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    old, new = _first_text(given, _OLD), _first_text(given, _NEW)
+    old, new = first_text(given, OLD), first_text(given, NEW)
     if new is not None or old is not None:
         yield old or "", new or ""
-    for name in _LISTS:
+    for name in EDIT_LISTS:
         listed = given.get(name)
         for one in listed if isinstance(listed, list) else ():
             if isinstance(one, dict):
@@ -78,10 +79,11 @@ def _diff_texts(old: str, new: str, path: str) -> Iterator[str]:
 
 
 def _patch_lines(text: str) -> list[str]:
-    return text.splitlines() if text.lstrip().startswith(_BEGINNINGS) or _BEGINNINGS[0] in text else []
+    return text.splitlines() if text.lstrip().startswith(PATCH_BEGINNINGS) or PATCH_BEGINNINGS[0] in text else []
 
 
-def _first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the first of these arguments that is a text."""
     return next((given[name] for name in names if isinstance(given.get(name), str)), None)
 
 
@@ -92,6 +94,6 @@ _MAX_CHARS = 1 << 20
 
 def patched_files(text: str) -> list[tuple[str, str]]:
     """Return the neutral kind and the path of each change, in order; empty when the text is not a patch."""
-    if _BEGINNINGS[0] not in text:
+    if PATCH_BEGINNINGS[0] not in text:
         return []
     return [(_KINDS[verb], path) for verb, path in _FILE.findall(text[:_MAX_CHARS])]

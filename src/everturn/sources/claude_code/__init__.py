@@ -32,6 +32,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.claude_code.reader:open_reader"),
     view=lazy_import("everturn.sources.claude_code.message:view"),
     workspace=workspace,
+    original=lazy_import("everturn.sources.claude_code.records:original"),
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,

@@ -262,3 +262,23 @@ def _subtype(record: ClaudeRecord) -> str:
 def _name_type(kind: str, subtype: str) -> tuple[str, bool]:
     known = subtype in _SUBTYPES[kind] if kind in _SUBTYPES else kind in _PLAIN_TYPES
     return plain(f"{kind}/{subtype}" if subtype else kind), known
+
+
+class _EditedFile(Struct, gc=False, rename="camel"):
+    type: str | None = None
+    original_file: str | None = None
+
+
+class _EditNote(Struct, gc=False, rename="camel"):
+    tool_use_result: _EditedFile | None = None
+
+
+def original(raw: bytes) -> str | None:
+    """See `Source.original`."""
+    try:
+        noted = msgspec.json.decode(raw, type=_EditNote).tool_use_result
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if noted is None:
+        return None
+    return "" if noted.type == "create" and noted.original_file is None else noted.original_file
