@@ -67,7 +67,6 @@ SERVER = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {
         ([user(result())], "no_call"),
         ([USER, assistant(use()), user(result(), result())], "two_results"),
         ([USER, assistant(use(), use()), user(result())], "repeated_id"),
-        ([USER, assistant(use("a")), user(result("a")), assistant(use("a")), user(result("a"))], "repeated_id"),
         ([USER, assistant(use("a:b")), user(result("a:b"))], "bad_id"),
         ([USER, assistant(use(input="x")), user(result())], "bad_call"),
         ([{"role": "user", "content": ""}], "empty_message"),
@@ -109,6 +108,16 @@ def test_calls_need_tools_and_open_calls_their_thought() -> None:
 
 def call(call_id: str = "a", arguments: Any = "{}") -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": "t", "arguments": arguments}}
+
+
+def test_what_providers_were_seen_to_accept_is_sent() -> None:
+    again = [USER, assistant(use("a")), user(result("a")), assistant(use("a")), user(result("a"))]
+    assert rules("anthropic_messages", {"messages": again, "tools": TOOLS}) == []
+    in_flight = [USER, assistant(SERVER, TEXT), END]
+    assert certain_violations("anthropic_messages", {"messages": in_flight}) == []
+    search = {"type": "tool_search_call", "call_id": "a", "arguments": {}, "execution": "client"}
+    found = {"type": "function_call_output", "call_id": "a", "output": "one tool"}
+    assert rules("responses", {"input": [USER, search, found, END]}) == []
 
 
 def calling(*calls: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from everturn.llm.attachments import attachment_block, attachments
 from everturn.llm.protocol import (
     BrokenRule,
     ChatMessage,
@@ -141,8 +142,13 @@ def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
         given = part.arguments if isinstance(part.arguments, dict) else {"text": encode_json(part.arguments)}
         return [{"type": "tool_use", "id": fit_id(part.call_id), "name": part.name, "input": given}]
     if part.kind == "result":
-        made = {"type": "tool_result", "tool_use_id": fit_id(part.call_id), "content": part.text}
+        blocks = [attachment_block(WIRE, one) for one in attachments(part)]
+        words = [{"type": "text", "text": part.text}] if blocks and part.text.strip() else []
+        content = words + blocks if blocks else part.text
+        made = {"type": "tool_result", "tool_use_id": fit_id(part.call_id), "content": content}
         return [made | ({"is_error": True} if part.is_error else {})]
+    if found := attachments(part):
+        return [attachment_block(WIRE, one) for one in found]
     text = part_as_text(part)
     return [{"type": "text", "text": text}] if text.strip() else []  # the endpoint refuses empty texts
 
@@ -354,8 +360,8 @@ def _check_tools(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Bro
 
 
 def _check_ids(turns: list[_RoleRun]) -> Iterator[BrokenRule]:
-    seen: set[str] = set()
     for turn in turns:
+        seen: set[str] = set()  # a later answer may use the ids of an earlier one
         for call in turn.blocks_of("tool_use"):
             call_id = as_text(call.get("id"))
             if not _ID.fullmatch(call_id):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from everturn.llm.attachments import attachment_block, attachments
 from everturn.llm.protocol import (
     BrokenRule,
     ChatMessage,
@@ -53,7 +54,7 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
     theirs = frozenset(
         part.call_id for one in request.messages if one.wire == WIRE for part in one.parts if part.kind == "call"
     )
-    made["messages"] = system + [one for message in request.messages for one in history(message, theirs)]
+    made["messages"] = system + _wire_messages(request.messages, theirs)
     if request.tools:
         made["tools"] = [_tool_spec(tool) for tool in request.tools]
     if stream:
@@ -65,6 +66,23 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
 
 
 # --- a history ---
+def _wire_messages(messages: Iterable[ChatMessage], theirs: frozenset[str]) -> list[dict[str, Any]]:
+    """Return the messages of a request. Images and files of foreign results follow the results, as the user's."""
+    made: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []
+    for one in messages:
+        wires = history(one, theirs)
+        if waiting and wires and wires[0].get("role") != "tool":
+            made.append({"role": "user", "content": waiting})
+            waiting = []
+        made += wires
+        for part in one.parts if one.wire != WIRE else ():
+            if part.kind == "result" and (found := attachments(part)):
+                waiting.append({"type": "text", "text": f"[from the result of call {part.call_id}]"})
+                waiting += [attachment_block(WIRE, image) for image in found]
+    return [*made, {"role": "user", "content": waiting}] if waiting else made
+
+
 def message(wire: Mapping[str, Any]) -> ChatMessage:
     skeleton = dict(wire)
     content, calls = wire.get("content"), wire.get("tool_calls")
@@ -92,10 +110,20 @@ def history(message: ChatMessage, theirs: frozenset[str] = frozenset()) -> list[
         return [_verbatim_message(message, message.raw)]
     results = [_result_message(part, theirs) for part in message.parts if part.kind == "result"]
     text = "".join(part_as_text(part) for part in message.parts if part.kind != "result")
+    if message.role != "assistant" and any(attachments(part) for part in message.parts if part.kind != "result"):
+        return [*results, {"role": message.role, "content": list(_own_content(message))}]
     calls = [_own_call(part) for part in message.parts if part.kind == "call"]
     if calls:
         return [*results, {"role": message.role, "content": text or None, "tool_calls": calls}]
     return [*results, {"role": message.role, "content": text}] if text else results
+
+
+def _own_content(message: ChatMessage) -> Iterator[dict[str, Any]]:
+    for part in message.parts:
+        if part.kind != "result" and (found := attachments(part)):
+            yield from (attachment_block(WIRE, one) for one in found)
+        elif part.kind != "result" and (text := part_as_text(part)):
+            yield {"type": "text", "text": text}
 
 
 def _verbatim_message(message: ChatMessage, skeleton: dict[str, Any]) -> dict[str, Any]:

@@ -208,8 +208,9 @@ def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
     return set(lonely)
 
 
-#: Newer models refuse to continue an answer that was begun for them; older ones accept it.
-MODEL_DEPENDENT = frozenset({"ends_on_assistant"})
+#: Newer models refuse to continue an answer that was begun for them; older ones accept it. A call of the provider's own tool
+#: may be in flight.
+MODEL_DEPENDENT = frozenset({"ends_on_assistant", "no_server_result"})
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[BrokenRule]]] = {
     "anthropic_messages": anthropic_messages.broken_rules,

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import structs
 
 from everturn.llm import chat_completions
+from everturn.llm.attachments import attachment_block, attachments
 from everturn.llm.protocol import (
     BrokenRule,
     ChatMessage,
@@ -260,11 +261,16 @@ def _own_items(part: ChatPart, message: ChatMessage, theirs: Mapping[str, str]) 
         return [{"type": "function_call", "call_id": call_id, "name": part.name, "arguments": given}]
     if part.kind == "result":
         text = f"Error: {part.text}" if part.is_error else part.text
-        return [{"type": f"{theirs.get(call_id, 'function_call')}_output", "call_id": call_id, "output": text}]
-    if not (text := part_as_text(part)):
-        return []
+        blocks = [attachment_block(WIRE, one) for one in attachments(part)]
+        words = [{"type": "input_text", "text": text}] if blocks and text else []
+        output = words + blocks if blocks else text
+        return [{"type": f"{theirs.get(call_id, 'function_call')}_output", "call_id": call_id, "output": output}]
     is_answer = message.role == "assistant"
     role = message.role if message.role in ("user", "assistant", "system", "developer") else "user"
+    if not is_answer and (found := attachments(part)):
+        return [{"type": "message", "role": role, "content": [attachment_block(WIRE, one) for one in found]}]
+    if not (text := part_as_text(part)):
+        return []
     block = {"type": "output_text" if is_answer else "input_text", "text": text}
     return [{"type": "message", "role": role, "content": [block | ({"annotations": []} if is_answer else {})]}]
 
@@ -335,6 +341,8 @@ def is_from_model(item: Mapping[str, Any]) -> bool:
 def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[BrokenRule]:
     calls: dict[tuple[str, str], int] = {}
     outputs: dict[tuple[str, str], int] = {}
+    # Calls of other tools, which a plain output may answer.
+    others = {item.get("call_id") for item in items if _is_other_call(as_text(item.get("type")))}
     for place, item in enumerate(items):
         kind, call_id = as_text(item.get("type")), as_text(item.get("call_id"))
         pair = (kind.removesuffix(_OUTPUT), call_id)
@@ -343,13 +351,17 @@ def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[Br
                 yield "repeated_id", f"input.{place}", f"two calls have the id {call_id}"
             calls.setdefault(pair, place)
         elif pair[0] in CALLS:
-            if pair not in calls and not is_continued:
+            if pair not in calls and call_id not in others and not is_continued:
                 yield "no_call", f"input.{place}", f"result {call_id} has no call before it"
             if pair in outputs:
                 yield "two_results", f"input.{place}", f"call {call_id} has more than one result"
             outputs.setdefault(pair, place)
     for pair in [pair for pair in calls if pair not in outputs]:
         yield "no_result", f"input.{calls[pair]}", f"call {pair[1]} has no result"
+
+
+def _is_other_call(kind: str) -> bool:
+    return kind.endswith("_call") and kind not in CALLS
 
 
 def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[BrokenRule]:
