@@ -202,7 +202,7 @@ def context_budget(window: int, reserve: int = RESERVE) -> int:
     return max(window - reserve, window // 2)
 
 
-def assemble_context(
+def assemble_context(  # noqa: PLR0913 -- what a request is made of
     history: Sequence[ChatMessage],
     most: int,
     system: str = "",
@@ -211,8 +211,12 @@ def assemble_context(
     tools: Sequence[ToolSpec] = (),
     sizes: Sizes | None = None,
     append_only: bool = False,
+    earlier: int = 0,
 ) -> RequestContext:
-    """Build the context of a request within `most` tokens (see `context_budget`)."""
+    """Build the context of a request within `most` tokens (see `context_budget`).
+
+    `earlier` messages before these are left out in any case.
+    """
     sizes = sizes or Sizes()
     spent = sum(sizes.text(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
     if append_only:
@@ -220,7 +224,7 @@ def assemble_context(
     base = _join_system(system, _format_sections(state, "", 0))
     view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
     view.take(split_turns(history))
-    left_out = len(history) - len(view.messages)
+    left_out = earlier + len(history) - len(view.messages)
     quoted = view.fit_recalled(recalled)
     whole = _join_system(system, _format_sections(state, quoted, left_out))
     if left_out:

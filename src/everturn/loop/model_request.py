@@ -79,13 +79,25 @@ def prepare_request(past: JournalState, backend: Backend, view: RequestView, ans
     history = past.history
     if _is_prefix_bound(backend, view):
         return _check_prefix(past, make(fit(history, append_only=True)))
+    earlier = _count_earlier(history, past.sizes, fit.keywords["most"])
+    history = history[earlier:] if earlier else history
     if any(map(is_sealed, history)):
         selected = fit(history, append_only=True)
-        if selected.fits and not (prepared := make(selected)).sent.changed:
+        if selected.fits and not earlier and not (prepared := make(selected)).sent.changed:
             return prepared
         history = drop_sealed_thoughts(history)
-    whole = _fit_whole(fit(()), history, past, fit.keywords["most"])
-    return make(whole or fit(history))
+    whole = None if earlier else _fit_whole(fit(()), history, past, fit.keywords["most"])
+    return make(whole or fit(history, earlier=earlier))
+
+
+def _count_earlier(history: Sequence[ChatMessage], sizes: context.Sizes, most: int) -> int:
+    """Count the oldest messages that cannot be in view: the turns after them fill the window. They are not looked at."""
+    tokens = 0
+    for place in range(len(history) - 1, 0, -1):
+        tokens += sizes.message(history[place])
+        if tokens > most and history[place].role == "user" and not context.is_result(history[place]):
+            return place
+    return 0
 
 
 def compare_request(past: JournalState, backend: Backend, view: RequestView, request: ModelRequest) -> PreparedRequest:
@@ -136,9 +148,8 @@ def _make_request(
     body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
     # The seals of another provider do not matter.
     last = past.sent if past.sent is not None and past.sent.wire == form else None
-    sent = RequestRecord(
-        request_prefix(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ()
-    )
+    digest = _BodyDigest(body)
+    sent = RequestRecord(digest.prefix(), form, tuple(digest.changed(last.prefix)) if last is not None else ())
     append = selected.append.parts[0].text if selected.append is not None else ""
     return PreparedRequest(request, sent, append, (*selected.said, *mended.mended))
 
@@ -261,11 +272,7 @@ _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 def request_prefix(body: Mapping[str, Any]) -> Prefix:
     """Return the prefix of the answer to a request body of any wire format."""
-    messages, start = _messages_after_compaction(body)
-    return Prefix(
-        _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools")), _hash_messages(messages),
-        _hash_messages(map(_without_thoughts, messages)), len(messages), start,
-    )  # fmt: skip
+    return _BodyDigest(body).prefix()
 
 
 def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
@@ -273,20 +280,38 @@ def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
 
     Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
     """
-    messages, start = _messages_after_compaction(body)
-    changed = []
-    if _hash(body.get("system", body.get("instructions"))) != prefix.system:
-        changed.append("system")
-    if _hash(body.get("tools")) != prefix.tools:
-        changed.append("tools")
-    if start != prefix.start and start:  # compacted since: the earlier thoughts are gone
+    return _BodyDigest(body).changed(prefix)
+
+
+class _BodyDigest:
+    """The hashes of a request body. Each message is encoded once."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        messages, self._start = _messages_after_compaction(body)
+        self._system, self._tools = _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools"))
+        self._encoded = [b"\0" if one is None else _encode_value(one) + b"\n" for one in messages]
+        bare = [_without_thoughts(one) for one in messages]
+        self._words = [
+            line if one is whole else b"\0" if one is None else _encode_value(one) + b"\n"
+            for one, whole, line in zip(bare, messages, self._encoded, strict=True)
+        ]
+
+    def prefix(self) -> Prefix:
+        count = len(self._encoded)
+        return Prefix(
+            self._system, self._tools, _hash_lines(self._encoded), _hash_lines(self._words), count, self._start
+        )
+
+    def changed(self, prefix: Prefix) -> list[str]:
+        changed = ["system"] if self._system != prefix.system else []
+        changed += ["tools"] if self._tools != prefix.tools else []
+        if self._start != prefix.start and self._start:  # compacted since: the earlier thoughts are gone
+            return changed
+        if len(self._encoded) < prefix.count or _hash_lines(self._words[: prefix.count]) != prefix.words:
+            changed.append("messages")
+        elif _hash_lines(self._encoded[: prefix.count]) != prefix.messages:
+            changed.append("thinking")
         return changed
-    earlier = messages[: prefix.count]
-    if len(earlier) < prefix.count or _hash_messages(map(_without_thoughts, earlier)) != prefix.words:
-        changed.append("messages")
-    elif _hash_messages(earlier) != prefix.messages:
-        changed.append("thinking")
-    return changed
 
 
 def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:
@@ -306,10 +331,10 @@ def _is_compaction(message: Any) -> bool:
     return any(isinstance(one, dict) and one.get("type") == "compaction" for one in [message, *blocks])
 
 
-def _hash_messages(messages: Any) -> str:
+def _hash_lines(lines: Sequence[bytes]) -> str:
     value = hashlib.sha256()
-    for message in messages:
-        value.update(b"\0" if message is None else _encode_value(message) + b"\n")
+    for line in lines:
+        value.update(line)
     return value.hexdigest()
 
 
@@ -328,11 +353,15 @@ def _hash(value: Any) -> str:
 
 
 def _encode_value(value: Any) -> bytes:
-    bare = _without_cache_marks(value)
     try:
-        return msgspec.json.encode(bare, order="deterministic")
+        made = msgspec.json.encode(value, order="deterministic")
+        return (
+            made
+            if _MARKS.encode() not in made
+            else msgspec.json.encode(_without_cache_marks(value), order="deterministic")
+        )
     except UnicodeEncodeError:  # a lone surrogate
-        return json.dumps(bare, sort_keys=True).encode()
+        return json.dumps(_without_cache_marks(value), sort_keys=True).encode()
 
 
 def _without_cache_marks(value: Any) -> Any:
