@@ -26,7 +26,7 @@ SEED = 20261117
 #: Folders: sessions that had ended when the others began, and these.
 EARLIER, NOW = "earlier", "now"
 SCENES = ("live", "compacted", "resumed", "forked")
-_PER_SCENE = 8  # sessions of each scene; four questions each
+PER_SCENE = 8  # sessions of each scene; four questions each
 _TURNS = 18
 _PLANTED = 4
 _BEGUN = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -92,7 +92,7 @@ class AskedDecision:
     choice: str  # words that answer it
 
 
-def write_decisions(folder: Path, per_scene: int = _PER_SCENE, seed: int = SEED) -> list[AskedDecision]:
+def write_decisions(folder: Path, per_scene: int = PER_SCENE, seed: int = SEED) -> list[AskedDecision]:
     """Write the sessions into two folders, `EARLIER` and `NOW`; the questions, each in a file in which it was just asked."""
     chance = random.Random(seed)
     _write_others(folder / EARLIER, chance)

@@ -29,6 +29,8 @@ def test_a_prompt_that_asks_the_same_is_a_question(prompt: str) -> None:
         "We decided: the Redis TTL is 300 seconds, because the session cookie lives that long.",
         "Set the Redis TTL to 300 seconds and write the decision into the readme.",
         "What did we decide about the Postgres pool size?",
+        "How should we decide about the Redis TTL?",
+        "Can you decide about the Redis TTL?",
         "",
     ],
 )

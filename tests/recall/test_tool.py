@@ -12,6 +12,7 @@ from everturn.model.archive import Session
 from everturn.recall.answer import as_call
 from everturn.recall.schema import INSTRUCTION, SCHEMA
 from everturn.recall.tool import ConversationRecall, anthropic_tool, openai_tool
+from everturn.sessions.lookup import resolve_session
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
 from tests.capture.history import OTHER, SID
@@ -124,6 +125,31 @@ def test_a_session_that_started_others_finds_their_words(archive: Archive) -> No
     session = archive.take_in()
     text = tool(archive.store, session)(action="search", query="narwhal")
     assert "the sessions that this session came from or started" in text.split("\n")[0]
+
+
+def test_a_subagent_does_not_find_the_question_it_was_started_with(archive: Archive) -> None:
+    asked = "what did we decide about the walrus pool?"
+    archive.take_in(archive.history.turn("the walrus pool gets salt water", "noted", OTHER), sid=OTHER)
+    archive.take_in(
+        archive.history.turn("good morning", "hello"), archive.history.line("user", asked),
+        archive.use("Task", "t1", prompt=asked, description="x"),
+    )  # fmt: skip
+    archive.subagent("a1", archive.helper("a1", "user", asked))
+    archive.take_in()
+    text = tool(archive.store, resolve_session(archive.store, "agent-a1"))(action="search", query=asked)
+    assert "salt water" in text and asked not in body(text)
+
+
+def test_an_earlier_recall_is_not_quoted_beside_a_match(archive: Archive) -> None:
+    asked = "what did we decide about the walrus pool?"
+    line, said = archive.history.line, [{"type": "text", "text": "I looked it up."}]
+    session = archive.take_in(
+        archive.history.turn("the walrus pool gets salt water", "noted"), line("user", asked),
+        archive.use("mcp__everturn__conversation_recall", "r1", action="search", query=asked), archive.back("r1", "x"),
+        line("assistant", said), archive.history.turn("go on", "done"), line("user", asked),
+    )  # fmt: skip
+    text = tool(archive.store, session)(action="search", query="walrus pool decision", limit=1)
+    assert "salt water" in text and asked not in body(text)
 
 
 def test_a_session_is_named_in_the_query(archive: Archive) -> None:

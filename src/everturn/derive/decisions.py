@@ -85,6 +85,11 @@ def choice_weight(passage: str, is_item: bool = False) -> int:
     return weight + ("now" in signs) * (is_item + ("code" in signs))
 
 
+def states_choice(text: str) -> bool:
+    """Whether a short text sounds as if something were decided in it. Rougher than the others: to prefer, not to report."""
+    return _CHOSEN.search(text) is not None
+
+
 def likeness(text: str) -> str:
     """Return a key that is equal for two sentences with the same words."""
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
@@ -113,6 +118,12 @@ def _marker_mark(name: str, rest: str) -> DecisionMark | None:
 
 
 _WORD = re.compile(r"[\w'’]+")
+_CHOSEN = re.compile(
+    r"\b(?:decision|decided|settled|agreed|chosen|chose|picked|opted|(?:go|going|goes|went)\s+with|(?:stick|stay|keep)\s+(?:to|with)|"
+    r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
+    r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
+    re.IGNORECASE,
+)
 _FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _ANNOUNCED = re.compile(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
 

@@ -4,8 +4,11 @@ A recall from within a session prefers what is near: the session itself, then th
 its workspace, then everything else. All of them are searched together; nearness is a factor of the score (`NEARNESS`), so
 that a good match far away still wins over a poor one nearby.
 
-What the asker has in its context counts less than the rest of its session (`IN_VIEW`): the turns since the last compaction of its session, all of
-them if there was none, also those it inherited. What was said in the turn that asks is no hit at all.
+What the asker has in its context counts less than the rest of its session (`IN_VIEW`): the turns since the last compaction
+of its session, all of them if there was none, also those it inherited.
+
+What was said in the turn that asks is no hit at all; nor is that of a session that waits for this one, its subagent, with
+the call that started it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from functools import cached_property
 
 from everturn.model.archive import MessageRow, Session, SessionText, Turn
 from everturn.retrieval.scope import family_ids
-from everturn.sessions.lineage import find_session_by_id, origin_of
+from everturn.sessions.lineage import ancestors, find_session_by_id, origin_of
 from everturn.store.contract import Store
 
 #: Factors of a score, by where the message is.
@@ -29,6 +32,8 @@ _NO_PROJECT = re.compile(
 )
 _MAX_ORIGINS = 50
 
+Key = tuple[int, int]  # session and seq
+
 
 class AskingSession:
     """The session that asks.
@@ -40,7 +45,8 @@ class AskingSession:
     def __init__(self, store: Store, session: Session, turns_in_view: int | None = None) -> None:
         self._store, self.session = store, session
         self.workspace = _path(store.session(session.id)[1].workspace) if session.id else ""
-        self.family = frozenset(family_ids(store, session)) if session.id else frozenset()
+        self.relatives = [store.session(one)[0] for one in family_ids(store, session)] if session.id else []
+        self.family = frozenset(one.id for one in self.relatives)
         self._own = _origin_ids(store, session)
         turns = store.turns(session.id, max(session.n_turns - 1, 0)) if session.id else []
         self._last = turns[-1] if turns else None
@@ -62,22 +68,32 @@ class AskingSession:
             return row.seq >= self._first_seen
         return row.fingerprint is not None and row.fingerprint in self._inherited
 
-    def is_asking(self, session: Session, row: MessageRow | None, field: str) -> bool:
-        """Whether a match is part of the question: what was said or thought in the turn that asks, but for its calls."""
-        if row is None or session.id != self.session.id or row.turn != self.open_turn:
-            return False
-        return field in ("prompt", "answer", "thinking")
-
     @cached_property
     def open_turn(self) -> int | None:
         """The turn that asks: the last one, if it waits for something; None if it has ended."""
-        turn = self._last
-        if turn is None or self._is_outside:
-            return None
-        last = next(self._store.messages(self.session.id, turn.last_seq, turn.last_seq), None)
-        calls = self._store.calls(self.session.id, turn.idx)
-        is_open = last is None or last.origin != "model" or any(call.status == "open" for call in calls)
-        return turn.idx if is_open else None
+        return None if self._last is None or self._is_outside else _open_turn(self._store, self._last)
+
+    @cached_property
+    def asking(self) -> frozenset[Key]:
+        """The messages that are part of the question: what was said or thought in the turn that asks, but for its calls.
+
+        If the context was compacted during the turn, what was said before is none of it.
+        """
+        if self._last is None or self.open_turn is None:
+            return frozenset()
+        found = {key for key in _said_in(self._store, self._last) if key[1] >= self._first_seen}
+        for elder in ancestors(self._store, self.session):
+            if elder.relation == "subagent_of" and elder.session and elder.session.n_turns:
+                found |= self._asking_in(elder.session)
+        return frozenset(found)
+
+    def _asking_in(self, elder: Session) -> set[Key]:
+        """Return the same of a session that waits for this one, with its open calls."""
+        turn = self._store.turns(elder.id, elder.n_turns - 1)[-1]
+        if _open_turn(self._store, turn) is None:
+            return set()
+        calls = self._store.calls(elder.id, turn.idx)
+        return _said_in(self._store, turn) | {(elder.id, call.seq) for call in calls if call.status == "open"}
 
     def _first_seq_in_view(self, turns_in_view: int | None) -> int:
         if turns_in_view is not None:
@@ -100,6 +116,22 @@ class AskingSession:
             return frozenset()
         rows = self._store.messages(self.session.id, self._first_seen)
         return frozenset(row.fingerprint for row in rows if row.inherited and row.fingerprint is not None)
+
+
+def _open_turn(store: Store, turn: Turn) -> int | None:
+    """Return the number of a last turn that waits for something; None if it has ended."""
+    last = next(store.messages(turn.session, turn.last_seq, turn.last_seq), None)
+    calls = store.calls(turn.session, turn.idx)
+    is_open = last is None or last.origin != "model" or any(call.status == "open" for call in calls)
+    return turn.idx if is_open else None
+
+
+def _said_in(store: Store, turn: Turn) -> set[Key]:
+    """Return the messages of a turn that hold no call, no result and nothing that the client inserted."""
+    called = {seq for call in store.calls(turn.session, turn.idx) for seq in (call.seq, call.result_seq)}
+    rows = store.messages(turn.session, turn.first_seq, turn.last_seq)
+    said = [row for row in rows if row.origin != "injected" and row.kind not in ("summary", "compaction")]
+    return {(turn.session, row.seq) for row in said if row.seq not in called}
 
 
 def is_same_project(own: str, other: str) -> bool:

@@ -6,15 +6,20 @@ None of these answers it. Three kinds are recognised, from the records alone:
     a recall call    of the tool, of another tool of our server, or of a shell command such as `everturn search …`, with its
                      result
     a recall turn    its prompt is `/recall …`, or names the tool; or it did hardly anything but recall calls
-    a question       a prompt with nearly the same words as the query and few others
+    a question       a prompt with nearly the same words as the query and few others, that asks for something past
+
+A prompt that asks for something new ("how should we …?") with the same words is no echo: its turn may be the one that
+answered it first. Nor is one that asks nothing: it may be what was copied into the query.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from everturn.model.archive import Call, MessageRow, Session, SessionText
+from everturn.recall.asking_session import AskingSession
+from everturn.retrieval.attempts import HiddenHits
 from everturn.retrieval.index_query import STOP_WORDS
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
@@ -24,9 +29,6 @@ from everturn.text.terms import terms
 
 #: A question is the same as the query if each holds this share of the words of the other.
 SAME_QUESTION = 0.6
-#: The same for a prompt that is no question; of fewer words than `_FEW_WORDS`, it may as well be what was looked for.
-SAME_WORDS = 0.9
-_FEW_WORDS = 3
 #: Calls of a turn that are read to see whether it did anything but recall.
 _CALLS_READ = 8
 _PROMPT = 4000  # characters of a prompt
@@ -43,6 +45,16 @@ _ASKS = re.compile(
     r"were|can|could|should|would|will|have|has|had|remember|recall|remind|find|search|look\s+up|tell|show)\b",
     re.IGNORECASE,
 )
+#: A question about what to do, not about what was done.
+_ASKS_FOR_NEW = re.compile(
+    r"\b(?:should|shall|could|would|can|may|might|must|will|want\s+to|need\s+to|do\s+you\s+think|what\s+if|how\s+about|what\s+about|let\s+us|"
+    r"let['’]s)\b",
+    re.IGNORECASE,
+)
+_ASKS_BACK = re.compile(
+    r"\b(?:did|was|were|had|decided|agreed|settled|chose|again|earlier|before|previously|last|remember|recall|remind|said)\b",
+    re.IGNORECASE,
+)
 
 
 class EchoFinder:
@@ -54,6 +66,11 @@ class EchoFinder:
         self._calls: dict[tuple[int, int], list[Call]] = {}
         self._turns: dict[tuple[int, int], bool] = {}
         self._records: dict[int, Records] = {}
+        self.recalled: set[int] = set()  # sessions with a turn of recall
+
+    def is_echo(self, session: Session, row: MessageRow) -> bool:
+        """Whether a message only asks or repeats."""
+        return self.is_question(session, row) or self.is_recall_turn(session, row.turn)
 
     def is_recall_call(self, session: Session, row: MessageRow) -> bool:
         """Whether a message is a recall call or its result."""
@@ -62,7 +79,9 @@ class EchoFinder:
 
     def is_recall_turn(self, session: Session, turn: int) -> bool:
         if (session.id, turn) not in self._turns:
-            self._turns[session.id, turn] = self._has_recall_prompt(session, turn) or self._only_recalls(session, turn)
+            found = self._has_recall_prompt(session, turn) or self._only_recalls(session, turn)
+            self._turns[session.id, turn] = found
+            self.recalled |= {session.id} if found else set()
         return self._turns[session.id, turn]
 
     def is_recall_session(self, session: Session, text: SessionText) -> bool:
@@ -77,19 +96,33 @@ class EchoFinder:
             return False
         return is_same_question(self._asked, self.text(session, row))
 
+    def is_echo_turn(self, session: Session, turn: int) -> bool:
+        """Whether a turn only asks or repeats."""
+        prompts = self._prompts(session, turn)
+        return self.is_recall_turn(session, turn) or any(self.is_question(session, row) for row in prompts)
+
+    def recall_rows(self, session: Session) -> Iterator[tuple[int, int]]:
+        """Yield the recall calls of a session, their results, and the prompts of turns that did little else."""
+        for turn in [turn for turn, kind, _ in self._store.work(session.id) if kind == "recall"]:
+            for call in self._turn_calls(session, turn):
+                if call.kind == "recall":
+                    yield from ((session.id, seq) for seq in (call.seq, call.result_seq) if seq is not None)
+            if self.is_recall_turn(session, turn):
+                yield from ((session.id, row.seq) for row in self._prompts(session, turn))
+
     def text(self, session: Session, row: MessageRow) -> str:
         """Return the beginning of what a message says."""
         message = self._message_records(session).message(row)
         return "\n".join(block.text for block in message.blocks if block.text)[:_PROMPT]
 
     def _has_recall_prompt(self, session: Session, turn: int) -> bool:
+        return any(_RECALL_PROMPT.search(self.text(session, row)) for row in self._prompts(session, turn))
+
+    def _prompts(self, session: Session, turn: int) -> list[MessageRow]:
+        """Return the messages of the user at the beginning of a turn."""
         found = self._store.turns(session.id, turn, turn)
-        first = found[0].first_seq if found else 0
-        rows = self._store.messages(session.id, first, first + 2) if found else ()
-        return any(
-            row.role == "user" and row.turn == turn and _RECALL_PROMPT.search(self.text(session, row)) is not None
-            for row in rows
-        )
+        rows = self._store.messages(session.id, found[0].first_seq, found[0].first_seq + 2) if found else ()
+        return [row for row in rows if row.role == "user" and row.turn == turn and row.origin != "tool"]
 
     def _only_recalls(self, session: Session, turn: int) -> bool:
         calls = self._turn_calls(session, turn)
@@ -119,6 +152,34 @@ class EchoFinder:
         return self._records[session.id]
 
 
+class HiddenEchoes(HiddenHits):
+    """What a recall passes over: the turn that asks, recall calls, what clients inserted, and echoes of a search.
+
+    With `only_echoes`, echoes are all that is shown.
+    """
+
+    def __init__(
+        self, finder: EchoFinder, asker: AskingSession | None, injected: bool, only_echoes: bool = False
+    ) -> None:
+        self._finder, self._injected, self._only_echoes = finder, injected, only_echoes
+        self.echoes = 0  # passed over
+        self.others = 0  # that are never shown
+        self.unranked = asker.asking | _family_recalls(finder, asker) if asker else frozenset()
+
+    def hides(self, session: Session, row: MessageRow) -> bool:
+        if (row.origin == "injected" and not self._injected) or self._finder.is_recall_call(session, row):
+            self.others += 1
+            return True
+        is_echo = self._finder.is_echo(session, row)
+        self.echoes += is_echo
+        return is_echo is not self._only_echoes
+
+
+def _family_recalls(finder: EchoFinder, asker: AskingSession) -> frozenset[tuple[int, int]]:
+    """Return what was recalled in the sessions around the one that asks, as far as the records say so by themselves."""
+    return frozenset(key for session in asker.relatives for key in finder.recall_rows(session))
+
+
 def is_recall_command(command: str) -> bool:
     """Whether a shell command searches or reads the archive."""
     return _COMMAND.search(command) is not None
@@ -130,7 +191,7 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def is_same_question(asked: frozenset[str], prompt: str) -> bool:
-    """Whether a prompt, or one sentence of it, asks for the words of a query and for few others.
+    """Whether a prompt, or one sentence of it, asks again for the words of a query and for few others.
 
     A prompt whose other sentences hold half of the words, too, says more than the question.
     """
@@ -139,18 +200,19 @@ def is_same_question(asked: frozenset[str], prompt: str) -> bool:
     sentences = [sentence.text for sentence in split_sentences(prompt)] or [prompt]
     same = [text for text in sentences if _is_near(asked, text)]
     if not same:
-        return len(asked) >= _FEW_WORDS and _share(asked, content_stems(prompt)) >= SAME_WORDS
+        return False
     others = _stems_of(text for text in sentences if text not in same)
     return len(asked & others) * 2 < len(asked)
 
 
 def _is_near(asked: frozenset[str], sentence: str) -> bool:
-    is_question = _asks(sentence)
-    least = SAME_QUESTION if is_question else SAME_WORDS
-    return (is_question or len(asked) >= _FEW_WORDS) and _share(asked, content_stems(sentence)) >= least
+    return _asks_back(sentence) and _share(asked, content_stems(sentence)) >= SAME_QUESTION
 
 
-def _asks(sentence: str) -> bool:
+def _asks_back(sentence: str) -> bool:
+    """Whether a sentence is a question, but not for something new."""
+    if _ASKS_FOR_NEW.search(sentence) and not _ASKS_BACK.search(sentence):
+        return False
     return sentence.rstrip().endswith("?") or _ASKS.match(sentence.strip()) is not None
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.model.archive import Session
 from everturn.recall.answer import AnswerEntry, RecallAnswer, RecallRequest, handle
 from everturn.recall.budget import cost
 from everturn.recall.turn_quote import (
@@ -62,11 +63,12 @@ class QuoteParts(Struct, frozen=True):
 
 
 class QuoteOptions(Struct, frozen=True):
-    """How many turns are quoted, whether text that clients inserted is, and the turn that asks, which never is."""
+    """How many turns are quoted, whether text that clients inserted is, and the turns that are never quoted beside others."""
 
     limit: int
     quiet: bool = False
-    asking: int | None = None
+    asking: int | None = None  # the turn of the session that asks
+    is_echo: Callable[[Session, int], bool] | None = None  # turns of a session that only ask or repeat
 
 
 class SearchQuotation:
@@ -76,7 +78,7 @@ class SearchQuotation:
         self, request: RecallRequest, matches: Sequence[TurnMatch], words: QueryWords, options: QuoteOptions
     ) -> None:
         self._request, self._matches, self._words = request, matches, words
-        self._limit, self._quiet, self._asking = options.limit, options.quiet, options.asking
+        self._limit, self._options = options.limit, options
         shorts = short_ids((match.session for match in matches), request.store)
         self._shorts = {number: handle(short) for number, short in shorts.items()}
 
@@ -124,11 +126,16 @@ class SearchQuotation:
                 yield number, quotes[number], stage, hit
 
     def _begin_quote(self, match: TurnMatch) -> TurnQuote:
+        options, own = self._options, self._request.session
         quoted = {one.turn for one in self._matches if one.session.id == match.session.id}
-        own = self._request.session
-        if self._asking is not None and own is not None and own.id == match.session.id:
-            quoted.add(self._asking)
-        return TurnQuote(self._request, match, self._words, self._quiet, frozenset(quoted))
+        asking = options.asking if own is not None and own.id == match.session.id else None
+
+        def is_beside(turn: int) -> bool:
+            if turn in quoted or turn == asking:
+                return False
+            return options.is_echo is None or not options.is_echo(match.session, turn)
+
+        return TurnQuote(self._request, match, self._words, options.quiet, is_beside)
 
     # --- text ---
     def _compose(self, steps: list[_Step], parts: QuoteParts, hints: int) -> RecallAnswer:

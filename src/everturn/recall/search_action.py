@@ -8,33 +8,37 @@ that the client inserted. Hits are grouped by turn; `recall.quotation` writes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from everturn.derive.decisions import states_choice
 from everturn.model.archive import Session
 from everturn.recall.answer import AnswerDraft, RecallRequest
 from everturn.recall.asking_session import IN_VIEW, NEARNESS, AskingSession
-from everturn.recall.echo import EchoFinder
+from everturn.recall.echo import EchoFinder, HiddenEchoes
 from everturn.recall.quotation import QuoteOptions, QuoteParts, SearchQuotation
 from everturn.recall.turn_quote import TurnMatch
 from everturn.recall.windows import QueryWords
+from everturn.retrieval.attempts import HiddenHits
 from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.index_query import STOP_WORDS
 from everturn.retrieval.query import SearchQuery, parse_query
+from everturn.retrieval.question import understand_query
 from everturn.retrieval.scope import SearchFilters, family_ids
 from everturn.retrieval.search import Results, search
 from everturn.sessions.messages import has_words
 from everturn.text.printable import one_line
 from everturn.text.terms import terms
 
-#: Hits fetched of everything, of the lineage and of the workspace; of everything, if too many of them are echoes.
-_FETCHED, _FETCHED_NEAR, _FETCHED_MORE = 24, 12, 100
+#: Hits fetched of everything, and of the lineage and of the workspace.
+_FETCHED, _FETCHED_NEAR = 24, 12
 _PER_TURN = 2  # hits fetched for each turn that may be shown
 _FEW = 5  # hits of the workspace, below which it is searched by itself
 #: Factors of a score: for the words as they were typed, and for tool input, tool output and thoughts.
 _EXACT, _NOT_SAID = 1.3, 0.9
+#: The same for a message that states a choice, if a decision is asked for.
+_DECIDED = 1.4
 _SAID = ("prompt", "answer", "summary", "title")
 _MOST = 50  # highest limit
 _LONG = 300  # characters of a query that is not repeated
@@ -58,7 +62,7 @@ class FoundTurns(Struct, frozen=True):
     note: str = ""
     hidden: bool = False  # whether there was something that is never shown
     asking: int | None = None  # the turn of the session that asks
-    echoes: int = 0  # hits that only ask or repeat, shown at the end or not at all
+    finder: EchoFinder | None = None
 
 
 def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft:
@@ -69,7 +73,9 @@ def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft
     found = find_turns(request, action)
     if not found.turns:
         return AnswerDraft(_nothing_found_text(request, words, found.hidden), status="nothing")
-    quotation = SearchQuotation(request, found.turns, found.words, QuoteOptions(limit, action.injected, found.asking))
+    is_echo = found.finder.is_echo_turn if found.finder else None
+    options = QuoteOptions(limit, action.injected, found.asking, is_echo)
+    quotation = SearchQuotation(request, found.turns, found.words, options)
     parts = _AnswerParts(request, action, found, quotation)
     return AnswerDraft("", write=lambda budget: quotation.write(QuoteParts(parts.lead, parts.hints), budget))
 
@@ -79,13 +85,17 @@ def find_turns(request: RecallRequest, action: SearchAction) -> FoundTurns:
     asker = None
     if request.session is not None and request.is_own:
         asker = AskingSession(request.store, request.session, request.turns_in_view)
-    fetched = max(_FETCHED, action.limit * _PER_TURN)
-    page = _search_scope(request, action, _widest_scope(request), fetched)
-    ranked = _rank_turns(request, action, asker, [page, *_near_pages(request, action, asker, page)])
-    if ranked.echoes * 2 > len(page.items) and page.next and fetched < _FETCHED_MORE:
-        page = _search_scope(request, action, _widest_scope(request), _FETCHED_MORE)
-        ranked = _rank_turns(request, action, asker, [page, *_near_pages(request, action, asker, page)])
-    return replace(ranked, is_more=bool(page.next), note=page.note, asking=asker.open_turn if asker else None)
+    finder = EchoFinder(request.store, request.sources, " ".join(phrase.text for phrase in action.query.wanted))
+    order = _TurnOrder(request, action, asker, finder)
+    hidden = HiddenEchoes(finder, asker, action.injected)
+    page = _search_scope(request, action, _widest_scope(request), hidden)
+    turns = order.turns([page, *_near_pages(request, action, asker, page, hidden)])
+    if len(turns) < action.limit and hidden.echoes:
+        echoes = HiddenEchoes(finder, asker, action.injected, only_echoes=True)
+        turns += order.echoes(_search_scope(request, action, _widest_scope(request), echoes))
+    return FoundTurns(
+        turns, order.words, bool(page.next), page.note, bool(hidden.others), asker.open_turn if asker else None, finder
+    )
 
 
 # --- scopes ---
@@ -99,21 +109,25 @@ def _widest_scope(request: RecallRequest) -> SearchFilters:
 
 
 def _near_pages(
-    request: RecallRequest, action: SearchAction, asker: AskingSession | None, page: Results
+    request: RecallRequest, action: SearchAction, asker: AskingSession | None, page: Results, hidden: HiddenHits
 ) -> Iterator[Results]:
     """Yield the hits nearby that did not get onto the page."""
     if asker is None or not page.next:
         return
-    yield _search_scope(request, action, SearchFilters(within=tuple(sorted(asker.family))), _FETCHED_NEAR)
+    family = SearchFilters(within=tuple(sorted(asker.family)))
+    yield _search_scope(request, action, family, hidden, _FETCHED_NEAR)
     here = sum(asker.ring(hit.session, hit.text) == "workspace" for hit in page.items)
     if asker.workspace and here < _FEW:
-        yield _search_scope(request, action, SearchFilters(workspace=asker.workspace), _FETCHED_NEAR)
+        yield _search_scope(request, action, SearchFilters(workspace=asker.workspace), hidden, _FETCHED_NEAR)
 
 
-def _search_scope(request: RecallRequest, action: SearchAction, filters: SearchFilters, limit: int) -> Results:
+def _search_scope(
+    request: RecallRequest, action: SearchAction, filters: SearchFilters, hidden: HiddenHits, limit: int = 0
+) -> Results:
     # Nothing of these hits is shown, so nothing has to be masked in them.
     return search(
-        request.store, request.sources, action.words, filters, limit, "", None, request.now, request.meaning
+        request.store, request.sources, action.words, filters, limit or max(_FETCHED, action.limit * _PER_TURN),
+        now=request.now, meaning=request.meaning, hidden=hidden,
     )  # fmt: skip
 
 
@@ -130,98 +144,101 @@ class _TurnGroup:
     def __init__(self, session: Session, turn: int) -> None:
         self.session, self.turn = session, turn
         self.hits: list[tuple[float, SearchHit]] = []
-        self.is_echo = False
         self.is_seen = True  # all of them are in the view of the asker
 
     @property
     def score(self) -> float:
         return max(score for score, _ in self.hits)
 
-    def match(self, ring: str) -> TurnMatch:
+    def match(self, ring: str, is_echo: bool) -> TurnMatch:
         ordered = sorted(self.hits, key=lambda pair: -pair[0])
         rows = [hit.row for _, hit in ordered if hit.row is not None]
         scores = tuple(score for score, _ in ordered)
-        is_behind = self.is_echo or self.is_seen
-        return TurnMatch(self.session, ordered[0][1].text, self.turn, tuple(rows), scores, ring, is_behind)
+        return TurnMatch(
+            self.session, ordered[0][1].text, self.turn, tuple(rows), scores, ring, is_echo or self.is_seen
+        )
 
 
-def _rank_turns(
-    request: RecallRequest, action: SearchAction, asker: AskingSession | None, pages: list[Results]
-) -> FoundTurns:
-    hits = {_hit_key(hit): hit for page in reversed(pages) for hit in page.items}
-    words = _query_words(request, action, list(hits.values()))
-    echo = EchoFinder(request.store, request.sources, " ".join(phrase.text for phrase in action.query.wanted))
-    shown = [
-        hit
-        for hit in hits.values()
-        if not _is_left_out(action, echo, hit) and not (asker and asker.is_asking(hit.session, hit.row, hit.field))
-    ]
-    echoes = {_hit_key(hit) for hit in shown if _is_echo(echo, hit)}
-    asked = {hit.session.id for hit in shown if hit.row and echo.is_recall_turn(hit.session, hit.row.turn)}
-    asked |= {asker.session.id} if asker else set()
-    groups: dict[tuple[int, int], _TurnGroup] = {}
-    for hit in shown:
-        score = _score_hit(action, asker, hit) * (_held_share(words, hit) if hit.session.id in asked else 1.0)
-        group = _take_hit(groups, hit, score, _hit_key(hit) in echoes)
-        group.is_seen = group.is_seen and asker is not None and hit.row is not None and asker.sees(hit.session, hit.row)
-    ordered = sorted(groups.values(), key=lambda one: (one.is_echo, -one.score, -one.session.id, one.turn))
-    rings = [asker.ring(one.session, one.hits[0][1].text) if asker else "everything" for one in ordered]
-    turns = [one.match(ring) for one, ring in zip(ordered, rings, strict=True)]
-    return FoundTurns(turns, words, hidden=len(shown) < len(hits), echoes=len(hits) - len(shown) + len(echoes))
+class _TurnOrder:
+    """Orders the turns of hits, the best first."""
+
+    def __init__(
+        self, request: RecallRequest, action: SearchAction, asker: AskingSession | None, finder: EchoFinder
+    ) -> None:
+        self._request, self._action, self._asker, self._finder = request, action, asker, finder
+        self.words = QueryWords([], {})
+        self._intent = understand_query(action.query, SearchFilters(), request.now or None).meant.intent
+
+    def turns(self, pages: list[Results]) -> list[TurnMatch]:
+        """Return the turns of hits that are no echoes."""
+        hits = {_hit_key(hit): hit for page in reversed(pages) for hit in page.items}
+        shown = [hit for hit in hits.values() if not self._is_left_out(hit)]
+        self.words = _query_words(self._request, self._action, shown)
+        groups: dict[tuple[int, int], _TurnGroup] = {}
+        for hit in shown:
+            turn = hit.row.turn if hit.row else -1
+            group = groups.setdefault((hit.session.id, turn), _TurnGroup(hit.session, turn))
+            group.hits.append((self._score(hit), hit))
+            group.is_seen = group.is_seen and self._sees(hit)
+        return self._matches(groups.values())
+
+    def echoes(self, page: Results) -> list[TurnMatch]:
+        """Return the turns of hits that only ask or repeat."""
+        groups: dict[tuple[int, int], _TurnGroup] = {}
+        for hit in page.items:
+            if hit.row is not None:
+                key = hit.session.id, hit.row.turn
+                groups.setdefault(key, _TurnGroup(hit.session, hit.row.turn)).hits.append((hit.score, hit))
+        return self._matches(groups.values(), is_echo=True)
+
+    def _matches(self, groups: Iterable[_TurnGroup], is_echo: bool = False) -> list[TurnMatch]:
+        ordered = sorted(groups, key=lambda one: (-one.score, -one.session.id, one.turn))
+        return [one.match(self._ring(one.hits[0][1]), is_echo) for one in ordered]
+
+    def _is_left_out(self, hit: SearchHit) -> bool:
+        """Whether a hit is not shown: text that the client inserted, unless requested, or the title of a recall."""
+        if hit.row is None:
+            return self._finder.is_recall_session(hit.session, hit.text)
+        return hit.field == "meta" and not self._action.injected
+
+    def _score(self, hit: SearchHit) -> float:
+        score = _score_hit(self._action, hit) * NEARNESS[self._ring(hit)]
+        if self._sees(hit):
+            score *= IN_VIEW
+        if self._intent == "decision" and hit.field in _SAID and states_choice(hit.snippet):
+            score *= _DECIDED
+        is_near = self._asker is not None and hit.session.id in self._asker.family
+        if hit.session.id in self._finder.recalled and not is_near:
+            score *= _held_share(self.words, hit)
+        return score
+
+    def _ring(self, hit: SearchHit) -> str:
+        return self._asker.ring(hit.session, hit.text) if self._asker else "everything"
+
+    def _sees(self, hit: SearchHit) -> bool:
+        return self._asker is not None and hit.row is not None and self._asker.sees(hit.session, hit.row)
 
 
 def _held_share(words: QueryWords, hit: SearchHit) -> float:
     """Return the share of the words that a hit itself holds.
 
-    Ranking raises every message of a session that holds the words somewhere. The session that asks, and one with a recall,
-    hold them because they were asked for there, so their messages count by their own words only.
+    Ranking raises every message of a session that holds the words somewhere. A session with a recall holds them because they
+    were asked for there, so its messages count by their own words only. What was recalled around the session that asks is not
+    ranked in the first place.
     """
     total = words.weigh(range(len(words.words)))
     return words.weigh(words.held(hit.snippet)) / total if total else 1.0
-
-
-def _take_hit(groups: dict[tuple[int, int], _TurnGroup], hit: SearchHit, score: float, is_echo: bool) -> _TurnGroup:
-    """Add a hit to its turn. A turn is an echo only if all of its hits are; then echoes do not count."""
-    turn = hit.row.turn if hit.row else -1
-    group = groups.setdefault((hit.session.id, turn), _TurnGroup(hit.session, turn))
-    if is_echo and group.hits and not group.is_echo:
-        return group
-    if group.is_echo and not is_echo:
-        group.hits.clear()
-    group.is_echo = is_echo
-    group.hits.append((score, hit))
-    return group
 
 
 def _hit_key(hit: SearchHit) -> tuple[int, int]:
     return hit.session.id, hit.row.seq if hit.row else -1
 
 
-def _is_left_out(action: SearchAction, echo: EchoFinder, hit: SearchHit) -> bool:
-    """Whether a hit is never shown: text that the client inserted, unless requested, and recall calls."""
-    row = hit.row
-    if row is None:
-        return False
-    if not action.injected and (row.origin == "injected" or hit.field == "meta"):
-        return True
-    return hit.field in ("tool_input", "tool_output") and echo.is_recall_call(hit.session, row)
-
-
-def _is_echo(echo: EchoFinder, hit: SearchHit) -> bool:
-    if hit.row is None:
-        return echo.is_recall_session(hit.session, hit.text)
-    return echo.is_question(hit.session, hit.row) or echo.is_recall_turn(hit.session, hit.row.turn)
-
-
-def _score_hit(action: SearchAction, asker: AskingSession | None, hit: SearchHit) -> float:
+def _score_hit(action: SearchAction, hit: SearchHit) -> float:
     score = hit.score if hit.field in _SAID else hit.score * _NOT_SAID
     plain = " ".join(phrase.text for phrase in action.query.wanted).casefold()
-    if " " in plain and plain in " ".join(hit.snippet.split()).casefold():
-        score *= _EXACT
-    if asker is None:
-        return score
-    score *= NEARNESS[asker.ring(hit.session, hit.text)]
-    return score * IN_VIEW if hit.row is not None and asker.sees(hit.session, hit.row) else score
+    is_exact = " " in plain and plain in " ".join(hit.snippet.split()).casefold()
+    return score * _EXACT if is_exact else score
 
 
 def _query_words(request: RecallRequest, action: SearchAction, hits: list[SearchHit]) -> QueryWords:

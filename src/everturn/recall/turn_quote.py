@@ -7,7 +7,7 @@ what an earlier one showed. Only the messages that are shown are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,11 +58,11 @@ class TurnQuote:
     """A turn as it is quoted so far."""
 
     def __init__(
-        self, request: RecallRequest, match: TurnMatch, words: QueryWords, quiet: bool, quoted: frozenset[int]
+        self, request: RecallRequest, match: TurnMatch, words: QueryWords, quiet: bool, is_beside: Callable[[int], bool]
     ) -> None:
-        """`quoted` are turns of the session with a quotation of their own."""
+        """`is_beside` says whether a turn may be shown beside this one."""
         self.match = match
-        self._quoted = quoted
+        self._is_beside = is_beside
         self.same: list[TurnMatch] = []  # turns with nearly the same text, which are not quoted
         self._request, self._words, self._quiet = request, words, quiet
         self._excerpts: dict[tuple[int, int, str], _Excerpt] = {}
@@ -115,7 +115,7 @@ class TurnQuote:
     def _show_beside(self) -> None:
         at = max(self.match.turn, 0)
         for number in (at - 1, at + 1):
-            turn = self._read_turn(number) if number >= 0 and number not in self._quoted else None
+            turn = self._read_turn(number) if number >= 0 and self._is_beside(number) else None
             for entry in (*turn.prompt(), *turn.answer()) if turn else ():
                 self._add(entry, [start_span(entry.text, _BESIDE_SIZE)])
 

@@ -38,7 +38,7 @@ from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words, records_end
-from everturn.store.contract import IndexHit, SessionFilter, Store
+from everturn.store.contract import IndexHit, IndexQuery, SessionFilter, Store
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -77,6 +77,17 @@ class Attempt(Struct, frozen=True):
     added: frozenset[tuple[int, int]] = frozenset()  # messages that only meaning found: session, seq
 
 
+class HiddenHits:
+    """Messages that a search passes over. This one hides nothing."""
+
+    #: Messages that are not even ranked: session and seq.
+    unranked: Collection[tuple[int, int]] = ()
+
+    def hides(self, session: Session, row: MessageRow) -> bool:
+        """Whether a hit is not shown."""
+        return False
+
+
 class SearchRequest:
     """A query with its filters, and the work it may still take."""
 
@@ -89,7 +100,9 @@ class SearchRequest:
         now: int,
         meaning: MeaningSearch | None = None,
         understood: UnderstoodQuery | None = None,
+        hidden: HiddenHits | None = None,
     ) -> None:
+        self.hidden = hidden or HiddenHits()
         self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
         self.query, self.filters = understood.query if understood else query, filters
         self._understood = understood or UnderstoodQuery(query)
@@ -148,16 +161,20 @@ class SearchRequest:
     def _rank_query(self, query: SearchQuery, filters: SearchFilters) -> RankedHits:
         meant = self._understood.meant
         index_query = build_index_query(query, self._now or None, meant.times)
-        ranked = rank_candidates(self.store, limit_to_scope(index_query, filters), self._now)
+        ranked = self._rank(index_query, filters)
         if meant == NOTHING:
             return ranked
         narrower = narrow_filters(filters, meant)
-        narrow = rank_candidates(self.store, limit_to_scope(index_query, narrower), self._now).hits if narrower else []
+        narrow = self._rank(index_query, narrower).hits if narrower else []
         self._has_fitting = bool(narrow) or narrower is None
         if not self._has_fitting and query is self.query:  # the words for the time may be in the text itself
             index_query = build_index_query(self._typed, self._now or None)
-            return rank_candidates(self.store, limit_to_scope(index_query, filters), self._now)
+            return self._rank(index_query, filters)
         return replace(ranked, hits=prefer_hits(self.store, meant, ranked.hits, narrow))
+
+    def _rank(self, query: IndexQuery, filters: SearchFilters) -> RankedHits:
+        scoped = limit_to_scope(query, filters)
+        return rank_candidates(self.store, scoped, self._now, without=self.hidden.unranked)
 
     def _list_newest(self, filters: SearchFilters, hits: list[IndexHit]) -> list[IndexHit]:
         """Return the messages of the understood time or speaker, the newest first, before hits of other times."""

@@ -271,7 +271,10 @@ def _find_speaker(text: str, tokens: set[str]) -> tuple[str, tuple[Range, ...]]:
 _ASKING = r"\b(?:what|which|why|when|where|who|how|did|do|was|were|is)\b"
 _NOT = "must not|mustn['’]t|should not|shouldn['’]t|never|not allowed|not to|forbidden|forbid|forbade|prohibited|prohibit|ruled out|rule out"
 _ERRORS = "errors|error|exceptions|exception|traceback|fail|failed|fails|failing|failure|crash|crashed|crashes|broke"
-_DECISIONS = "decide|decided|decision|decisions|agree|agreed|settle on|settled on|choose|chose"
+_DECISIONS = (
+    "decide|decided|decision|decisions|agree|agreed|settle on|settled on|choose|chose|want to|wanted to|go with|went with|"
+    "plan to|planned to"
+)
 _INTENTS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("prohibition", "not never t forbidden forbid forbade prohibited prohibit ruled rule", lazy_pattern(rf"{_ASKING}.{{0,80}}\b(?:{_NOT})\b")),
     ("command", "command commands cmd", lazy_pattern(r"\b(?:what|which)(?: \w+){0,2} (?:commands?|cmd)\b")),
@@ -279,7 +282,7 @@ _INTENTS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("file", "file files module modules script scripts", lazy_pattern(r"\b(?:what|which)(?: \w+){0,2} (?:files?|modules?|scripts?)\b")),
     ("file", "put save define implement", lazy_pattern(r"\bwhere did (?:i|we|you) (?:put|save|define|implement)\b")),
     ("error", _ERRORS.replace("|", " "), lazy_pattern(rf"{_ASKING}.{{0,80}}\b(?:{_ERRORS})\b")),
-    ("decision", f"settle settled {_DECISIONS.replace('|', ' ')}", lazy_pattern(rf"{_ASKING}.{{0,80}}\b(?:{_DECISIONS})\b")),
+    ("decision", _DECISIONS.replace("|", " "), lazy_pattern(rf"{_ASKING}.{{0,80}}\b(?:{_DECISIONS})\b")),
     ("when", "when day date week month long", lazy_pattern(r"(?:when\b|(?:on )?(?:what|which) (?:day|date|week|month)\b|how long ago\b)")),
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ known words are searched too (`retrieval.spelling`); `RankedHits.replaced` says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -72,9 +72,17 @@ class RankedHits(Struct, frozen=True):
 
 
 def rank_candidates(
-    store: Store, query: IndexQuery, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST
+    store: Store,
+    query: IndexQuery,
+    now: int = 0,
+    weights: Weights = WEIGHTS,
+    most: int = MOST,
+    without: Collection[tuple[int, int]] = (),
 ) -> RankedHits:
-    """Return the best hits for a query; its `limit` and `offset` are ignored. Without `now` age does not matter."""
+    """Return the best hits for a query; its `limit` and `offset` are ignored. Without `now` age does not matter.
+
+    Messages in `without`, by session and seq, are no hits and add nothing to their neighbours and their session.
+    """
     found = store.candidates(query, LOOKED_AT)
     replaced = find_replacements(store, query, found)
     if replaced:
@@ -83,6 +91,8 @@ def rank_candidates(
         padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
         query = replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))
         found = store.candidates(query, LOOKED_AT)
+    if without:
+        found = replace(found, entries=[one for one in found.entries if (one.session, one.seq) not in without])
     return RankedHits(rank_hits(store, found, query, now, weights, most), replaced, found.complete)
 
 

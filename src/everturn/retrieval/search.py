@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from everturn.errors import UsageError
 from everturn.model.archive import MessageRow
-from everturn.retrieval.attempts import MODES, NOTES, Attempt, SearchRequest
+from everturn.retrieval.attempts import MODES, NOTES, Attempt, HiddenHits, SearchRequest
 from everturn.retrieval.hits import (
     Clean,
     HitBuilder,
@@ -113,12 +113,13 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     sort: str = "best",
     collapse: bool = False,
     home: str = "",
+    hidden: HiddenHits | None = None,
 ) -> Results:
     """Return a page of hits, in the order `sort`, one of SORTS. With `collapse`, hits with the same text are one.
 
     `since:7d` and `yesterday` count from `now`, `workspace:~/x` is in `home`. With `understand`, the time and the speaker
     that a question names are preferred (`retrieval.question`), and a note says so; `literal:yes` in the text turns it off
-    too. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another search; ModelError only
+    too. What `hidden` hides is passed over. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another search; ModelError only
     if earlier pages were ordered by meaning.
     """
     if sort not in SORTS:
@@ -134,7 +135,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
         meaning = None  # the first page was ordered by words alone, so the others are too
     filters = apply_typed_filters(store, filters, query.filters, now, home)
     understood = understand_query(query, filters, now or None) if understand else None
-    request = SearchRequest(store, sources, query, filters, now, meaning, understood)
+    request = SearchRequest(store, sources, query, filters, now, meaning, understood, hidden)
     builder = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
     after = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
     layout = PageLayout(limit, sort, collapse)
@@ -161,7 +162,7 @@ def _first_answer(
             break
         places = _hit_places(request.store, builder, attempt.hits, layout.sort)
         hits = list(places) if is_first else _hits_after(places, after)
-        shown = _visible_hits(request.store, builder, attempt, hits)
+        shown = _visible_hits(request, builder, attempt, hits)
         page = collect_groups(shown, layout.limit, _text_key_of(builder) if layout.collapse else None)
         if page.last is None:
             # Unless the index itself says that there is nothing, an empty page says how far the search went.
@@ -178,15 +179,18 @@ def _first_answer(
 
 
 def _visible_hits(
-    store: Store, builder: HitBuilder, attempt: Attempt, hits: Iterable[IndexHit]
+    request: SearchRequest, builder: HitBuilder, attempt: Attempt, hits: Iterable[IndexHit]
 ) -> Iterator[_HitAndRow]:
     """Yield the hits with their rows, without those that must not be shown."""
-    unwanted = attempt.ring.filters.unwanted
+    store, unwanted = request.store, attempt.ring.filters.unwanted
     for hit in hits:
         row = _message_row(store, hit)
-        if attempt.hides and row is not None and row.origin == "injected":
+        session, text = builder.session(hit.session)
+        if row is not None and attempt.hides and row.origin == "injected":
             continue
-        if not is_unwanted(store, unwanted, *builder.session(hit.session), row):
+        if row is not None and request.hidden.hides(session, row):
+            continue
+        if not is_unwanted(store, unwanted, session, text, row):
             yield hit, row
 
 
@@ -286,7 +290,7 @@ def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt) 
         asked = limit_to_scope(IndexQuery(groups, query.without), replace(filters, origins=some))
         entries = request.store.candidates(asked, _PROBED).entries
         hits = (IndexHit(entry.session, entry.seq, 0.0) for entry in entries)
-        if any(True for _ in _visible_hits(request.store, builder, attempt, hits)):
+        if any(True for _ in _visible_hits(request, builder, attempt, hits)):
             return True
     return False
 
