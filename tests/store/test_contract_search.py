@@ -259,3 +259,13 @@ def test_a_workspace_is_compared_as_a_path(store: Store) -> None:
         assert store.count_sessions(SessionFilter(workspace=wanted)) == len(matching)
     listed, _ = store.sessions(SessionFilter(workspace="/x/t12"))
     assert {text.workspace for _, text in listed} == {"/x/t12", "/x/t12/", "/x/t12/src"}
+
+
+def test_messages_are_read_by_session_and_seq(store: Store) -> None:
+    one, other = new_session(store, "one"), new_session(store, "other")
+    tell(store, one, prompt("a"), answer("b"), prompt("c"))
+    tell(store, other, prompt("d"))
+    wanted = [(one, 0), (one, 2), (other, 0), (other, 7), (one, 2)]
+    assert {(row.session, row.seq) for row in store.messages_at(wanted)} == set(wanted) - {(other, 7)}
+    assert len(store.messages_at([(one, seq) for seq in range(700)])) == 3
+    assert store.messages_at([]) == []

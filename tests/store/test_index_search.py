@@ -16,8 +16,8 @@ def filled(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Eight sessions: one word in every message, one in few, one in a single one."""
     monkeypatch.setattr(index_search, "SAMPLE", 10)
     monkeypatch.setattr(index_search, "FEW", 2)
-    monkeypatch.setattr(index_search, "WALK", 12)
-    monkeypatch.setattr(index_search, "BEST", 1)
+    monkeypatch.setattr(index_search, "WALK", 1)
+    monkeypatch.setattr(index_search, "PER_BEST", 10**6)
     for number in range(8):
         said = [answer(f"common {'seldom' if n == number % 5 else 'other'} words {number}") for n in range(5)]
         tell(store, new_session(store, f"s{number}"), *said)
@@ -66,7 +66,7 @@ def test_of_common_words_alone_the_newest_are_there(filled: Store) -> None:
 def test_of_more_entries_than_are_wanted_the_best_are_taken_with_the_rest_of_their_sessions(
     filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_search, "WALK", 200)
+    monkeypatch.setattr(index_search, "WALK", 20)
     best = new_session(filled, "best")
     tell(filled, best, prompt("seldom seldom seldom"), answer("seldom in a text that is about very many other things"))
     for number in range(8):

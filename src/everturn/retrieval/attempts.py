@@ -19,7 +19,7 @@ records without them are skipped at memory speed, so that much more can be searc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,10 @@ from msgspec.structs import replace
 from everturn.errors import EverturnError
 from everturn.model.archive import MessageRow, Session
 from everturn.model.vocabulary import SESSION_KINDS
+from everturn.retrieval import ranking
 from everturn.retrieval.hits import HitBuilder, hit_texts
 from everturn.retrieval.index_query import build_index_query
-from everturn.retrieval.preference import narrow_filters, prefer_hits
+from everturn.retrieval.preference import LOOKED_AT, narrow_filters, prefer_hits
 from everturn.retrieval.query import QueryPhrase, SearchQuery
 from everturn.retrieval.question import NOTHING, UnderstoodQuery
 from everturn.retrieval.ranking import RankedHits, rank_candidates
@@ -165,16 +166,22 @@ class SearchRequest:
         if meant == NOTHING:
             return ranked
         narrower = narrow_filters(filters, meant)
-        narrow = self._rank(index_query, narrower).hits if narrower else []
+        narrow = self._rank(index_query, narrower, ranked.replaced, LOOKED_AT).hits if narrower else []
         self._has_fitting = bool(narrow) or narrower is None
         if not self._has_fitting and query is self.query:  # the words for the time may be in the text itself
             index_query = build_index_query(self._typed, self._now or None)
             return self._rank(index_query, filters)
         return replace(ranked, hits=prefer_hits(self.store, meant, ranked.hits, narrow))
 
-    def _rank(self, query: IndexQuery, filters: SearchFilters) -> RankedHits:
-        scoped = limit_to_scope(query, filters)
-        return rank_candidates(self.store, scoped, self._now, without=self.hidden.unranked)
+    def _rank(
+        self,
+        query: IndexQuery,
+        filters: SearchFilters,
+        replaced: Mapping[str, list[str]] | None = None,
+        looked_at: int = ranking.LOOKED_AT,
+    ) -> RankedHits:
+        scoped, hidden = limit_to_scope(query, filters), self.hidden.unranked
+        return rank_candidates(self.store, scoped, self._now, without=hidden, replaced=replaced, looked_at=looked_at)
 
     def _list_newest(self, filters: SearchFilters, hits: list[IndexHit]) -> list[IndexHit]:
         """Return the messages of the understood time or speaker, the newest first, before hits of other times."""

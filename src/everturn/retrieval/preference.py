@@ -36,7 +36,6 @@ class Factors(Struct, frozen=True):
 FACTORS = Factors()
 #: Hits whose messages are looked up.
 LOOKED_AT = 200
-_GAP = 100  # messages of a session that are read at once although only some are needed
 
 #: Fields and origins of the words of a speaker.
 _FIELDS = {"user": ("prompt",), "assistant": ("answer",)}
@@ -116,20 +115,10 @@ class _MessageFacts:
         self._store = store
         self._rows: dict[Key, MessageRow] = {}
         self._calls: dict[Key, list[Call]] = {}  # by session and turn
-        by_session: dict[int, list[int]] = {}
-        for session, seq in keys:
-            by_session.setdefault(session, []).append(seq)
-        self._times = store.times(list(by_session))
-        for session, seqs in by_session.items():
-            self._read_rows(session, sorted(seq for seq in seqs if seq >= 0))
-
-    def _read_rows(self, session: int, seqs: list[int]) -> None:
-        """Read rows that are close together at once."""
-        while seqs:
-            run = [seq for seq in seqs if seq - seqs[0] < _GAP]
-            for row in self._store.messages(session, run[0], run[-1]):
-                self._rows[session, row.seq] = row
-            seqs = seqs[len(run) :]
+        wanted = list(keys)
+        self._times = store.times(list(dict.fromkeys(session for session, _ in wanted)))
+        for row in store.messages_at([key for key in wanted if key[1] >= 0]):
+            self._rows[row.session, row.seq] = row
 
     def factor(self, key: Key, meant: Understanding, is_spoken: bool, factors: Factors) -> float:
         row = self._rows.get(key)

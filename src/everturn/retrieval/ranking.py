@@ -18,7 +18,7 @@ known words are searched too (`retrieval.spelling`); `RankedHits.replaced` says 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -78,22 +78,34 @@ def rank_candidates(
     weights: Weights = WEIGHTS,
     most: int = MOST,
     without: Collection[tuple[int, int]] = (),
+    replaced: Mapping[str, list[str]] | None = None,
+    looked_at: int = LOOKED_AT,
 ) -> RankedHits:
     """Return the best hits for a query; its `limit` and `offset` are ignored. Without `now` age does not matter.
 
-    Messages in `without`, by session and seq, are no hits and add nothing to their neighbours and their session.
+    Messages in `without`, by session and seq, are no hits and add nothing to their neighbours and their session. `replaced`
+    are the replacements of unknown words, if they were looked for already.
     """
-    found = store.candidates(query, LOOKED_AT)
-    replaced = find_replacements(store, query, found)
-    if replaced:
-        others = [word for words in replaced.values() for word in words]
-        new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
-        padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
-        query = replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))
-        found = store.candidates(query, LOOKED_AT)
+    corrected = _correct_query(query, replaced or {}, weights)
+    found = store.candidates(corrected, looked_at)
+    if replaced is None:
+        replaced = find_replacements(store, query, found)
+        if replaced:
+            corrected = _correct_query(query, replaced, weights)
+            found = store.candidates(corrected, looked_at)
     if without:
         found = replace(found, entries=[one for one in found.entries if (one.session, one.seq) not in without])
-    return RankedHits(rank_hits(store, found, query, now, weights, most), replaced, found.complete)
+    return RankedHits(rank_hits(store, found, corrected, now, weights, most), dict(replaced), found.complete)
+
+
+def _correct_query(query: IndexQuery, replaced: Mapping[str, list[str]], weights: Weights) -> IndexQuery:
+    """Return the query with the replacements of unknown words."""
+    others = [word for words in replaced.values() for word in words]
+    new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
+    if not new:
+        return query
+    padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
+    return replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))
 
 
 def rank_hits(

@@ -228,6 +228,9 @@ class Store(Protocol):
     def messages(self, session: int, first: int = 0, last: int | None = None) -> Iterator[MessageRow]:
         """Yield messages by seq, both ends included."""
 
+    def messages_at(self, keys: Sequence[tuple[int, int]]) -> list[MessageRow]:
+        """Return the messages with these sessions and seqs, in any order; those that do not exist are left out."""
+
     def calls(self, session: int, turn: int | None = None) -> list[Call]: ...
     def work(self, session: int) -> list[tuple[int, str, int]]:
         """Return how many calls of which kind each turn made: (turn, kind, n)."""

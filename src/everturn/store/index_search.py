@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import nlargest
 from typing import Any
 
@@ -167,9 +168,10 @@ def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry
 
 
 # --- candidates ---
-SAMPLE = 9000
-#: Entries to examine for a query of one word, times two; more words share them.
-WALK = 18_000
+SAMPLE = 1500
+_REMEMBERED = 10_000  # estimates
+#: Entries to examine for each one wanted, for a query of one word, times two; more words share them.
+WALK = 22
 #: Entries with the rarest required word; seeking through more takes too long.
 REACH = 50_000
 CHEAP = 15_000  # the same for an optional phrase
@@ -177,17 +179,19 @@ CHEAP = 15_000  # the same for an optional phrase
 FEW = 100
 #: Fields to search first for a common word: a word has the highest weight in them.
 SPOKEN_FIELDS = ("prompt", "summary", "answer")
-#: Sessions to search completely if not every entry was examined.
-BEST = 4
+#: Entries wanted for each session that is searched completely if not every entry was examined.
+PER_BEST = 200
 
 
-def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
+def gather_candidates(
+    driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int, known: KnownCounts
+) -> IndexCandidates:
     required = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
     weights = dict.fromkeys(required, 1.0)
     for number, phrase in enumerate(query.optional):
         weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
     phrases = tuple(weights)
-    counting = _PhraseCounter(driver, index, query.fields)
+    counting = _PhraseCounter(driver, index, query.fields, known)
     counts = {phrase: counting.estimate(phrase) for phrase in required}
     for phrase, weight in weights.items():
         if phrase not in counts:
@@ -232,24 +236,49 @@ def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
     return any(phrase[-1].endswith("*") for group in groups for phrase in group)
 
 
+class KnownCounts:
+    """Estimates of earlier queries, as long as the index is the same."""
+
+    def __init__(self) -> None:
+        self._state = (0, 0)
+        self._counts: dict[tuple[tuple[str, ...], Phrase], float] = {}
+
+    def of(self, newest: int, total: int) -> dict[tuple[tuple[str, ...], Phrase], float]:
+        """Return the estimates by fields and phrase for an index of this size, to read and to add to."""
+        if (newest, total) != self._state or len(self._counts) > _REMEMBERED:
+            self._state, self._counts = (newest, total), {}
+        return self._counts
+
+
 class _PhraseCounter:
     """Estimates how many entries hold a phrase, and from which session on there are so many."""
 
-    def __init__(self, driver: Driver, index: Index, fields: Sequence[str]) -> None:
+    def __init__(self, driver: Driver, index: Index, fields: Sequence[str], known: KnownCounts) -> None:
         row = driver.one('SELECT MAX("id") FROM "session"')
         self._newest = int(row[0] or 0) if row else 0
         self._index = index
-        self._fields = fields
-        self._known: dict[Phrase, float] = {}
+        self._fields = tuple(fields)
+        self._known = known.of(self._newest, index.total())
 
     def estimate(self, phrase: Phrase) -> float:
         """Return the estimate for the whole index."""
-        if phrase not in self._known:
-            if len(phrase) == 1:
-                self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, 0, self._newest)
-            else:
-                self._known[phrase] = self._estimate_phrase(phrase)
-        return self._known[phrase]
+        key = self._fields, phrase
+        if key not in self._known:
+            self._known[key] = self._estimate_word(phrase) if len(phrase) == 1 else self._estimate_phrase(phrase)
+        return self._known[key]
+
+    def _estimate_word(self, word: Phrase) -> float:
+        """Count the entries with a word; for some fields, in the newest part: in these it may be rare."""
+        if not self._fields:
+            return self._index.estimate(word, (), SAMPLE, 0, self._newest)
+        key = (), word
+        if key not in self._known:
+            self._known[key] = self._index.estimate(word, (), SAMPLE, 0, self._newest)
+        if not self._known[key]:
+            return 0.0
+        since = self.since(self._known[key], SAMPLE)
+        count = self._index.estimate(word, self._fields, SAMPLE, since, self._newest)
+        return max(count, 1.0) if since else count
 
     def _estimate_phrase(self, phrase: Phrase) -> float:
         """Count in the newest entries with the rarest word, then in more of them if there are none."""
@@ -283,7 +312,7 @@ class _CandidateGatherer:
         self._looking = looking
         self._most = most
         words = sum(len(phrase) == 1 for phrase in looking.phrases)
-        self._walk = max(WALK // (1 + words), most) if index.chooses else most
+        self._walk = max(most * WALK // (1 + words), most) if index.chooses else most
         self._entries: dict[EntryKey, IndexEntry] = {}
         self._walked = True  # whether every matching entry was examined
 
@@ -357,7 +386,8 @@ class _CandidateGatherer:
         for entry in self._entries.values():
             own = sum(self._looking.worth[number] * much for number, much in entry.held)
             worth[entry.session] = max(own, worth.get(entry.session, 0.0))
-        best = nlargest(BEST, worth, key=lambda session: (worth[session], session))
+        wanted = max(self._most // PER_BEST, 1)
+        best = nlargest(wanted, worth, key=lambda session: (worth[session], session))
         if best:
             ranges = tuple(Range(session) for session in best)
             self._add_matches(replace(self._looking, groups=groups, ranges=ranges, most=self._most // 2))
@@ -397,6 +427,10 @@ class IndexSearch:
     driver: Driver
     index: Index
 
+    @cached_property
+    def _known_counts(self) -> KnownCounts:
+        return KnownCounts()
+
     def search(self, query: IndexQuery) -> list[IndexHit]:
         found = self.candidates(query)
         rarity = [
@@ -418,7 +452,7 @@ class IndexSearch:
             scope = resolve_scope(self.driver, analysed)
             if scope.ranges == ():
                 return _NOTHING
-            found = gather_candidates(self.driver, self.index, analysed, scope, most)
+            found = gather_candidates(self.driver, self.index, analysed, scope, most, self._known_counts)
             return replace(found, entries=report_entries(self.driver, analysed, scope, found.entries))
 
     def count_words(self, words: Sequence[str]) -> dict[str, int]:

@@ -46,6 +46,7 @@ from everturn.store.sql import (
     CENSUS,
     ENDED,
     LINKS,
+    MANY,
     MESSAGES,
     PROBLEMS,
     SESSIONS,
@@ -196,6 +197,17 @@ class SessionQueries:
             first = rows[-1][1] + 1
             if len(rows) < _PAGE:
                 return
+
+    def messages_at(self, keys: Sequence[tuple[int, int]]) -> list[MessageRow]:
+        """Return the messages with these sessions and seqs."""
+        found: list[MessageRow] = []
+        for first in range(0, len(keys), MANY // 2):
+            part = list(keys[first : first + MANY // 2])
+            # Rounded up to a power of two, so that only a few different statements are prepared.
+            part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+            sql = f'{MESSAGES.select} WHERE ("session","seq") IN (VALUES {",".join(["(?,?)"] * len(part))})'
+            found += MESSAGES.read(self.driver.all(sql, [number for key in part for number in key]))
+        return found
 
     def calls(self, session: int, turn: int | None = None) -> list[Call]:
         if turn is None:
