@@ -39,6 +39,7 @@ class MarkPattern(Struct, frozen=True):
     stems: tuple[str, ...] = ()  # of its groups
     edges: str = ""  # `start`: begins at the edge of a word or of a part of a camelCase name; `both`: ends there too
     part: str = ""  # the stem of the part of a name that begins there, up to its end
+    literal: str = ""  # what every match holds: without it there is nothing to search
 
 
 MarkPatterns = tuple[MarkPattern, ...]
@@ -47,6 +48,8 @@ MarkPatterns = tuple[MarkPattern, ...]
 def find_marks(text: str, folded: str, patterns: MarkPatterns, most: int) -> list[Span]:
     """Return up to `most` spans of the first pattern that is found; `folded` is the folded text."""
     for pattern in patterns:
+        if pattern.literal not in folded:
+            continue
         tried = islice(re.finditer(pattern.regex, folded), _TRIED if pattern.edges or pattern.part else None)
         spans = (span for match in tried if (span := _checked_span(text, folded, pattern, match)))
         if found := list(islice(spans, most)):
@@ -101,26 +104,31 @@ def mark_patterns(phrase: str) -> MarkPatterns:
     if not words:
         return literal_patterns(phrase)
     if phrase.rstrip().endswith("*"):
-        return MarkPattern(_words_regex(words, True)), MarkPattern(_joined_regex(words, 0), edges="start")
+        first, joined = _words_regex(words, True), _joined_regex(words, 0)
+        return MarkPattern(first, literal=words[0]), MarkPattern(joined, edges="start", literal=words[0])
     if len(words) == 1:
         return _word_patterns(words[0], humps(phrase.strip()))
     if all(map(_is_single_character, words)):
         pairs = "|".join(re.escape(one + two) for one, two in pairwise(words))
         return MarkPattern(_words_regex(words, False)), MarkPattern(pairs)
-    found = [MarkPattern(_words_regex(words, False))]
+    found = [MarkPattern(_words_regex(words, False), literal=words[0])]
     if not any(map(_is_single_character, words)):
         rooted = (_GAP % 1).join(f"({re.escape(_root(word))}[^\\W_]*)" for word in words)
-        found.append(MarkPattern(rooted, tuple(map(_stem, words)), edges="start"))
-    return (*found, MarkPattern(_joined_regex(words, 0), edges="both"))
+        found.append(MarkPattern(rooted, tuple(map(_stem, words)), edges="start", literal=_root(words[0])))
+    return (*found, MarkPattern(_joined_regex(words, 0), edges="both", literal=words[0]))
 
 
 def _word_patterns(word: str, parts: tuple[str, ...]) -> MarkPatterns:
     if _is_single_character(word):
         return (MarkPattern(re.escape(word)),)
-    root, stem = re.escape(_root(word)), _stem(word)
-    found = [MarkPattern(rf"({root}(?<![^\W_]{root})[^\W_]*)", (stem,)), MarkPattern(root, part=stem)]
+    literal, stem = _root(word), _stem(word)
+    root = re.escape(literal)
+    found = [
+        MarkPattern(rf"({root}(?<![^\W_]{root})[^\W_]*)", (stem,), literal=literal),
+        MarkPattern(root, part=stem, literal=literal),
+    ]
     if parts:
-        found.append(MarkPattern(_joined_regex(parts, 0), edges="both"))
+        found.append(MarkPattern(_joined_regex(parts, 0), edges="both", literal=parts[0]))
     return tuple(found)
 
 

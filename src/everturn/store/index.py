@@ -41,6 +41,7 @@ ENOUGH = 1.6
 #: Parts of compound names are not indexed in these fields: two thirds of all text, and the least searched.
 WITHOUT_PIECES = ("tool_output", "meta")
 LAST_SEQ = 0xFFFFFE  # messages beyond this are not indexed
+_REMEMBERED = 10_000  # estimates
 
 
 class Range(NamedTuple):
@@ -114,6 +115,20 @@ class Index(Protocol):
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """Return indexed stems with this beginning."""
+
+
+class KnownCounts:
+    """Estimates of earlier queries, as long as the index is the same."""
+
+    def __init__(self) -> None:
+        self._state = (0, 0)
+        self._counts: dict[tuple[tuple[str, ...], Phrase], float] = {}
+
+    def of(self, newest: int, total: int) -> dict[tuple[tuple[str, ...], Phrase], float]:
+        """Return the estimates by fields and phrase for an index of this size, to read and to add to."""
+        if (newest, total) != self._state or len(self._counts) > _REMEMBERED:
+            self._state, self._counts = (newest, total), {}
+        return self._counts
 
 
 def rareness(count: float, total: int) -> float:

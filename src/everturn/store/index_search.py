@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexCandidates, IndexEntry, IndexHit, IndexQuery
-from everturn.store.index import LAST_SEQ, Index, IndexLook, Phrase, Range, completions, rareness
+from everturn.store.index import LAST_SEQ, Index, IndexLook, KnownCounts, Phrase, Range, completions, rareness
 from everturn.store.sql import Conditions, Driver, add_messages, add_sessions, query_in_lists
 from everturn.text.terms import terms
 
@@ -169,7 +169,6 @@ def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry
 
 # --- candidates ---
 SAMPLE = 1500
-_REMEMBERED = 10_000  # estimates
 #: Entries to examine for each one wanted, for a query of one word, times two; more words share them.
 WALK = 22
 #: Entries with the rarest required word; seeking through more takes too long.
@@ -234,20 +233,6 @@ def _final_counts(
 def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
     """Whether a word matches by prefix: then every lookup merges all words with that beginning."""
     return any(phrase[-1].endswith("*") for group in groups for phrase in group)
-
-
-class KnownCounts:
-    """Estimates of earlier queries, as long as the index is the same."""
-
-    def __init__(self) -> None:
-        self._state = (0, 0)
-        self._counts: dict[tuple[tuple[str, ...], Phrase], float] = {}
-
-    def of(self, newest: int, total: int) -> dict[tuple[tuple[str, ...], Phrase], float]:
-        """Return the estimates by fields and phrase for an index of this size, to read and to add to."""
-        if (newest, total) != self._state or len(self._counts) > _REMEMBERED:
-            self._state, self._counts = (newest, total), {}
-        return self._counts
 
 
 class _PhraseCounter:
