@@ -1,7 +1,7 @@
 """Record the real programs, and score how much of a recording everturn gives back.
 
     python -m tests.recordings list
-    python -m tests.recordings record --program opencode-0.5 --scenario failures --seed 3 --out .recordings
+    python -m tests.recordings record --program opencode-0.5 --scenario failures --seed 3 --size 200x50 --out .recordings
     python -m tests.recordings all --out .recordings --seeds 5
     python -m tests.recordings score .recordings --json
     python -m tests.recordings cuts .recordings --cuts 200
@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from tests.recordings.cuts import cut_recording
@@ -49,6 +50,7 @@ def _words() -> argparse.ArgumentParser:
     one.add_argument("--scenario", required=True, choices=SCENARIOS)
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--form", choices=FORMS, default="log-out", help="which files `script` writes")
+    one.add_argument("--size", type=_size, metavar="COLUMNSxROWS", help="of the terminal; default: the scenario's own")
     one.add_argument("--out", type=Path, default=OUT)
     one.set_defaults(do=record_one)
 
@@ -88,7 +90,15 @@ def list_all(given: argparse.Namespace) -> int:
 # recording ------------------------------------------------------------------------------------------------------------
 def record_one(given: argparse.Namespace) -> int:
     """Make one recording."""
-    return 0 if _record(PROGRAMS[given.program], SCENARIOS[given.scenario], given.seed, given.out, given.form) else 1
+    scenario = SCENARIOS[given.scenario]
+    if given.size is not None:
+        scenario = replace(scenario, size=given.size)
+    return 0 if _record(PROGRAMS[given.program], scenario, given.seed, given.out, given.form) else 1
+
+
+def _size(text: str) -> tuple[int, int]:
+    columns, _, rows = text.partition("x")
+    return int(columns), int(rows)
 
 
 def record_all(given: argparse.Namespace) -> int:

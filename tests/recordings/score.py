@@ -62,13 +62,17 @@ class Row:
 
 def score_recording(folder: Path, truth: Truth) -> Row:
     """Read a recording with everturn, and compare."""
-    return compare(truth, read_recording(folder / RECORDING), shown_of(folder, truth))
+    signs = set((folder / RECORDING).read_bytes().decode(errors="ignore"))
+    return compare(truth, read_recording(folder / RECORDING), shown_of(folder, truth), signs)
 
 
-def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
-    """The score of what was found. `shown` are the lines and keys that were on the screen; None: all of them."""
-    submitted = [letters(prompt.text) if is_shown(prompt.text, shown) else ANY for prompt in truth.prompts]
-    said = [letters(text) for text in found.prompts]
+def compare(truth: Truth, found: Found, shown: set[str] | None = None, signs: set[str] | None = None) -> Row:
+    """The score of what was found.
+
+    `shown` are the lines and keys that were on the screen, `signs` the characters that were ever drawn; None: all of them.
+    """
+    submitted = [letters(prompt.text, signs) if is_shown(prompt.text, shown) else ANY for prompt in truth.prompts]
+    said = [letters(text, signs) for text in found.prompts]
     kept = common(submitted, said)
     lines_found, repeated, lines = match_lines(truth, found, shown)
     calls_kept, calls_seen = match_calls(truth.runs, found.calls, shown)
@@ -111,9 +115,13 @@ def is_shown(text: str, shown: set[str] | None) -> bool:
     return shown is None or all(line in shown for line in map(squash, text.splitlines()) if line)
 
 
-def letters(text: str) -> str:
-    """A prompt without its white space, in one Unicode form."""
-    return re.sub(r"\s", "", unicodedata.normalize("NFC", text))
+def letters(text: str, signs: set[str] | None = None) -> str:
+    """A prompt without its white space, in one Unicode form; without emoji and other signs that are not among `signs`.
+
+    OpenCode 0.5 does not draw every emoji that is typed.
+    """
+    bare = re.sub(r"\s", "", unicodedata.normalize("NFC", text))
+    return bare if signs is None else "".join(one for one in bare if one.isalnum() or one in signs)
 
 
 def common(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from everturn.sources.terminal import boxes, panels
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import ScreenLayout, cut_row, uncover
+from everturn.sources.terminal.layouts import ScreenLayout, cut_row, uncover, uncover_all
 from tests.sources.terminal.drawing import Row, plain
 from tests.sources.terminal.random_sessions import ToastedBoxes, ToastedPanels
 from tests.sources.terminal.sketches import paint_rows
 
 TOAST = ["┃          ┃", "┃  copied  ┃", "┃          ┃"]
+EDGE = 42  # cells: where a toast ends
 
 
 def beside(lines: Sequence[str], toast: Sequence[str], top: int = 0, cell: int = 30) -> list[str]:
@@ -22,7 +23,7 @@ def beside(lines: Sequence[str], toast: Sequence[str], top: int = 0, cell: int =
     return covered
 
 
-def uncovered(lines: Sequence[str], first: int = 1, right: int = 0) -> list[tuple[str, bool]]:
+def uncovered(lines: Sequence[str], first: int = 1, right: int = EDGE) -> list[tuple[str, bool]]:
     """The text of each row without toasts, and whether something hid its end."""
     return [(row.text, row.covered) for row in uncover(paint_rows(lines), first, right)]
 
@@ -82,8 +83,22 @@ def test_a_single_row_between_bars_is_no_toast() -> None:
 
 def test_only_a_box_at_the_right_edge_is_a_toast_where_the_edge_is_known() -> None:
     lines = beside(["one", "two", "three", "four"], TOAST, 1)
-    assert [covered for _, covered in uncovered(lines, right=42)] == [False, True, True, True]
+    assert [covered for _, covered in uncovered(lines)] == [False, True, True, True]
     assert [covered for _, covered in uncovered(lines, right=44)] == [False, False, False, False]
+
+
+def test_a_row_that_is_covered_already_does_not_divide_a_toast() -> None:
+    rows = paint_rows(beside(["one", "two", "three", "four"], TOAST, 1))
+    rows[2] = cut_row(rows[2], 3)
+    found = uncover(rows, 1, EDGE)
+    assert [row.text for row in found] == ["one", "two", "thr", "four"]
+    assert [row.covered for row in found] == [False, True, True, True]
+
+
+def test_a_single_row_that_is_left_of_a_toast_is_taken_off_where_nothing_else_ends_so() -> None:
+    lines = beside(["one", "two", "three", "four"], TOAST[:1], 2)
+    assert [row.text for row in uncover_all(paint_rows(lines), EDGE)] == ["one", "two", "three", "four"]
+    assert [row.covered for row in uncover_all(paint_rows(lines), EDGE)] == [False, False, True, False]
 
 
 def test_no_rows_give_no_rows() -> None:

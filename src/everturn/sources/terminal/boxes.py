@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, cut_row, uncover
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,
@@ -41,6 +41,7 @@ _STATUS = re.compile(
 )
 _ABORTED = "Request was aborted"
 _PERMISSION = "Permission required to run this tool:"
+_ERROR = re.compile(r"\w*Error: ")
 _FAILED = re.compile(r"Error: |The user rejected|Tool execution aborted|\w+Error: ")
 
 #: The default theme. Other themes, and terminals with fewer colours, are learnt.
@@ -116,25 +117,28 @@ def without_frame(rows: Sequence[TranscriptRow]) -> tuple[list[TranscriptRow], s
 def read_boxes(rows: Sequence[TranscriptRow], segment: TranscriptSegment, palette: Palette) -> list[DrawnSaying]:
     """What was said in the rows of one segment."""
     said: list[DrawnSaying] = []
-    blocks = blocks_of(rows)
+    blocks = blocks_of(rows, bool(segment.program))
     for n, block in enumerate(blocks):
         first = n == 0 and segment.cut_top
         if isinstance(block, ScreenBox):
             item = _read_box(block, palette, first, n == len(blocks) - 1)
             said += [item] if item is not None else []
         else:
-            said += _read_open(block.rows, first)
+            strays = [row for row in block.rows if segment.program and is_overwritten(row.text)]
+            said += _read_open([row for row in block.rows if row not in strays], first)
+            said += map(_stray, strays)
     return said
 
 
-def blocks_of(rows: Sequence[TranscriptRow]) -> list[ScreenBox | OpenBox]:
-    """The rows cut where a border begins, ends or changes its colour."""
+def blocks_of(rows: Sequence[TranscriptRow], whole: bool = False) -> list[ScreenBox | OpenBox]:
+    """The rows cut where a border begins, ends or changes its colour; of `whole` screens, where nothing else is at the left edge."""
     blocks: list[ScreenBox | OpenBox] = []
     pending: list[TranscriptRow] = []
     mark: tuple[bool, Colour] = (False, None)
-    for row in rows:
-        bordered = row.text.lstrip(" ").startswith(BAR) and indent(row.text) <= 8
-        own = (bordered, colour_at(row, indent(row.text)) if bordered else None)
+    for n, row in enumerate(rows):
+        own = _mark(row)
+        if whole and is_overwritten(row.text):
+            own = mark if mark[0] else _mark_below(rows[n + 1 :])
         if own != mark and pending:
             blocks.append(_block(pending, mark))
             pending = []
@@ -145,10 +149,32 @@ def blocks_of(rows: Sequence[TranscriptRow]) -> list[ScreenBox | OpenBox]:
     return blocks
 
 
+def _mark(row: TranscriptRow) -> tuple[bool, Colour]:
+    """Return whether a row has a border, and its colour."""
+    bordered = row.text.lstrip(" ").startswith(BAR) and indent(row.text) <= 8
+    return bordered, colour_at(row, indent(row.text)) if bordered else None
+
+
+def is_overwritten(text: str) -> bool:
+    """Return whether a row of a whole screen begins at its left edge, where the client leaves a margin."""
+    return text[:1].strip(f" {BAR}") != ""
+
+
+def _stray(row: TranscriptRow) -> DrawnSaying:
+    """Return a row of a box of which nothing else is there."""
+    return place_saying([row], role="system", kind="unknown", text=row.text, fidelity="partial")
+
+
+def _mark_below(rows: Sequence[TranscriptRow]) -> tuple[bool, Colour]:
+    """Return the mark of the box whose first rows were written over."""
+    below = next((row for row in rows if not is_overwritten(row.text)), None)
+    return _mark(below) if below is not None else (False, None)
+
+
 def _block(rows: list[TranscriptRow], mark: tuple[bool, Colour]) -> ScreenBox | OpenBox:
     if not mark[0]:
         return OpenBox(rows)
-    inner = [row.text.lstrip(" ")[1:] for row in rows]
+    inner = [row.text.lstrip(" ")[1:] if _mark(row)[0] else f"  {row.text}" for row in rows]
     closed = [line for line in inner if line.endswith(BAR)]
     lines = [line.removesuffix(BAR).rstrip() for line in inner]
     padding = min((indent(line) for line in lines if line), default=2)
@@ -179,9 +205,18 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     if typed.startswith("/") or "@" in typed:  # a list of commands or files stands above the field
         while bottom > header and rows[bottom - 1].text.lstrip(" ").startswith(BAR):
             bottom -= 1
-    content = uncover(rows[header:bottom], 1, width(rows[first].text))
+    content = uncover([_cut_overwritten(row) for row in rows[header:bottom]], 1, width(rows[first].text))
     below = bool(content) and not content[0].text  # an empty row follows the header
     return ScreenLayout("boxes", content[below:], "talk", title, footer, typed, header + below)
+
+
+def _cut_overwritten(row: PaintedRow) -> PaintedRow:
+    """Return a row of a box that was written over from the left edge without what is left of the box.
+
+    Lines of a pasted prompt end with carriage returns, which the client draws as they are.
+    """
+    bar = row.text.find(BAR) if is_overwritten(row.text) else -1
+    return cut_row(row, width(row.text[:bar])) if bar > 0 else row
 
 
 def is_end_of_prompt(text: str) -> bool:
@@ -236,8 +271,12 @@ def _role(box: ScreenBox, words: list[str], palette: Palette) -> str:
     role = palette.get(box.colour, "")
     if role in ("", "user", "queued") and _footer(words) is not None and (role or not _looks_like_tool(words)):
         return "user"
+    if role in ("user", "queued"):
+        return "user"
+    if _ERROR.match(words[0]) and not tools.is_known(words[0]):
+        return "error"
     if role:
-        return "user" if role == "queued" else role
+        return role
     return "tool" if tools.is_known(words[0]) or _looks_like_tool(words) else "error"
 
 
@@ -269,7 +308,7 @@ def _prompt(box: ScreenBox, words: list[str]) -> DrawnSaying:
     return place_saying(
         box.rows, role="user", kind="queued" if queued else "text", text=rejoin_rows(lines, box.room), author=author,
         time_text=time_text, queued=queued, starts_turn=True, attached=tuple(attached),
-        fidelity="rendered" if footer else "partial",
+        fidelity="rendered" if footer and lines and all(_mark(row)[0] for row in box.rows) else "partial",
     )  # fmt: skip
 
 

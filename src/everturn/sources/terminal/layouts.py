@@ -28,21 +28,33 @@ class ScreenLayout(NamedTuple):
     top: int = 0  # rows of the screen above those of the conversation
 
 
-def uncover(rows: Sequence[PaintedRow], first: int, right: int = 0) -> list[PaintedRow]:
-    """Take toasts off: boxes at the right edge, near row `first` or below one another. `right` is the width of the rows."""
+def uncover(rows: Sequence[PaintedRow], first: int, right: int) -> list[PaintedRow]:
+    """Take toasts off: boxes at the right edge, near row `first` or below one another. `right` is the width of the rows.
+
+    Rows that are covered already may lie between those of a toast.
+    """
     edges = [_edges(row.text, right) for row in rows]
     kept = list(rows)
     may_begin = first
     start = 0
     while start < min(may_begin + 1, len(rows)):
         end = start
-        while end < len(rows) and edges[end] is not None and edges[end] == edges[start]:
+        while end < len(rows) and edges[start] and (edges[end] == edges[start] or rows[end].covered):
             end += 1
         if end - start > 1:
-            kept[start:end] = [cut_row(row, (edges[start] or (0, 0))[0]) for row in rows[start:end]]
+            for number in range(start, end):
+                if (edge := edges[number]) is not None:
+                    kept[number] = cut_row(rows[number], edge[0])
             may_begin = end + 1
+        may_begin += rows[start].covered
         start = max(end, start + 1)
     return kept
+
+
+def uncover_all(rows: Sequence[PaintedRow], right: int) -> list[PaintedRow]:
+    """Take toasts off a program of which nothing else ends with a bar at cell `right`: also single rows that are left of one."""
+    edges = [_edges(row.text, right) for row in rows]
+    return [row if edge is None else cut_row(row, edge[0]) for row, edge in zip(rows, edges, strict=True)]
 
 
 def cut_row(row: PaintedRow, cell: int) -> PaintedRow:
@@ -51,8 +63,8 @@ def cut_row(row: PaintedRow, cell: int) -> PaintedRow:
 
 
 def _edges(text: str, right: int) -> tuple[int, int] | None:
-    """Return the cells of the last two bars of a row, if it ends with one."""
-    if not text.endswith(BAR) or (right and width(text) != right):
+    """Return the cells of the last two bars of a row that ends with one at cell `right`."""
+    if not text.endswith(BAR) or width(text) != right:
         return None
     left = width(text[: text.rfind(BAR, 0, -1)])
-    return (left, width(text)) if left > _LEFTMOST else None
+    return (left, right) if left > _LEFTMOST else None

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover_all
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
@@ -32,6 +32,7 @@ from everturn.sources.terminal.rows import (
 from everturn.sources.terminal.transcript import Colour, DrawnCall, DrawnSaying, TranscriptSegment
 
 SIDEBAR = 42  # cells; drawn from 121 columns on
+_MARGIN = 2  # cells between a toast and the right edge
 _END = re.compile(
     r" {2,}(?:▣ +(?=\S)|(?=[A-Z]\w* · [^·]+ · [\d.hms ]+$))"  # newer releases draw no square
     r"(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms ]+))?(?P<stop> · interrupted)?$"
@@ -94,8 +95,8 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
         return ScreenLayout("panels", (), "home", "", footer, "" if typed.startswith(_PLACEHOLDER) else typed)
     while field and rows[field - 1].text.endswith(BAR) and _is_panel(rows[field - 1].text):
         field -= 1  # a list of commands or files
-    content, title = _without_side(rows[:field])
-    return ScreenLayout("panels", uncover(content, 2), "talk", title, footer, typed)
+    content, title = _divide_columns(rows[:field])
+    return ScreenLayout("panels", content, "talk", title, footer, typed)
 
 
 def is_end_of_turn(text: str) -> bool:
@@ -113,22 +114,26 @@ def _divide_at_question(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     start = next((n for n in range(len(rows) - 1, -1, -1) if _QUESTION.match(rows[n].text)), None)
     if start is None:
         return None
-    content, title = _without_side(rows[: max(0, start - 1)])
-    return ScreenLayout("panels", uncover(content, 2), "talk", title)
+    content, title = _divide_columns(rows[: max(0, start - 1)])
+    return ScreenLayout("panels", content, "talk", title)
 
 
-def _without_side(rows: Sequence[PaintedRow]) -> tuple[list[PaintedRow], str]:
-    """Return the rows without the column on the right, and the title of the session in it."""
+def _divide_columns(rows: Sequence[PaintedRow]) -> tuple[list[PaintedRow], str]:
+    """Return the rows without toasts and the column on the right, and the title of the session in it."""
     columns = len(rows[0].cells) if rows else 0
     edge = columns - SIDEBAR
+    rows = uncover_all(rows, columns - _MARGIN)
     if columns <= 120 or any(row.cells[edge - 2 : edge].strip() for row in rows):
-        return list(rows), ""
+        return rows, ""
     beside = [cut(row.text, edge)[1].strip(" █") for row in rows]
     if "Context" not in beside:
-        return list(rows), ""
+        return rows, ""
     title = " ".join(filter(None, beside[: beside.index("Context")]))
-    left = [PaintedRow(cut(row.text, edge)[0].rstrip(), row.cells[:edge], row.inks[:edge]) for row in rows]
-    return left, f"# {title}" if title else ""
+    return [_cut_side(row, edge) for row in rows], f"# {title}" if title else ""
+
+
+def _cut_side(row: PaintedRow, edge: int) -> PaintedRow:
+    return PaintedRow(cut(row.text, edge)[0].rstrip(), row.cells[:edge], row.inks[:edge], row.covered)
 
 
 def without_sidebar(rows: Sequence[TranscriptRow], columns: int) -> tuple[list[TranscriptRow], list[str]]:

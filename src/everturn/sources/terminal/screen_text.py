@@ -12,6 +12,7 @@ groups of their own (`kept_lines`): a prompt that was undone, for example.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from everturn.sources.terminal.chrome import DEEPEST, Alike
 from everturn.sources.terminal.frames import PaintedRow, RowBlock, ScreenFrame, blocks, is_telling, overlap
@@ -150,7 +151,7 @@ class ScreenText:
     def place(self, rows: Sequence[PaintedRow], frame: ScreenFrame, anywhere: bool = True) -> bool:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
-        found = self._find_blocks([row.text for row in rows[:height]], anywhere)
+        found = self._find_blocks(self._complete_rows(rows[:height]), anywhere)
         if not found or self._is_elsewhere(rows, found) or (self.program and self._contradicts(found, rows[:height])):
             return False
         first, last = found[0], found[-1]
@@ -164,6 +165,26 @@ class ScreenText:
         self.top = max(self._floor, top)
         self._placed(rows, frame)
         return True
+
+    def _complete_rows(self, rows: Sequence[PaintedRow]) -> list[str]:
+        """Return the texts of rows; of those that something covers, the whole lines near the view that begin like them.
+
+        A line that was never seen whole is taken for the beginning of the row that shows it whole.
+        """
+        texts = [row.text for row in rows]
+        reach = _SCREENS_AROUND * len(rows)
+        near = self.lines[max(0, self.top - reach) : self.top + len(self.rows) + reach]
+        parts = {line.row.text for line in near if line.row.covered and is_telling(line.row.text)}
+        if not parts and not any(row.covered for row in rows):
+            return texts
+        wholes = {line.row.text for line in near}
+        for number, row in enumerate(rows):
+            if row.text in wholes or not is_telling(row.text):
+                continue
+            pool, like = (wholes, str.startswith) if row.covered else (parts, _begins)
+            fitting = [text for text in pool if like(text, row.text)]
+            texts[number] = fitting[0] if len(fitting) == 1 else row.text
+        return texts
 
     def _contradicts(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> bool:
         """Return whether rows only look like the lines they were found at.
@@ -205,10 +226,21 @@ class ScreenText:
     def _find_blocks(self, texts: list[str], anywhere: bool) -> list[RowBlock]:
         for places in self._search(len(texts), anywhere):
             found = blocks(self.texts, places, texts)
+            if self._is_torn(found):
+                found = blocks(self.texts, range(self.top, min(len(self.lines), self.top + len(self.rows))), texts)
             far = isinstance(places, range)
             if found and self._is_credible(found, texts) and not (far and self.framed and _is_doubtful(found, texts)):
                 return found
         return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
+
+    def _is_torn(self, found: list[RowBlock]) -> bool:
+        """Return whether lines that were out of sight would vanish from between two blocks: one of them is somewhere else."""
+        for before, after in pairwise(found):
+            between = range(before.last + before.distance + 1, after.first + after.distance)
+            hidden = [place for place in between if not self.top <= place < self.top + len(self.rows)]
+            if sum(is_telling(self.texts[place]) for place in hidden) >= _MOST_LOST:
+                return True
+        return False
 
     def _find_one_step(self, texts: list[str]) -> list[RowBlock]:
         step = overlap(self.texts[self.top : self.top + len(self.rows)], texts)
@@ -271,8 +303,10 @@ class ScreenText:
 
     def _fits(self, place: int, row: PaintedRow) -> bool:
         old = self.texts[place]
-        if not is_telling(row.text):
+        if not row.text:
             return not self.is_fixed(old)
+        if not is_telling(row.text):
+            return not is_telling(old)
         return old == row.text or _grows(old, row.text) or (row.covered and old.startswith(row.text))
 
     # the lines ------------------------------------------------------------------------------------------------------
@@ -317,7 +351,7 @@ class ScreenText:
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
-        if self.program and not row.covered and is_telling(line.row.text) and not _keeps(line.row.text, row.text):
+        if self.program and is_telling(line.row.text) and not _keeps(line.row.text, row):
             line.lose([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
         self.texts[place] = line.row.text
@@ -404,9 +438,15 @@ def _has_gap(rows: Sequence[PaintedRow]) -> bool:
     return _GAP in filled
 
 
-def _keeps(before: str, after: str) -> bool:
+def _begins(part: str, whole: str) -> bool:
+    return whole.startswith(part)
+
+
+def _keeps(before: str, row: PaintedRow) -> bool:
     """Return whether a drawing still holds the words of the one before it: it went on, or words came around them."""
-    return before.strip(_FRAME).casefold() in after.casefold() or _grows(before, after)
+    if row.covered and before.startswith(row.text):
+        return True
+    return before.strip(_FRAME).casefold() in row.text.casefold() or _grows(before, row.text)
 
 
 def _grows(before: str, after: str) -> bool:

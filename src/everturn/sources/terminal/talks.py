@@ -179,7 +179,7 @@ def merge(
     merged = list(known)
     while pairs and merged and max(pairs.values()) < len(merged) - 1 and _is_fleeting(merged[-1]):
         merged.pop()  # what it became is among the items shown
-    place = min(pairs.values(), default=len(merged))
+    place = min(pairs.values(), default=_place_in_time(merged, shown))
     added = 0
     for number, item in enumerate(shown):
         if number in pairs:
@@ -192,6 +192,12 @@ def merge(
             added += 1
         place += 1
     return merged
+
+
+def _place_in_time(known: Sequence[DrawnSaying], shown: Sequence[DrawnSaying]) -> int:
+    """Return before which known item a segment belongs that has nothing in common with them: order is time."""
+    first = min((item.bytes[0] for item in shown), default=0)
+    return next((number for number, item in enumerate(known) if item.bytes[0] > first), len(known))
 
 
 def align(
@@ -217,12 +223,16 @@ def _join_ends(old: list[Key], new: list[Key], waiting: set[int]) -> list[tuple[
 
     `waiting` are calls without output: the end of an output whose beginning was not seen may belong to one of them.
     """
+    best: list[tuple[int, int]] = []
+    most = -1
     for skipped in range(min(_MOST_SKIPPED, len(new)) + 1):
         for count in range(min(len(old), len(new) - skipped), bool(skipped), -1):
             pairs = [(len(old) - count + k, skipped + k) for k in range(count)]
-            if all(_is_same(old[a], new[b]) or (new[b][2] == _REST and a in waiting) for a, b in pairs):
-                return pairs
-    return []
+            same = [_is_same(old[a], new[b]) for a, b in pairs]
+            rests = all(fits or (new[b][2] == _REST and a in waiting) for (a, b), fits in zip(pairs, same, strict=True))
+            if rests and sum(same) > most:
+                best, most = pairs, sum(same)
+    return best
 
 
 def _find_again(old: list[Key], new: list[Key], joins: bool, cut_top: bool) -> list[tuple[int, int]]:
@@ -232,6 +242,7 @@ def _find_again(old: list[Key], new: list[Key], joins: bool, cut_top: bool) -> l
     for a, b, size in matcher.get_matching_blocks():
         block = [(a + k, b + k) for k in range(size)]
         pairs += block if any(_is_own(old, new, *pair) for pair in block) else []
+    pairs = pairs or _find_long_part(old, new)
     pairs = sorted({*pairs, *_find_parts(old, new, pairs)})
     if not joins:  # another session may begin with the same words
         return pairs if len(pairs) >= _SEVERAL or any(len(new[b][1]) >= _LONG for _, b in pairs) else []
@@ -251,6 +262,15 @@ def _is_fleeting(item: DrawnSaying) -> bool:
         return False
     waits = bool(item.calls) and all(call.status == "open" for call in item.calls)
     return waits or (not item.calls and not item.text and not item.thinking)
+
+
+def _find_long_part(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
+    """Return the pair of the first long item that is a part of one other item, and of no other."""
+    for b, key in enumerate(new):
+        whole = [a for a, one in enumerate(old) if _is_part(one, key)] if len(key[1]) >= _LONG else []
+        if len(whole) == 1:
+            return [(whole[0], b)]
+    return []
 
 
 def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -274,6 +294,8 @@ def _is_part(old: Key, new: Key) -> bool:
     if old[0] == "user":
         return old[1].endswith(new[1]) and old[3] == new[3]
     if old[1].startswith(new[1]) or new[1].startswith(old[1]) or old[1].endswith(new[1]):
+        return True
+    if len(new[1]) >= _LONG and new[1] in old[1]:
         return True
     begins = len(old[1]) >= _LONG and old[1][:_LONG] == new[1][:_LONG]
     return begins or _shared(old[1], new[1]) >= _LONG
