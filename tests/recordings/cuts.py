@@ -6,13 +6,19 @@ place, and be longer at the second. The witness of a whole recording says how mu
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenWitness, compare
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.views import transcribe
+from everturn.sources.terminal.recordings import read_recording
+from everturn.sources.terminal.transcript import OutputChunk, ScreenTalk, TerminalRecording
+from everturn.sources.terminal.views import transcribe_recording
 from tests.recordings.score import letters
 from tests.recordings.truth import RECORDING, TIMING
 
@@ -38,21 +44,58 @@ def cut_recording(folder: Path, cuts: int) -> CutReport:
     """Read a recording whole and cut off at `cuts` places."""
     data = (folder / RECORDING).read_bytes()
     timing = (folder / TIMING).read_bytes() if (folder / TIMING).exists() else None
+    places = sorted({len(data) * number // cuts for number in range(1, cuts + 1)})
     witness = ScreenWitness()
-    coverage = compare(witness, read_screens(transcribe(data, RECORDING, timing, witness)))
-    places = [len(data) * number // cuts for number in range(1, cuts + 1)]
+    found, talks = _read_pieces(read_recording(data, RECORDING, timing), places, witness)
     lost: list[tuple[int, int, str]] = []
-    before: list[str] = []
-    for first, second in zip([0, *places], places, strict=False):
-        now = _prompts(data[:second], timing)
+    for (first, before), (second, now) in pairwise(zip(places, found, strict=True)):
         lost += [(first, second, words) for words in _missing(before, now)]
-        before = now
-    return CutReport(folder.name, cuts, tuple(lost), coverage)
+    return CutReport(folder.name, len(places), tuple(lost), compare(witness, talks))
 
 
-def _prompts(data: bytes, timing: bytes | None) -> list[str]:
-    talks = read_screens(transcribe(data, RECORDING, timing))
-    return [letters(item.text) for talk in talks for item in talk.said if item.starts_turn and item.text]
+def _read_pieces(
+    recording: TerminalRecording, places: list[int], witness: ScreenWitness
+) -> tuple[list[list[str]], list[ScreenTalk]]:
+    """Return the prompts of a recording up to each place, the last of which is its end, and the talks of all of it.
+
+    The recording is replayed once. At each place the process divides: the child takes the recording for ended there, and
+    tells what it found.
+    """
+    told: list[bytes] = []
+    child: list[int] = []
+
+    def chunks() -> Iterator[OutputChunk]:
+        for chunk, ends in _split(recording, places[:-1]):
+            yield chunk
+            if ends:
+                ours, theirs = os.pipe()
+                if os.fork() == 0:
+                    child.append(theirs)
+                    return
+                os.close(theirs)
+                with os.fdopen(ours, "rb") as told_by_child:
+                    told.append(told_by_child.read())
+                os.wait()
+
+    talks = read_screens(transcribe_recording(recording._replace(chunks=chunks), witness))
+    prompts = [letters(item.text) for talk in talks for item in talk.said if item.starts_turn and item.text]
+    if child:
+        with os.fdopen(child[0], "wb") as parent:
+            parent.write(json.dumps(prompts).encode())
+        os._exit(0)
+    return [*(json.loads(text) for text in told), prompts], talks
+
+
+def _split(recording: TerminalRecording, places: list[int]) -> Iterator[tuple[OutputChunk, bool]]:
+    """Yield the chunks of a recording, divided at the places, and whether a place is at the end of each."""
+    left = list(places)
+    for chunk in recording.chunks():
+        rest = chunk
+        while left and left[0] <= rest.end:
+            size = max(0, left.pop(0) - rest.start)
+            yield rest._replace(data=rest.data[:size], end=rest.start + size), True
+            rest = rest._replace(data=rest.data[size:], start=rest.start + size, size=None)
+        yield rest, False
 
 
 def _missing(before: list[str], now: list[str]) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenPassage, ScreenWitness, compare
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame
 from everturn.sources.terminal.layouts import ScreenLayout, cut_row
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
-from tests.sources.terminal.screens import Panels
+from tests.sources.terminal.screens import Panels, Prompts
 from tests.sources.terminal.sketches import paint_rows
 
 
@@ -240,3 +241,47 @@ def test_a_frame_that_no_layout_fits_is_watched() -> None:
     rows = [PaintedRow("Select a model", "Select a model", "")]
     witness.see_other(ScreenFrame(rows, "sync", True, 10, 20, None))
     assert [passage.text for passage in compare(witness, []).missing] == ["Select a model"]
+
+
+@pytest.mark.parametrize(
+    "shown", ["[Pasted ~14 lines]", "[pasted #1 8+ lines]", "see [Pasted text #2 +40 lines] there"]
+)
+def test_pasted_lines_are_answered_for_by_the_prompt_that_holds_the_rest(shown: str) -> None:
+    watched = Watched()
+    watched.type("", shown, "")
+    said = replace(user("see the first\nand the second there"), bytes=(100, 300))
+    assert watched.compare(said).unanswered == ()
+    assert len(watched.compare(replace(said, text="something else", bytes=(0, 0))).unanswered) == 1
+
+
+def test_a_field_caught_while_it_was_drawn_was_not_sent() -> None:
+    watched = Watched()
+    watched.type("half a", "", "half a sentence", "")
+    assert watched.compare(user("half a sentence")).unanswered == ()
+
+
+# the main screen ------------------------------------------------------------------------------------------------------
+def watch_main_screen(client: Prompts) -> ScreenWitness:
+    witness = ScreenWitness()
+    head = b'Script started on 2025-12-22 14:19:12-06:00 [TERM="xterm-256color" COLUMNS="100" LINES="30"]\n'
+    transcribe(head + client.close(), witness=witness)
+    return witness
+
+
+def test_what_left_the_input_field_of_the_main_screen_is_a_witness_too() -> None:
+    client = Prompts()
+    for number in range(3):
+        client.ask(f"question {number} of some words")
+        client.answer(f"answer {number}")
+    witness = watch_main_screen(client)
+    assert [passage.text for passage in witness.sent] == [f"question {number} of some words" for number in range(3)]
+    unread = compare(witness, [talk(user("question 0 of some words"), user("question 2 of some words"))]).unanswered
+    assert [passage.text for passage in unread] == ["question 1 of some words"]
+
+
+def test_a_suggestion_in_an_empty_field_was_not_sent() -> None:
+    client = Prompts()
+    client.say([], typed='Try "fix lint errors"')
+    client.ask("a question")
+    client.answer("an answer")
+    assert [passage.text for passage in watch_main_screen(client).sent] == ["a question"]

@@ -219,3 +219,46 @@ def test_a_question_in_the_place_of_the_field_leaves_the_conversation() -> None:
     layout = panels.find_layout(paint_rows(lines))
     assert layout is not None
     assert (layout.state, layout.typed, words(layout)) == ("talk", None, ["what is it?"])
+
+
+# the home screen ------------------------------------------------------------------------------------------------------
+LOGO = ["      █▀▀█ █▀▀█ █▀▀ █▀▀▄", "      █░░█ █░░█ █▀▀ █░░█", "      ▀▀▀▀ █▀▀▀ ▀▀▀ ▀  ▀"]
+
+
+def test_the_home_screen_of_boxes_is_known_on_a_screen_that_its_input_field_fills() -> None:
+    field = ["  ┃" + " " * 74 + "┃", "  ┃ > ".ljust(77) + "┃", "  ┃" + " " * 74 + "┃"]
+    lines = ["", *LOGO, "", "   /new   new session", "", *field, "   enter send", "", " opencode v0.13.5  ~/work"]
+    found = boxes.find_layout(paint_rows(lines))
+    assert found is not None
+    assert found.state == "home"
+
+
+def test_the_home_screen_of_panels_is_known_on_a_screen_that_its_input_field_fills() -> None:
+    lines = ["", *LOGO, "", "  ┃", "  ┃  Ask anything", "  ┃", "  ┃  Build · m Local", "  ╹" + "▀" * 70, ""]
+    found = panels.find_layout(paint_rows(lines))
+    assert found is not None
+    assert found.state == "home"
+
+
+def test_an_answer_with_big_letters_is_no_home_screen() -> None:
+    client = ToastedPanels(80, 26)
+    client.ask("draw it")
+    client.answer("\n".join(line.strip() for line in LOGO))
+    client.draw()
+    assert lay_out_panels(client).state == "talk"
+
+
+# a toast beside a sidebar ---------------------------------------------------------------------------------------------
+def test_a_toast_ends_where_the_sidebar_begins() -> None:
+    client = ToastedPanels(140, 30)
+    client.side = ["About it", "", "Context", "12 tokens"]
+    client.ask("what is it?")
+    client.answer("it is this")
+    rows = [plain(row).ljust(140) for row in client.painter.grid]
+    toast = ["┃            ┃", "┃  a toast!  ┃", "┃            ┃"]
+    for number, part in enumerate(toast, 2):
+        rows[number] = rows[number][: 96 - len(part)] + part + rows[number][96:]
+    found = panels.find_layout(paint_rows([row.rstrip() for row in rows], 140))
+    assert found is not None
+    assert words(found) == ["what is it?", "it is this"]
+    assert found.title == "# About it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from everturn.sources.terminal.talks import TalkBuilder, align, is_other_session, merge, squash, title_of
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, TranscriptSegment
@@ -262,3 +263,39 @@ def test_only_a_real_title_that_changes_names_another_session() -> None:
     assert not is_other_session("# New session", "# Two")
     assert not is_other_session("", "# Two")
     assert not is_other_session("# One", "")
+
+
+# what looks alike and is not, and the other way round ----------------------------------------------------------------
+def test_a_segment_with_nothing_in_common_comes_where_its_time_is() -> None:
+    known = [replace(item, bytes=(number * 100, number * 100 + 9)) for number, item in enumerate(turns(1, 3))]
+    older = [replace(user("an old one", "01:59 PM"), bytes=(150, 160)), replace(model("yes"), bytes=(160, 170))]
+    assert texts(merge(known, older)) == texts([*known[:2], *older, *known[2:]])
+
+
+def test_a_part_from_the_middle_of_a_long_answer_is_not_another_answer() -> None:
+    lines = [f"line {number} of an answer that is taller than the screen" for number in range(20)]
+    known = [*turns(1, 1), user("long one", "02:05 PM"), model("\n".join(lines)), *turns(6, 7)]
+    assert merge(known, [model("\n".join(lines[4:12]), fidelity="partial")]) == known
+
+
+def test_a_call_that_was_waiting_and_is_shown_again_as_it_was_run_is_one() -> None:
+    known = [*turns(1, 1), user("run both"), called("first", status="open"), called("second", status="open")]
+    merged = merge(known, [called("first", "done"), called("second", "done too")])
+    assert texts(merged) == texts(known)
+    assert [call.output for item in merged for call in item.calls] == ["done", "done too"]
+
+
+def test_the_rest_of_an_output_goes_to_the_call_that_stands_where_the_others_say() -> None:
+    rest = model(calls=(DrawnCall("unknown", output="the last row"),))
+    known = [user("run it"), called("first"), called("second", "some output"), called("third")]
+    merged = merge(known, [rest, called("second", "some output"), called("third"), called("fourth")])
+    assert texts(merged) == ["run it", "first", "second", "third", "fourth"]
+    assert merged[1].calls[0].output == "the last row"
+
+
+def test_a_prompt_of_which_only_the_time_is_left_is_the_one_of_that_time() -> None:
+    known = [*turns(1, 2), user("the last one", "02:09 PM")]
+    assert texts(merge(known, [user("", "02:09 PM", fidelity="partial"), model("an answer")])) == [
+        *texts(known),
+        "an answer",
+    ]

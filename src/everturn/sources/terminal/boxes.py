@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, cut_row, uncover
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, cut_row, shows_logo, uncover
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,
@@ -195,9 +195,9 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     lines = [row.text.strip().strip(BAR).strip() for row in rows[first:end]]
     typed = "\n".join(lines).lstrip(">!").strip()
     footer = "\n".join(row.text.strip() for row in rows[end:] if row.text)
-    if indent(rows[first].text) > _HOME:
-        return ScreenLayout("boxes", (), "home", "", footer, typed)
     header = _header_end(rows)
+    if indent(rows[first].text) > _HOME or (not header and shows_logo(rows[:first])):
+        return ScreenLayout("boxes", (), "home", "", footer, typed)
     if not header:
         return ScreenLayout("boxes", (), "covered", "", footer, typed)
     title = "\n".join(row.text.strip().strip(BAR).strip() for row in rows[:header] if row.text)

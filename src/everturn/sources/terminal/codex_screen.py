@@ -38,6 +38,7 @@ _WAITING = "  ↳ "
 _TIP = "  └ Tip: "
 _CARD = re.compile(r"  [A-Z][\w. ]{1,30}: {2,}\S")  # a line of what `/status` shows
 _LETTER = re.compile(r"\w")
+_LIST = re.compile(r"  •(?: |$)")
 _ITEM = re.compile(r" {2,40}(?:[•◦▪-]|\d{1,3}[.)]) ")
 _FOOTER_ROWS = 2
 _BANNER_ROWS = 8
@@ -243,7 +244,7 @@ class _CodexReader:
     def take(self, row: TranscriptRow, goes_on: bool = False) -> None:
         """Take in the next row. One without a mark belongs to the item above it, as does one that surely `goes_on`."""
         what = "" if goes_on else _find_mark(row.text)
-        if not what and self.what == "prompt" and row.text.startswith("  • ") and colour_at(row, 2) is not None:
+        if not what and self.what == "prompt" and _LIST.match(row.text) and colour_at(row, 2) is not None:
             what = "rest"  # the list of an answer whose first line is not drawn yet; what humans type has no colour
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
             what = "rest"
@@ -282,7 +283,7 @@ class _CodexReader:
         """Read a prompt; the input field looks like one, but has its placeholder in it or the footer below it."""
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
         is_field = any(_is_model_row(row.text) and not above.text for above, row in pairwise(rows[-_FOOTER_ROWS - 1 :]))
-        if text and text != _PLACEHOLDER and not is_field:
+        if text and not _PLACEHOLDER.startswith(text) and not is_field:
             self._add(rows, role="user", text=text, starts_turn=True)
 
     def _read_command(self, rows: list[TranscriptRow]) -> None:

@@ -27,6 +27,7 @@ _MARK = re.compile(
 _PASSING = re.compile(
     r"~|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Exploring"
 )  # what a program says of itself
+_PASTED = re.compile(r"\[[Pp]asted [^\]\n]{1,60}\]")  # stands in the input field for lines that were pasted
 _MOST_ROWS = 200_000
 _FEW = 3  # letters: less says nothing
 _NOISE = frozenset(map(squash, PENDING)) | {"QUEUED", "Clicktoexpand", "Clicktocollapse"}
@@ -68,13 +69,20 @@ class ScreenWitness:
         """Take in a frame."""
         if layout.state == "talk":
             self._note(layout.rows, frame)
-        typed = layout.typed
-        if typed is None:
+        self.see_field(layout.typed, frame)
+
+    def see_field(self, typed: str | None, frame: ScreenFrame) -> None:
+        """Take in what is in the input field; None where it is not shown. A field that becomes empty was sent.
+
+        A field that goes on with what it held before was only caught while it was being drawn.
+        """
+        if typed is None or typed == self._typed:
             return
-        if self._typed and not typed and len(squash(self._typed)) >= _FEW and not self._typed.startswith(("/", "!")):
+        if not typed and _is_prompt(self._typed):
             self.sent.append(ScreenPassage(self._typed, self._place, frame.end))
-        if typed != self._typed:
-            self._typed, self._place = typed, frame.start
+        elif not self._typed and self.sent and typed.startswith(self.sent[-1].text) and typed != self.sent[-1].text:
+            self.sent.pop()
+        self._typed, self._place = typed, frame.start
 
     def see_other(self, frame: ScreenFrame) -> None:
         """Take in a frame that the program's layout does not fit: a menu, a dialog, another program."""
@@ -94,6 +102,11 @@ class ScreenWitness:
         self._before = texts
 
 
+def _is_prompt(typed: str) -> bool:
+    """Return whether a text in the input field would be sent to the model; commands are for the program itself."""
+    return len(squash(typed)) >= _FEW and is_telling(typed) and not typed.startswith(("/", "!"))
+
+
 def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCoverage:
     """Hold what was shown against what was read."""
     said = [item for talk in talks for item in talk.said]
@@ -110,20 +123,35 @@ def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCovera
         if letters not in known:
             lost += len(letters)
             missing.append(ScreenPassage(words, first, last))
-    prompts = [squash(item.text) for item in said if item.role == "user"]
+    prompts = [(squash(item.text), item.bytes[1]) for item in said if item.role == "user"]
     return ScreenCoverage(shown, lost, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
 
 
-def _unanswered(sent: Iterable[ScreenPassage], prompts: list[str]) -> Iterable[ScreenPassage]:
-    """Yield the texts that were sent and are the beginning of no prompt; each prompt answers for one of them."""
+def _unanswered(sent: Iterable[ScreenPassage], prompts: list[tuple[str, int]]) -> Iterable[ScreenPassage]:
+    """Yield the texts that were sent and are a part of no prompt; each prompt answers for one of them."""
     left = list(prompts)
     for passage in sent:
-        letters = squash(passage.text)
-        found = next((n for n, prompt in enumerate(left) if prompt.startswith(letters) or letters in prompt), None)
+        parts = [squash(part) for part in _PASTED.split(passage.text)]
+        known = any(parts)  # of pasted lines the field shows only how many they are: any prompt drawn since may be it
+        found = next(
+            (n for n, (prompt, end) in enumerate(left) if _holds(prompt, parts) and (known or end >= passage.first)),
+            None,
+        )
         if found is None:
             yield passage
         else:
             del left[: found + 1]
+
+
+def _holds(prompt: str, parts: Iterable[str]) -> bool:
+    """Return whether the parts stand in a prompt, one after the other."""
+    place = 0
+    for part in parts:
+        place = prompt.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
 
 
 def _words(item: DrawnSaying) -> Iterable[str]:
@@ -132,6 +160,7 @@ def _words(item: DrawnSaying) -> Iterable[str]:
     yield f"{item.mode}{item.model}({item.time_text})"
     for call in item.calls:
         yield from (call.title, call.command, call.output, "".join(call.steps), "".join(call.diagnostics))
+        yield call.name.capitalize() + call.path  # before it was run, the title may have been another one
 
 
 class _Known:

@@ -42,6 +42,7 @@ _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _FRESH = re.compile(r"/(?:clear|new)\s*$")
 _CANCELLED = re.compile(r"(?:Request|User) cancelled\b", re.IGNORECASE)
 _EMPTY_INPUT = "Type your message or @path/to/file"
+_FIELD = re.compile(r" [>*](?: |$)")
 _LAST_ROWS = 120  # of a transcript, among which the input field is
 
 
@@ -58,6 +59,18 @@ def find_live_part(texts: Sequence[str]) -> int | None:
         if text.startswith("╭─") and number + 1 < len(texts) and _ASKED.match(texts[number + 1]):
             return number
     return None
+
+
+def read_typed(texts: Sequence[str]) -> str | None:
+    """Return what is in the input field among the rows of the live part; None where no field for prompts is shown."""
+    rule = next((number for number, text in enumerate(texts) if _RULE.match(text)), None)
+    below = range(rule + 1, len(texts)) if rule is not None else range(0)
+    first = next((number for number in below if _FIELD.match(texts[number])), None)
+    if first is None:
+        return None
+    end = next((number for number in range(first, len(texts)) if not texts[number]), len(texts))
+    typed = "\n".join(line.strip() for line in (texts[first][2:], *texts[first + 1 : end])).strip()
+    return "" if typed == _EMPTY_INPUT else typed
 
 
 def _first_status_row(texts: Sequence[str], rule: int) -> int:

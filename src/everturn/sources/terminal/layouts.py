@@ -6,6 +6,7 @@ division out from what stays while the rest scrolls.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from everturn.sources.terminal.rows import cut, width
 
 BAR = "┃"
 _LEFTMOST = 8  # cells: a toast begins further right
+_LOGO = re.compile(r" {2,}[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
+_ROWS_OF_LOGO = 2
 
 
 class ScreenLayout(NamedTuple):
@@ -26,6 +29,11 @@ class ScreenLayout(NamedTuple):
     footer: str = ""
     typed: str | None = None  # the text in the input field; None where the field is not shown
     top: int = 0  # rows of the screen above those of the conversation
+
+
+def shows_logo(rows: Sequence[PaintedRow]) -> bool:
+    """Return whether rows show the name of a program in big letters, as its home screen does, on a screen of any width."""
+    return sum(_LOGO.match(row.text) is not None for row in rows) >= _ROWS_OF_LOGO
 
 
 def uncover(rows: Sequence[PaintedRow], first: int, right: int) -> list[PaintedRow]:

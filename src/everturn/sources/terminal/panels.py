@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, uncover_all
+from everturn.sources.terminal.layouts import BAR, ScreenLayout, shows_logo, uncover_all
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
@@ -91,12 +91,16 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
         return None
     typed = "\n".join(inner[:-1]).strip()
     footer = "\n".join(row.text.strip() for row in (rows[edge - 1], *rows[edge + 1 :]) if row.text)
-    if _COMPOSER.match(rows[edge].text) is None:
+    if _COMPOSER.match(rows[edge].text) is None or _is_home(rows[:field]):
         return ScreenLayout("panels", (), "home", "", footer, "" if typed.startswith(_PLACEHOLDER) else typed)
     while field and rows[field - 1].text.endswith(BAR) and _is_panel(rows[field - 1].text):
         field -= 1  # a list of commands or files
     content, title = _divide_columns(rows[:field])
     return ScreenLayout("panels", content, "talk", title, footer, typed)
+
+
+def _is_home(rows: Sequence[PaintedRow]) -> bool:
+    return shows_logo(rows) and not any(_is_panel(row.text) or _END.match(row.text) for row in rows)
 
 
 def is_end_of_turn(text: str) -> bool:
@@ -119,21 +123,15 @@ def _divide_at_question(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
 
 
 def _divide_columns(rows: Sequence[PaintedRow]) -> tuple[list[PaintedRow], str]:
-    """Return the rows without toasts and the column on the right, and the title of the session in it."""
+    """Return the rows without the column on the right and without toasts, and the title of the session in that column."""
     columns = len(rows[0].cells) if rows else 0
     edge = columns - SIDEBAR
-    rows = uncover_all(rows, columns - _MARGIN)
-    if columns <= 120 or any(row.cells[edge - 2 : edge].strip() for row in rows):
-        return rows, ""
-    beside = [cut(row.text, edge)[1].strip(" █") for row in rows]
-    if "Context" not in beside:
-        return rows, ""
+    beside = [cut(row.text, edge)[1].strip(" █") for row in rows] if columns > 120 else []
+    if "Context" not in beside or any(row.cells[edge - 2 : edge].strip() for row in rows):
+        return uncover_all(rows, columns - _MARGIN), ""
     title = " ".join(filter(None, beside[: beside.index("Context")]))
-    return [_cut_side(row, edge) for row in rows], f"# {title}" if title else ""
-
-
-def _cut_side(row: PaintedRow, edge: int) -> PaintedRow:
-    return PaintedRow(cut(row.text, edge)[0].rstrip(), row.cells[:edge], row.inks[:edge], row.covered)
+    left = [PaintedRow(cut(row.text, edge)[0].rstrip(), row.cells[:edge], row.inks[:edge]) for row in rows]
+    return uncover_all(left, edge - _MARGIN), f"# {title}" if title else ""
 
 
 def without_sidebar(rows: Sequence[TranscriptRow], columns: int) -> tuple[list[TranscriptRow], list[str]]:

@@ -58,6 +58,8 @@ _DONE = (
 _CHOICE = re.compile(r" {0,3}❯ \d{1,2}\. ")
 _DIALOG = re.compile(r" {0,3}❯ \d{1,2}\. |.{0,80}\bEsc to (?:cancel|exit|go back)\b")
 _INPUT = re.compile(r"[❯>!#&](?:[\s\xa0]|$)")
+_FIELD = re.compile(r"[❯>](?:[\s\xa0]|$)")
+_SUGGESTION = 'Try "'  # in an empty input field
 _MOST_BELOW = 60  # rows between the line that turns and the input field
 
 
@@ -77,6 +79,16 @@ def find_live_part(texts: Sequence[str]) -> int | None:
         if text and not text.startswith("  ") and not _PROMPT.match(text):
             break
     return top
+
+
+def read_typed(texts: Sequence[str]) -> str | None:
+    """Return what is in the input field among the rows of the live part; None where no field for prompts is shown."""
+    for number, text in enumerate(texts):
+        if number and _FIELD.match(text) and _RULE.match(texts[number - 1]):
+            end = next((n for n in range(number + 1, len(texts)) if _RULE.match(texts[n])), len(texts))
+            typed = "\n".join(line.strip() for line in (text[1:], *texts[number + 1 : end]))
+            return "" if typed.startswith(_SUGGESTION) else typed.strip()
+    return None
 
 
 def _begins_live_part(texts: Sequence[str], number: int) -> bool:

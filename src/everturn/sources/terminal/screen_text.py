@@ -12,6 +12,7 @@ groups of their own (`kept_lines`): a prompt that was undone, for example.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from everturn.sources.terminal.chrome import DEEPEST, Alike
@@ -100,9 +101,14 @@ class ScreenText:
         return True
 
     def _is_in_place(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
-        """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
+        """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole.
+
+        Where all words stand where they stood and others came, the view did not move, whatever the new ones repeat.
+        """
         written = [row.text for row in self.rows if row.text]
         before = set(written)
+        if any(map(is_telling, written)) and not any(is_telling(self.rows[number].text) for number in changed):
+            return True
         for number in changed:
             if rows[number].text in before and rows[number].text != self.rows[number].text:
                 return False
@@ -151,9 +157,13 @@ class ScreenText:
     def place(self, rows: Sequence[PaintedRow], frame: ScreenFrame, anywhere: bool = True) -> bool:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
-        found = self._find_blocks(self._complete_rows(rows[:height]), anywhere)
+        texts = self._complete_rows(rows[:height])
+        found = self._find_blocks(texts, anywhere)
+        if found and found[0].distance < self.top and self._count_other(found, rows[:height]):
+            found = self._find_next(texts) or found
         if not found or self._is_elsewhere(rows, found) or (self.program and self._contradicts(found, rows[:height])):
             return False
+        found = self._find_above(found[0], rows, texts) + found
         first, last = found[0], found[-1]
         self._replace(last.last + 1 + last.distance, height + last.distance, rows[last.last + 1 : height], frame)
         for block, following in zip(found[-2::-1], found[:0:-1], strict=True):
@@ -232,6 +242,33 @@ class ScreenText:
             if found and self._is_credible(found, texts) and not (far and self.framed and _is_doubtful(found, texts)):
                 return found
         return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
+
+    def _find_above(self, first: RowBlock, rows: Sequence[PaintedRow], texts: list[str]) -> list[RowBlock]:
+        """Return blocks of rows above the first one, where lines came in or went between it and what the view showed."""
+        place = first.first + first.distance
+        known = min(first.first, place - self._floor)
+        other = sum(not self._fits(place - number - 1, rows[first.first - number - 1]) for number in range(known))
+        if not self.program or other <= _MOST_REDRAWN:
+            return []
+        matcher = SequenceMatcher(None, self.texts[self.top : place], texts[: first.first], autojunk=False)
+        found = [RowBlock(b, b + size - 1, self.top + a - b) for a, b, size in matcher.get_matching_blocks() if size]
+        found = [block for block in found if any(map(is_telling, texts[block.first : block.last + 1]))]
+        common = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
+        return found if 2 * common >= sum(map(is_telling, texts[: first.first])) else []
+
+    def _find_next(self, texts: list[str]) -> list[RowBlock]:
+        """Return how the view goes on where it seems to go back to an older text that looks alike, but does not fit as well.
+
+        Rows begin with what the view ended with, word for word.
+        """
+        view = self.texts[self.top : self.top + len(self.rows)]
+        for step in range(1, len(view)):
+            same = 0
+            while same < min(len(view) - step, len(texts)) and view[step + same] == texts[same]:
+                same += 1
+            if sum(map(is_telling, texts[:same])) >= _SURE and not any(map(is_telling, view[step + same :])):
+                return [RowBlock(0, same - 1, self.top + step)]
+        return []
 
     def _is_torn(self, found: list[RowBlock]) -> bool:
         """Return whether lines that were out of sight would vanish from between two blocks: one of them is somewhere else."""

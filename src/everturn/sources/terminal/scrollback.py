@@ -17,13 +17,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from everturn.sources.terminal import gemini_screen, prompts
+from everturn.sources.terminal.coverage import ScreenWitness
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScrolledRow, is_telling
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.redraws import Redrawing, compare_drawings, is_alike, is_prompt
 from everturn.sources.terminal.screen_text import ScreenTextLine
 
-#: Each finds the first row of the part at the bottom that is no text, in the screens of one program.
-_LIVE_PARTS: tuple[Callable[[Sequence[str]], int | None], ...] = (prompts.find_live_part, gemini_screen.find_live_part)
+FindLivePart = Callable[[Sequence[str]], int | None]
+
+#: What finds the first row of the part at the bottom that is no text, and what reads the input field in that part.
+_LIVE_PARTS: dict[FindLivePart, Callable[[Sequence[str]], str | None]] = {
+    prompts.find_live_part: prompts.read_typed,
+    gemini_screen.find_live_part: gemini_screen.read_typed,
+}
 _DRAWN_AGAIN = 0.6  # of the telling lines
 _LAST_LINES = 3  # one of which is drawn again when all is
 _SCREENS = 3  # looked through above the screen
@@ -64,9 +70,10 @@ class _Moment(NamedTuple):
 
 
 class Scrollback:
-    """The lines of the main screen since the last `take`."""
+    """The lines of the main screen since the last `take`. `witness` sees what is in the input field."""
 
-    def __init__(self) -> None:
+    def __init__(self, witness: ScreenWitness) -> None:
+        self._witness = witness
         self._firm: list[MainLine] = []  # above what may be drawn again
         self._before: list[MainLine] = []  # was cleared away, and may be drawn again
         self._whole = False  # what scrolled off may be drawn again too
@@ -76,8 +83,9 @@ class Scrollback:
         self._live_moment = _Moment(0, 0, None)
         self._live_given: list[PaintedRow] = []
         self._last_words: list[MainLine] = []  # printed after a known program ended
-        self._program: Callable[[Sequence[str]], int | None] | None = None
+        self._program: FindLivePart | None = None
         self._unfinished = 0
+        self._emptied = False  # the input field was empty in the last frame
         self._settled = False  # a complete frame of a known program was seen
         self._columns = 0
         self._cropped: dict[str, PaintedRow] = {}  # rows as they were before the screen became narrower
@@ -146,10 +154,19 @@ class Scrollback:
             self._update(rows[:height], moment)
             self._live = list(rows[live:]) if live is not None else []
             self._live_moment = moment
+            if live is not None:
+                self._see_field(texts[live:], frame)
             if live is not None and self._before:
                 self._decide()
         if frame.why in ("clear", "forget"):
             self._clear(whole=self._program is not None or frame.why == "forget")
+
+    def _see_field(self, texts: Sequence[str], frame: ScreenFrame) -> None:
+        """Tell the witness what is in the input field. One that is wiped to be drawn anew is empty in one frame only."""
+        typed = _LIVE_PARTS[self._program](texts) if self._program is not None else None
+        if typed or self._emptied:
+            self._witness.see_field(typed, frame)
+        self._emptied = typed == ""
 
     def take(self) -> list[ScreenTextLine]:
         """Return all lines so far; they do not come again."""

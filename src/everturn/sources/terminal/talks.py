@@ -96,7 +96,7 @@ class TalkBuilder:
         for item in items:
             words = squash(item.text or item.thinking or "".join(f"{call.title}{call.command}" for call in item.calls))
             asked = item.role == "user"
-            if any(one.startswith(words) for one in prompts) if asked else words in answers:
+            if any(one.startswith(words) for one in prompts) if asked else words in answers or self._came_true(item):
                 continue
             place = next((n for n, one in enumerate(self.said) if one.bytes[0] > item.bytes[0]), len(self.said))
             self.said.insert(place, item)
@@ -104,6 +104,14 @@ class TalkBuilder:
                 prompts.append(words)
             else:
                 answers += f"\n{words}"
+
+    def _came_true(self, item: DrawnSaying) -> bool:
+        """Return whether all calls of an item were waiting, and are there as they were run."""
+        later = [call for one in self.said if one.bytes[1] >= item.bytes[0] for call in one.calls]
+        ran = {(call.path, call.command) for call in later if call.path or call.command}
+        return bool(item.calls) and all(
+            call.status == "open" and (call.path, call.command) in ran for call in item.calls
+        )
 
     def named(self, text: str) -> bool:
         """Whether a text is what the client printed at its end; its name of the session is taken from it."""
@@ -155,7 +163,7 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
     lines = [line for segment in transcript.segments for line in segment.lines]
     done: list[ScreenTalk] = []
     for talk in talks:
-        said = _number_steps(_drop_queued(talk.said))
+        said = _number_steps(_drop_queued(_drop_wordless(talk.said)))
         said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
         if talk.working:
             said = _mark_interrupted(said)
@@ -209,11 +217,14 @@ def align(
     the first item known.
     """
     old, new = _spoken(known), _spoken(shown)
-    while joins and old and _is_fleeting(known[old[-1]]):
-        old.pop()
     old_keys, new_keys = [_key(known[n]) for n in old], [_uncover(shown[n], known) for n in new]
     waiting = {place for place, n in enumerate(old) if known[n].calls and not known[n].calls[-1].output}
-    pairs = _join_ends(old_keys, new_keys, waiting) if joins else []
+    pairs: list[tuple[int, int]] = []
+    while joins:  # what was still to become something may be shown as it was, or as what it became
+        pairs = _join_ends(old_keys, new_keys, waiting)
+        if pairs or not old_keys or not _is_fleeting(known[old[len(old_keys) - 1]]):
+            break
+        old_keys.pop()
     pairs = pairs or _find_again(old_keys, new_keys, joins, cut_top)
     return [(old[a], new[b]) for a, b in pairs]
 
@@ -289,10 +300,12 @@ def _is_same(old: Key, new: Key) -> bool:
 
 
 def _is_part(old: Key, new: Key) -> bool:
-    if old[0] != new[0] or old[2] != new[2] or not old[1] or not new[1]:
+    if old[0] != new[0] or old[2] != new[2] or not old[1]:
         return False
-    if old[0] == "user":
-        return old[1].endswith(new[1]) and old[3] == new[3]
+    if old[0] == "user":  # of a prompt whose words have left the screen, the time is still there
+        return old[1].endswith(new[1]) and old[3] == new[3] and bool(new[1] or new[3])
+    if not new[1]:
+        return False
     if old[1].startswith(new[1]) or new[1].startswith(old[1]) or old[1].endswith(new[1]):
         return True
     if len(new[1]) >= _LONG and new[1] in old[1]:
@@ -386,6 +399,16 @@ def _covers(whole: str, text: str) -> bool:
 
 def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
     return next((item.role == "user" for item in said if item.kind != "notice"), False)
+
+
+def _drop_wordless(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Drop prompts of which only author and time were seen, where a prompt of that time is known with its words."""
+    known = {(item.author, item.time_text) for item in said if item.role == "user" and item.text}
+    return [
+        item
+        for item in said
+        if item.role != "user" or item.text or item.attached or (item.author, item.time_text) not in known
+    ]
 
 
 def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:

@@ -27,7 +27,13 @@ from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.screen_text import ScreenText, ScreenTextLine
 from everturn.sources.terminal.scrollback import Scrollback
 from everturn.sources.terminal.talks import is_other_session
-from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import (
+    Run,
+    TerminalRecording,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 
 FindLayout = Callable[[Sequence[PaintedRow]], ScreenLayout | None]
 _LAYOUTS: tuple[FindLayout, ...] = (
@@ -212,7 +218,11 @@ def transcribe(
     data: bytes, name: str = "", timing: bytes | None = None, witness: ScreenWitness | None = None
 ) -> TerminalTranscript:
     """Return everything a person could have read in a recording, in order. `witness` sees every frame as well."""
-    recording = read_recording(data, name, timing)
+    return transcribe_recording(read_recording(data, name, timing), witness)
+
+
+def transcribe_recording(recording: TerminalRecording, witness: ScreenWitness | None = None) -> TerminalTranscript:
+    """Return what `transcribe` does, of a recording that was taken apart."""
     frames = Frames(recording)
     reel = _SegmentCollector(frames, witness or ScreenWitness())
     for event in frames:
@@ -242,7 +252,7 @@ class _SegmentCollector:
 
     def __init__(self, frames: Frames, witness: ScreenWitness) -> None:
         self.segments: list[TranscriptSegment] = []
-        self.main = Scrollback()
+        self.main = Scrollback(witness)
         self.witness = witness
         self._marked = False
         self._text_of = frames.screen.alphabet.characters
