@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -24,6 +25,12 @@ _archives = count(1)
 
 #: Tests of archives that are being made, and of what may go wrong then.
 MAKING = ("faults/", "cli/test_schema_upgrade.py", "store/test_sqlite.py", "store/test_sqlite_open.py")
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C as usual: a shell without job control ignores it for what runs in the background, and for its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
