@@ -141,7 +141,7 @@ def name(words: Any) -> str:
     return " ".join(words).replace(SID, "SID") if isinstance(words, tuple) else str(words)
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(16)
 @pytest.mark.parametrize("words", [form for words in WORDS + REPORTS for form in forms(words)], ids=name)
 def test_no_secret_leaves_by_a_command(planted: Path, words: tuple[str, ...]) -> None:
     code, said = run_here(planted, *words)
@@ -150,6 +150,7 @@ def test_no_secret_leaves_by_a_command(planted: Path, words: tuple[str, ...]) ->
     assert not ACTIVE & set(said.replace("\r\n", "\n"))
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("words", [form for words in WORDS for form in forms(words)], ids=name)
 def test_the_same_command_shows_them_when_asked_to_reveal(planted: Path, words: tuple[str, ...]) -> None:
     code, said = run_here(planted, *words, "--reveal")

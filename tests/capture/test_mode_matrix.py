@@ -162,6 +162,7 @@ WRITERS: dict[str, Callable[[Place], None]] = {
 }
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("workspace", ["known", "unknown", "excluded"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("writer", WRITERS)

@@ -58,6 +58,7 @@ class Faulty(Model):
         return super().__call__(asked)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_summary_that_fails_is_tried_once_more_and_then_done_without(tmp_path: Path, times: int) -> None:
     with ModelServer(Faulty(broken(), times, summaries=True)) as server:
@@ -92,6 +93,7 @@ def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path) -> None:
     assert "- point 899" in told and "- point 0\n" in told
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("fault", "patience", "shown"),
     [

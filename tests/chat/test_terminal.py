@@ -66,6 +66,7 @@ def test_ctrl_c_at_the_prompt_gives_the_line_up_and_stays(desk: Desk) -> None:
     assert desk.server.asked == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("answer", "there"), [("y", True), ("n", False), ("", False)])
 def test_writing_asks_first_and_shows_what_is_to_be_written(tmp_path: Path, answer: str, there: bool) -> None:
     with (

@@ -7,6 +7,7 @@ import pytest
 from tests.derive.edit_lab import play_edits
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_files_and_commits_are_exactly_those_played(first: int) -> None:
     for seed in range(first, first + 50):

@@ -8,6 +8,7 @@ from everturn.derive.session_state import still_failing
 from tests.derive.failure_lab import play
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_what_still_fails_is_exactly_what_was_played(first: int) -> None:
     for seed in range(first, first + 50):

@@ -14,18 +14,20 @@ from everturn.store.contract import Store, open_store
 from tests.faults.injection import Point, injecting, points_of, some
 from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at
+from tests.quick import QUICK
 
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
 
 #: So many points of each scene, in so many tests side by side.
 MANY, PARTS = 120, 4
+POINTS = 4 if QUICK else 8
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUICK_SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:
     scene = SCENES[name](folder / "scene")
-    for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), 8)):
+    for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), POINTS)):
         _assert_recovers(archive, scene)
 
 
@@ -42,7 +44,7 @@ def test_a_sync_killed_at_many_points_loses_nothing(folder: Path, name: str, par
 
 def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 8)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), POINTS)):
         _assert_rebuilds(archive, scene)
 
 

@@ -11,8 +11,9 @@ from tests.fuzz import broken
 from tests.fuzz.checks import prepared, readers
 from tests.fuzz.child import attempt, input_of
 from tests.fuzz.watching import fuzz
+from tests.quick import QUICK
 
-FEW, MANY = 20, 90
+FEW, MANY = 8 if QUICK else 20, 90
 
 
 @pytest.mark.parametrize("reader", readers())

@@ -35,6 +35,7 @@ def told(messages: tuple[ChatMessage, ...]) -> dict[str, str]:
     return {part.call_id: part.text for message in messages for part in message.parts if part.kind == "result"}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("seed", range(12))
 def test_every_cut_of_a_valid_history_is_repaired_into_a_valid_request(wire: str, seed: int) -> None:
@@ -44,6 +45,7 @@ def test_every_cut_of_a_valid_history_is_repaired_into_a_valid_request(wire: str
         assert validate_request(wire, made) == [] and broken_rule(SERVER_WIRES[wire], made) is None, json.dumps(made)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("seed", range(12))
 def test_repairing_twice_is_repairing_once(wire: str, seed: int) -> None:
@@ -61,6 +63,7 @@ def test_a_valid_history_is_not_touched(wire: str) -> None:
         assert fine.messages == messages and (fine.mended, fine.added) == ([], []), f"seed {seed}"
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_result_that_is_on_record_is_never_told_as_unknown(wire: str, seed: int) -> None:

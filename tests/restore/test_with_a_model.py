@@ -87,6 +87,7 @@ PASSING = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @WIRES
 @pytest.mark.parametrize("name", PASSING)
 def test_a_fault_that_passes_leaves_no_trace_in_the_document(
@@ -111,6 +112,7 @@ USELESS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("what", ["turn 2", "synthesis"])
 @pytest.mark.parametrize("name", USELESS)
 def test_a_useless_answer_is_asked_for_once_more(store: Store, session: Session, name: str, what: str) -> None:
@@ -134,6 +136,7 @@ LASTING = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", LASTING)
 def test_a_turn_that_never_works_is_skipped_and_said(store: Store, session: Session, name: str) -> None:
     with ModelServer(Once(LASTING[name], "turn 2", times=99)) as server:
@@ -147,6 +150,7 @@ def test_a_turn_that_never_works_is_skipped_and_said(store: Store, session: Sess
     assert len(server.asked) == sum(one.tries for one in asks.receipts)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", LASTING)
 def test_a_summary_that_never_comes_leaves_the_mechanical_document(store: Store, session: Session, name: str) -> None:
     with ModelServer(Once(LASTING[name], "synthesis", times=99)) as server:

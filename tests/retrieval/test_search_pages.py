@@ -35,6 +35,7 @@ def seqs(page: Results) -> list[int]:
 # --- notes ---
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "words", ["red apple", "red apple pie", '"red" apple', "JsonParser red", "red OR blue apple", "会话 red"]
 )

@@ -109,16 +109,19 @@ def assert_toasts_leave_no_trace(played: PlayedSession) -> None:
     assert not coverage.unanswered
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("client", "seed"), SESSIONS)
 def test_a_prompt_once_found_is_found_in_every_longer_recording(client: str, seed: int) -> None:
     assert_nothing_is_taken_back(PLAYED[client](seed))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("client", "seed"), SESSIONS)
 def test_every_row_of_a_settled_screen_is_in_a_talk_or_reported(client: str, seed: int) -> None:
     assert_all_is_told_or_reported(PLAYED[client](seed))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("client", "seed"), SESSIONS)
 def test_the_order_of_prompts_is_their_order_in_time(client: str, seed: int) -> None:
     assert_order_is_time(PLAYED[client](seed))

@@ -57,6 +57,7 @@ def test_prompts_are_read_as_they_were_sent_and_calls_that_went_away_stay(seed: 
     assert commands(talks) == session.calls
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_a_part_of_the_recording_tells_the_whole_tells_too(seed: int) -> None:
     session = played(seed)
@@ -67,6 +68,7 @@ def test_what_a_part_of_the_recording_tells_the_whole_tells_too(seed: int) -> No
         assert commands(talks) == session.calls[: len(commands(talks))], end
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_line_that_a_complete_drawing_showed_is_never_lost(seed: int) -> None:
     session = played(seed)

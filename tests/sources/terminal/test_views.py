@@ -40,7 +40,7 @@ PLAYED = [
 ]
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("style", "seed", "timed"), PLAYED, ids=lambda one: style_name(one) if isinstance(one, Style) else None
 )
