@@ -193,6 +193,9 @@ def test_a_model_is_asked_only_where_it_is_configured_and_confirmed(full: Served
     assert "is configured" in full.change("/api/restore?session=@last", model="big").json["error"]
     full.site.models, full.site.open_model = ("big",), lambda store, session, model: pytest.fail("asked")
     assert "confirmed" in full.change("/api/restore?session=@last", model="big").json["error"]
+    assert "none is named" in full.change("/api/restore?session=@last", workspace="/").json["error"]
+    other = full.change("/api/restore?session=@last", model="big", confirmed=True, workspace="/")
+    assert "no other" in other.json["error"]
 
 
 def test_health_is_proven_on_demand(full: Served) -> None:

@@ -63,6 +63,7 @@ class RestoreOptions(Struct, frozen=True):
     skip_evidence: bool = False
     max_searches: int = MAX_SEARCHES
     prompt_folder: str = ""  # the user's own prompts; "" for the bundled ones
+    workspace: str = ""  # the folder whose files the model may search and read, if the user agreed; "" for none
 
 
 class KeptSummary(Struct, frozen=True):
@@ -144,6 +145,7 @@ def _model_options(store: Store, options: RestoreOptions, now: Callable[[], int]
         max_turns=options.max_turns,
         skip_evidence=options.skip_evidence,
         max_searches=options.max_searches,
+        workspace=options.workspace,
         prompts=load_prompts(options.prompt_folder) if options.prompt_folder else own_prompts(),
         clean=archive_cleaner(store),
         now=now(),

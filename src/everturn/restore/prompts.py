@@ -124,6 +124,12 @@ T = TypeVar("T")
 TURN_HEADER = "TURN SUMMARY"
 SESSION_HEADER = "SESSION SUMMARY"
 
+#: The bundled text that asks what to look up, with its {placeholders}. Published for programs that search evidence themselves.
+EVIDENCE_SEARCH_PROMPT_TEMPLATE = own_prompts().evidence.text
+
+#: The form of a turn summary, from its header on, as the bundled prompt asks for it.
+TURN_SUMMARY_SCHEMA = TURN_HEADER + own_prompts().turn.text.partition(f"\n{TURN_HEADER}\n")[2].rstrip("\n")
+
 TURN_LABELS: Labels = {
     "turn": ("turn number", "turn", "turn no."),
     "request": ("user request summary", "user request", "request summary", "request", "user asked"),

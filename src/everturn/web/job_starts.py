@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from everturn.errors import UsageError
@@ -64,6 +65,10 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
         raise UsageError(f"no model {options.model[:60]!r} is configured; see `everturn config --help`")
     if options.model and not options.confirmed:
         raise UsageError("a model sees the words of this session, and may cost money: that must be confirmed")
+    if options.workspace and not options.model:
+        raise UsageError("workspace is for a model, and none is named")
+    if options.workspace and options.workspace != readable_workspace(request, session):
+        raise UsageError("a model may read the working folder of the session itself, if it is there, and no other")
     if options.max_turns is not None and options.max_turns < 1:
         raise UsageError("max_turns is at least 1")
 
@@ -71,6 +76,12 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
         return site.archive.run_separately(lambda store: _make_document(site, store, session, options, step))
 
     return site.jobs.start(RESTORE, str(session.id), work)
+
+
+def readable_workspace(request: WebRequest, session: Session) -> str:
+    """Return the working folder of a session if it is a folder of this machine, else ""."""
+    folder = request.store.session(session.id)[1].workspace
+    return folder if folder and Path(folder).is_absolute() and Path(folder).is_dir() else ""
 
 
 def last_restore_job(site: Site, session: int) -> WebJob | None:
@@ -82,6 +93,6 @@ def _make_document(site: Site, store: Store, session: Session, given: RestoreOpt
     from everturn.restore.markdown import document_json
 
     asker = site.open_model(store, session, given.model) if given.model and site.open_model is not None else None
-    options = RestoreOptions(max_turns=given.max_turns)
+    options = RestoreOptions(max_turns=given.max_turns, workspace=given.workspace)
     document = restore_session(RestoreTarget(store, session), site.sources, options, asker, step, site.clock)
     return document_json(document, archive_cleaner(store), 0)

@@ -286,6 +286,7 @@ class RestoreOptionsJson(StrictJson):
     model: str = ""
     confirmed: bool = False
     max_turns: int | None = None
+    workspace: str = ""
 
 
 class NothingJson(StrictJson):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from everturn.store.contract import open_store
 from everturn.text.tokens import fits_tokens
 from tests.capture.history import OTHER, SID
 from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
-from tests.model_server import ModelServer
-from tests.restore.shop import good, shop
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
+from tests.restore.shop import good, prompt_of, purpose_of, shop
 
 RECORDING = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "terminal" / "demo.cast"
 
@@ -140,6 +142,26 @@ def test_with_a_model_what_it_says_is_checked_kept_and_listed(told: Desk, tmp_pa
     assert "model-1" in shown and "turns 1-3" in shown and "(up to date)" in shown and "# SESSION SUMMARY" in shown
     item: dict[str, Any] = told.json("show", SID, "--summaries")["items"][0]
     assert item["stale"] is False and item["summary"]["receipts"]
+
+
+def test_files_are_read_only_in_the_folder_that_is_named(told: Desk, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "login.py").write_text("walrus = 1\n")
+    wishes = (Call("read_file", {"file_path": "login.py"}), Call("complete_evidence_search", {}))
+    for number, named in enumerate(((), ("--workspace", str(work)))):
+        turns = iter(Says(calls=(one,)) for one in wishes)
+
+        def script(asked: Asked, turns: Iterator[Says] = turns) -> Says:
+            return next(turns) if purpose_of(asked) == "evidence" else good(asked)
+
+        with ModelServer(script) as server:
+            config(tmp_path, server)
+            told.run("restore", SID, "--model", "scripted", "--max-searches", str(3 + number), *named)
+        assert ("walrus" in prompt_of(server.asked[-1])) is bool(named)
+    code, _, err = told.run("restore", SID, "--workspace", str(work))
+    assert code == 2 and "--model" in err
+    assert told.run("restore", SID, "--model", "scripted", "--workspace", str(work / "login.py"))[0] == 2
 
 
 def test_turns_told_by_a_model(told: Desk, tmp_path: Path) -> None:

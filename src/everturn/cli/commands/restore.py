@@ -30,6 +30,7 @@ Made = TypeVar("Made")
     "everturn restore recording.typescript --format json",
     "everturn restore @last --dump-turns",
     "everturn restore @last --model local",
+    "everturn restore @last --model local --workspace .",
     reveal=True,
 )
 @click.argument("target")
@@ -52,6 +53,10 @@ Made = TypeVar("Made")
     "--prompt-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
     help="With a model: take the prompts from here.",
 )  # fmt: skip
+@click.option(
+    "--workspace", type=click.Path(exists=True, file_okay=False, resolve_path=True), metavar="DIR",
+    help="With a model: let it search and read the files in DIR. Without this it reads none.",
+)  # fmt: skip
 @click.option("--include-header", is_flag=True, help="Also when, where and with what the session was held.")
 def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **options: Any) -> int:
     """Restore TARGET: what was wanted, decided and changed, what still fails, what is open and what comes next.
@@ -67,6 +72,8 @@ def command(cx: frame.CommandContext, target: str, form: str, path: str, force: 
         raise click.UsageError(
             f"--budget {options['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"
         )
+    if options["workspace"] and not options["model"]:
+        raise click.UsageError("--workspace is for a model: add --model NAME")
     found = _find_target(cx, target)
     try:
         for note in found.notes:
@@ -123,7 +130,11 @@ def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, 
     if options["model"]:
         asker = open_asker(target.store, target.session, cx.open_backend(options["model"]), searches)
     choices = RestoreOptions(
-        options["max_turns"], options["skip_evidence_search"], searches, str(options["prompt_dir"] or "")
+        options["max_turns"],
+        options["skip_evidence_search"],
+        searches,
+        str(options["prompt_dir"] or ""),
+        options["workspace"] or "",
     )
     with cx.out.progress("turn", target.session.n_turns) as step:
         made = job(target, all_sources(), choices, asker, lambda done, total: step(done, total=total))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Session
 from everturn.restore.document import FACTS, SECTIONS
-from everturn.web.job_starts import last_restore_job
+from everturn.web.job_starts import last_restore_job, readable_workspace
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import title_of
 
@@ -48,6 +48,7 @@ def draw(request: WebRequest) -> PageReply:
         "title": title_of(request, session, text),
         "job": job,
         "models": request.site.models if request.site.open_model is not None else (),
+        "workspace": readable_workspace(request, session),
         "parts": [],
         "facts": [],
         "unverified": [],
