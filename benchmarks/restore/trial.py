@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.processes import Failed
-from benchmarks.restore.claims import KINDS, Claim, claims, stories, take_in
+from benchmarks.restore.claims import KINDS, Claim, Story, claims, stories, take_in
+from benchmarks.restore.rewordings import reworded_claims
 from everturn.restore.document import SECTIONS, Document
 from everturn.restore.synthesis import restore_with_model
 from everturn.store.contract import open_store
@@ -37,23 +38,27 @@ Open questions after this turn: None"""
 
 
 def trial_figures() -> Iterator[Figure]:
-    """Ask the scripted model about every story."""
-    tried = trials()
+    """Ask the scripted model about every story, in two sets of wordings."""
+    yield from _set_figures("", trials(claims))
+    yield from _set_figures("other wordings: ", trials(reworded_claims))
+
+
+def _set_figures(name: str, tried: list[tuple[Claim, bool]]) -> Iterator[Figure]:
     false = [(claim, confirmed) for claim, confirmed in tried if claim.kind]
     true = [confirmed for claim, confirmed in tried if not claim.kind]
     by_kind = Counter(claim.kind for claim, confirmed in false if confirmed)
     told = ", ".join(f"{kind} {by_kind[kind]} of {sum(one.kind == kind for one, _ in false)}" for kind in KINDS)
     wrong = sum(confirmed for _, confirmed in false)
-    yield Figure(f"false statements shown as confirmed, of {len(false)}", wrong, "", FALSE_BAR, note=told)
+    yield Figure(f"{name}false statements shown as confirmed, of {len(false)}", wrong, "", FALSE_BAR, note=told)
     note = f"{sum(true)} of {len(true)}"
-    yield Figure("true statements kept as confirmed", sum(true) / len(true), "", TRUE_BAR, True, note)
+    yield Figure(f"{name}true statements kept as confirmed", sum(true) / len(true), "", TRUE_BAR, True, note)
 
 
-def trials() -> list[tuple[Claim, bool]]:
-    """Return every claim, and whether its document confirms it."""
+def trials(write: Callable[[Story], list[Claim]]) -> list[tuple[Claim, bool]]:
+    """Return every claim of a set, and whether its document confirms it."""
     found = []
     for story in stories():
-        made = claims(story)
+        made = write(story)
         with tempfile.TemporaryDirectory(prefix="everturn-claims-") as folder:
             store = open_store("memory:")
             try:
@@ -103,6 +108,6 @@ def _bare(text: str) -> str:
 
 def listed() -> Iterator[str]:
     """Yield each false statement that was confirmed and each true one that was not."""
-    for claim, confirmed in trials():
+    for claim, confirmed in (*trials(claims), *trials(reworded_claims)):
         if confirmed == bool(claim.kind):
             yield json.dumps({"kind": claim.kind or "true", "section": claim.section, "text": claim.sentence})

@@ -28,7 +28,7 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "merge": r"\bmerged\b|\bgemergt\b|\blanded\b|\bzusammengeführt\b|\bfusionnée?s?\b|\bfusionad[oa]s?\b|マージ(?:した|しました|済|され|完了)|已?合并(?:了|到|至)|已合并",
         "commit": r"\bcommitted\b|\bchecked in\b|\bgecommitt?et\b|\beingecheckt\b|\bcommitt?ée?s?\b|\bcommitead[oa]s?\b|\bconfirmad[oa]s? en git\b|コミット(?:した|しました|済|され|完了)|已(?:经)?提交|提交了",
         "tag": r"\btagged\b|\bgetaggt\b|\btag\b.{0,30}\b(?:created|set|added|erstellt|gesetzt|créé|creado)\b|タグ(?:を)?(?:付け|打っ|作成)|打了.{0,6}(?:标签|tag)",
-        "release": r"\breleased\b|\bpublished\b|\bshipped\b|\bveröffentlicht\b|\bpubliée?s?\b|\bpublicad[oa]s?\b|\blanzad[oa]s?\b|リリース(?:した|しました|済|され|完了)|公開(?:した|され)|已?发布(?:了|到|至)|已发布",
+        "release": r"\breleased\b|\bwent out\b|\b(?:is|are) out (?:now|in|with)\b|\bpublished\b|\bshipped\b|\bveröffentlicht\b|\bpubliée?s?\b|\bpublicad[oa]s?\b|\blanzad[oa]s?\b|リリース(?:した|しました|済|され|完了)|公開(?:した|され)|已?发布(?:了|到|至)|已发布",
         "deploy": r"\bdeployed\b|\brolled out\b|\bwent live\b|\b(?:is|are) (?:now )?(?:live|in production|running in production)\b|\bausgerollt\b|\bdeployt\b|\bdéployée?s?\b|\bdesplegad[oa]s?\b|デプロイ(?:した|しました|済|され|完了)|已?部署(?:了|到|至)|已部署",
         "delete": r"\bdeleted\b|\bremoved\b|\berased\b|\bgot rid of\b|\b(?:is|are) gone\b|\bno longer exists?\b|\bwiped\b|\bdropped\b|\bgelöscht\b|\bentfernt\b|\bsupprimée?s?\b|\beffacée?s?\b|\beliminad[oa]s?\b|\bborrad[oa]s?\b|削除(?:した|しました|済|され)|(?:已|被)?删除了?|移除了",
         "rename": r"\brenamed\b|\bmoved (?:to|into|from)\b|\bumbenannt\b|\bverschoben\b|\brenommée?s?\b|\bdéplacée?s?\b|\brenombrad[oa]s?\b|\bmovid[oa]s?\b|リネーム(?:した|され)|名前を変更(?:した|され)|重命名",

@@ -26,11 +26,21 @@ _SETTING = re.compile(
     r"`?\b([A-Z][A-Z0-9_]{2,}|[a-z]\w*_\w+|[a-z]+[A-Z]\w*)\b`?\s*(?:=|:|is|was|are|to|at|of|equals?|ist|auf|est|à|es|a|は|为)\s*(?:set (?:to|at) |now |still )?`?(\d+(?:\.\d+)?)(?![\w.]*\w)"
 )
 _ASSIGNED = r"\b{}\b[\"'`]?\s*(?:=|:|:=|=>|is|to|at)?\s*[\"']?(\d+(?:\.\d+)?)"
+#: Small numbers as words, before something that can be counted.
+_WORDS = {word: str(number) for number, words in enumerate((
+    "", "one a single ein eine einen un une uno una", "two both zwei deux dos", "three drei trois tres", "four vier quatre cuatro", "five fünf cinq cinco",
+    "six sechs seis", "seven sieben sept siete", "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez",
+)) for word in words.split() if word not in ("a", "single", "both")}  # fmt: skip
+_NUMBER_WORD = re.compile(
+    rf"\b({'|'.join(_WORDS)})(?=\s+(?:\w+\s)?(?:tests?|failures?|errors?|fails?|failed|passed|specs?|checks?|warnings?|files?|commits?|Fehler|échecs?|pruebas|fallos?)\b)",
+    re.I,
+)
 _SMALL = re.compile(r"(?<![\w.,#/-])(\d)(?=\s+(?:\w+\s)?(?:files?|commits?|errors?|warnings?|tests?|failures?|migrations?|endpoints?|lines?|packages?|modules?)\b)", re.I)  # fmt: skip
 
 
 def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozenset()) -> Iterator[str]:
     """Yield the numbers that stand with another word in the record. `counts` are numbers computed from it."""
+    text = _NUMBER_WORD.sub(lambda match: _WORDS[match[0].lower()], text)
     said, small = dict.fromkeys(_counts(text)), _SMALL.findall(text)
     known = set(_counts(recorded)) if said or small else set()
     for number, what in said:

@@ -25,7 +25,9 @@ _CLAUSE = re.compile(
     re.I,
 )
 _NO_NEGATION = re.compile(
-    r"\b(?:not (?:only|just|least|sure)|whether or not|no matter|no doubt|why not|if not|nicht nur|pas seulement|no s[óo]lo)\b",
+    r"\b(?:not (?:only|just|least|sure)|whether or not|no matter|no doubt|why not|if not|nicht nur|pas seulement|no s[óo]lo"
+    r"|no objections?|(?:not|n['’]t) (?:mind|object|opposed|against)|nichts dagegen|aucune objection|pas d['’]objection|ninguna objeción|no le importa)\b"
+    r"|(?:構|かま)(?:わない|いません)|不介意|不反对",
     re.I,
 )
 _OPTIONAL = re.compile(

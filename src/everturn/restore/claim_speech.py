@@ -60,7 +60,8 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
     words = frozenset[str]().union(*(one.words for one in said))
     sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
     recorded = [phrase for one in sentences for phrase in read_phrases(one)]
-    if recorded and (turned := find_opposite(said, recorded)) is not None:
+    turned = find_opposite(said, recorded) if recorded else None
+    if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
     checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
     if (
@@ -71,6 +72,20 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
         yield f"the record says otherwise: {quote_short(other)}"
     if key in _DECIDED and not _HISTORY.search(text):
         yield from _revision_faults(ground, said, turns, cited)
+
+
+def _last_word_agrees(ground: Ground, rows: list[MessageRow], said: list[Phrase], words: frozenset[str]) -> bool:
+    """Whether several messages are cited and the last one of the person that speaks of it agrees: it revised the others."""
+    about = [(row, phrases) for row in rows if (phrases := _phrases_about(ground, row, words))]
+    if len(about) < 2 or about[-1][0].origin != "human":
+        return False
+    last = about[-1][1]
+    denies = any(one.denied for one in said) and any(one.denied for one in last)
+    return denies and find_opposite(said, last) is None
+
+
+def _phrases_about(ground: Ground, row: MessageRow, words: frozenset[str]) -> list[Phrase]:
+    return [phrase for one in _sentences_about(words, ground.speech(row)) for phrase in read_phrases(one)]
 
 
 def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> list[MessageRow]:
