@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions, likeness
+from everturn.derive.decisions import (
+    LONGEST,
+    DecisionMark,
+    find_announcements,
+    find_choices,
+    find_decisions,
+    find_revisions,
+    likeness,
+    revised_status,
+)
 
 
 def kinds(text: str) -> list[tuple[str, bool]]:
@@ -181,3 +190,19 @@ def test_a_finding_or_a_step_is_no_choice(text: str) -> None:
 )
 def test_rules_in_other_languages(text: str) -> None:
     assert [one.binds for one in find_decisions(text)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("On second thought keep the tokens in PostgreSQL instead of Redis.", "superseded"),
+        ("Scrap the Redis tokens.", "rejected"),
+        ("Doch lieber die Tokens nicht in Redis.", "superseded"),
+        ("取消 Redis tokens 吧", "rejected"),
+        ("Should we drop the Redis tokens?", ""),
+        ("Actually the button should be blue.", ""),
+        ("Add the tokens to Redis.", ""),
+    ],
+)
+def test_a_later_sentence_changes_what_was_decided(said: str, status: str) -> None:
+    assert revised_status("Let's keep the tokens in Redis.", find_revisions(said)) == status

@@ -251,3 +251,15 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
     document = build_document(store, SOURCES, session)
     assert texts(document, "next_steps") == ["begun and cut off: I look at the page first."]
     assert texts(document, "plan_open") == []  # nothing was ticked
+
+
+def test_a_decision_that_was_taken_back_says_so(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    session = archive.take_in(
+        line("user", "Let's keep the shop tokens in Redis."),
+        line("assistant", "All right."),
+        line("user", "Scrap the Redis tokens of the shop."),
+        line("assistant", "They are gone."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "key_decisions") == ["Let's keep the shop tokens in Redis. (taken back later)"]

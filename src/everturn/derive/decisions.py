@@ -14,11 +14,13 @@ out one repository at a time; signs that did not carry over to the repository le
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import REVISION, TAKEN_BACK
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
@@ -90,6 +92,39 @@ def states_choice(text: str) -> bool:
     return _CHOSEN.search(text) is not None
 
 
+# --- revisions ---
+class Revision(Struct, frozen=True):
+    """A sentence in which a person chooses something else (`superseded`) or takes something back."""
+
+    status: str  # superseded | rejected
+    terms: frozenset[str]
+
+
+def find_revisions(text: str) -> list[Revision]:
+    """Return the sentences of a prompt that change what was decided before."""
+    if not (REVISION.search(text) or TAKEN_BACK.search(text)):
+        return []
+    found = []
+    for sentence in split_sentences(text):
+        words = sentence.text
+        if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
+            continue
+        if REVISION.search(words) or TAKEN_BACK.search(words):
+            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words)))
+    return found
+
+
+def revised_status(text: str, revisions: Iterable[Revision]) -> str:
+    """Return what became of a decision after some later sentences, "" if none of them is about it."""
+    terms = _terms(text)
+    least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
+    return next((one.status for one in revisions if len(terms & one.terms) >= least), "")
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(word.lower().removesuffix("s") for word in _TERM.findall(text)) - _EVERYDAY
+
+
 def likeness(text: str) -> str:
     """Return a key that is equal for two sentences with the same words."""
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
@@ -124,6 +159,12 @@ _CHOSEN = re.compile(
     r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
     re.IGNORECASE,
 )
+_COMMON_TERMS, _COMMON_SHARE = 2, 0.4  # that a revision has in common with what it revises
+_TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_][\w./-]{2,}[^\W_]")
+_EVERYDAY = frozenset(
+    ("this that with from into have keep make instead actually rather should would could must please also them they then there here "
+     "what when where your only just like more some same again about switch change remove drop revert undo").split()
+)  # fmt: skip
 _FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _ANNOUNCED = re.compile(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
+from everturn.text.stance_words import APPROVAL
 
 _LONGEST = 240
 _OPTIONS = 12
@@ -176,14 +177,6 @@ _HEADED_PLAN = re.compile(
     r"^(?:#{1,6}[ \t]+|\*\*)[^\n]{0,40}?(?:fix|plan|proposal|approach|recommend\w*|solution|design|change)[^\n]{0,60}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_YES = re.compile(
-    r"(?:y|yes|yep|yeah|yup|ya|ok(?:ay)?|k|sure|fine|go|go ahead|go for it|do it|do that|do so|please do|yes please|proceed|"
-    r"sounds good|looks good|lgtm|perfect|great|correct|right|exactly|agreed|approved?|ship it|make it so|let['’]?s do it|let['’]?s go|"
-    r"ja|jo|gern(?:e)?|klar|passt|mach(?: das| es)?|bitte|genau|oui|d['’]accord|vas-y|parfait|sí|si|vale|dale|claro|adelante|de acuerdo|"
-    r"はい|お願いします|よろしく(?:お願いします)?|了解|いいです(?:ね)?|進めて(?:ください)?|是|是的|好|好的|可以|行|没问题|继续|同意|对)"
-    r"(?:[ ,.!、。！]+(?:please|thanks?|thank you|do it|go ahead|do that|proceed|go for it|sounds good|looks good|bitte|danke|merci|gracias|お願いします))*",
-    re.IGNORECASE,
-)
 _PICK = re.compile(
     r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
     re.I,
@@ -252,7 +245,7 @@ def _plain(text: str) -> str:
 
 def is_approval(text: str) -> bool:
     """Whether a reply does no more than agree."""
-    return bool(_YES.fullmatch(text.strip().rstrip(".!。！ ")))
+    return bool(APPROVAL.fullmatch(text.strip().rstrip(".!。！ ")))
 
 
 def join_reply(text: str, offer: Offer) -> Answered | None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from everturn.model.conversation import CallStart
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
+from everturn.text.stance_words import NOT_YET
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
@@ -51,7 +52,7 @@ _LEFT = re.compile(
             r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
             r"\b(?:once|after|when|as soon as) (?:you|that|it|this|the [\w ]{2,40})\b.{2,80}\b(?:i['’]ll|i will|i can|we can|you can|we['’]ll)\b|\bonce you\b",
             r"\bready (?:for|to be|when)\b(?! use)|\bwhen(?:ever)? you(?:['’]re| are)(?: ready)?\b|\bwhenever you\b",
-            r"\b(?:not|haven['’]t|hasn['’]t|isn['’]t|aren['’]t|wasn['’]t|nothing) (?:yet |been )*(?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
+            rf"\b{NOT_YET} (?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
             r"\bwon['’]t (?:take effect|work|apply|be visible) until\b|\bstill (?:open|stale|pending|needs?|missing|queued|requires?|has to|have to|to be done|outstanding)\b",
             r"\bworth (?:watching|a (?:separate|follow|quick|look|second|thank)|checking|doing)\b|\b(?:as )?a follow-?up\b",
             r"\b(?:another|the next|a later) (?:agent|session|phase|pr)\b.{0,40}\b(?:will|can|should|adds?)\b|\bwill (?:pick up|catch) th",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.decisions import DecisionMark, likeness, revised_status
 from everturn.derive.intent import Offer, is_choice, join_reply
 from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
@@ -439,13 +439,21 @@ def _update_decisions(
 
 
 def _change_statuses(known: tuple[DecisionState, ...], facts: TurnFacts) -> tuple[DecisionState, ...]:
-    """Apply the lines that say what became of an earlier decision."""
+    """Apply the sentences and lines that say what became of an earlier decision."""
+    if facts.revisions:
+        known = tuple(_revise(one, facts) for one in known)
     if not any(line.kind in ("status", "decision", "constraint") for line, _, _ in facts.lines):
         return known
     return tuple(
         replace(one, status=changed_status(one.text, one.status, (one.turn, one.seq), facts.lines, facts.turn))
         for one in known
     )
+
+
+def _revise(one: DecisionState, facts: TurnFacts) -> DecisionState:
+    later = [revision for revision, seq in facts.revisions if seq > one.seq]
+    status = "" if one.pinned or one.kind == "commit" else revised_status(one.text, later)
+    return replace(one, status=status) if status and one.status == ACTIVE else one
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:

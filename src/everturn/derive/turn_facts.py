@@ -16,7 +16,15 @@ from msgspec import Struct
 from everturn.derive.artifacts import find_mentions
 from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
 from everturn.derive.complaints import Complaint, confirms_rest, find_complaint, is_confirmation
-from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_choices, find_decisions
+from everturn.derive.decisions import (
+    LONGEST,
+    DecisionMark,
+    Revision,
+    find_announcements,
+    find_choices,
+    find_decisions,
+    find_revisions,
+)
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
 from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
@@ -95,6 +103,7 @@ class TurnFacts(Struct, frozen=True):
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
+    revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
     confirmed: tuple[int, ...] = ()  # prompts that say that it works now
     deeds: tuple[CallFact, ...] = ()
@@ -142,6 +151,7 @@ class _FactCollector:
         self.focus = ""
         self.marks: list[tuple[DecisionMark, int]] = []
         self.lines: list[tuple[MarkerLine, int, str]] = []
+        self.revisions: list[tuple[Revision, int]] = []
         self.complaints: list[tuple[Complaint, int]] = []
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
@@ -183,7 +193,7 @@ class _FactCollector:
             self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
-            focus=self.focus, marks=tuple(self.marks), lines=tuple(self.lines), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            focus=self.focus, marks=tuple(self.marks), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -220,6 +230,7 @@ class _FactCollector:
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
             self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
+            self.revisions += [(one, row.seq) for one in find_revisions(text)]
             if steps := find_manual_steps(text):
                 self.plans.append((PlanUpdate(steps, whole=False), row.seq))
             if (complaint := find_complaint(text)) is not None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from everturn.restore.claim_polarity import is_denied
 from everturn.restore.grounds import NamedThings, find_named_things
+from everturn.text.stance_words import CONDITION, STILL_TO, WISH
 
 _REQUEST = r"(?:pull[- ]requests?|merge[- ]requests?|PRs?|MRs?|プルリクエスト|プルリク|拉取请求|合并请求)"
 _OPENED = (
@@ -40,23 +41,8 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berrored\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|失敗|失败|落ち",
     }.items()
 }  # fmt: skip
-#: Conditions: what follows them need not have happened.
-_CONDITION = re.compile(
-    r"\b(?:before|once|if|when|unless|until|whether|bevor|sobald|falls|wenn|avant|quand|si|antes|cuando)\b|たら|なければ|如果|之前",
-    re.I,
-)
-#: Words after which a verb tells of something wanted or planned, unless a finite verb follows them: "the change to log it was merged".
-_WISH = re.compile(
-    r"\b(?:to|should|must|shall|will|would|can|could|may|might|needs?|plan(?:s|ned)?|wants?|wanted|wishes|asks?|asked|requires?|requested|requests|demands?"
-    r"|suggest(?:s|ed)?|propos(?:es|ed)|recommend(?:s|ed)?|consider(?:s|ed)?|ready|soll(?:en|te)?|muss|müssen|wird|werden|doit|doivent|debe|deben)\b|べき|必要|予定|应该|需要|将",
-    re.I,
-)
 _FINITE = re.compile(
     r"\b(?:was|were|is|are|has|have|had|got|been|wurden?|worden|hat|haben|ist|sind|a été|ont été|est|sont|fue|fueron|ha sido|han sido)\b",
-    re.I,
-)
-_STILL_TO = re.compile(
-    r"\b(?:ha(?:s|ve|d) (?:yet )?to|(?:is|are|was|were) (?:yet |still |going |about |supposed |planned |ready |meant )*to)\b",
     re.I,
 )
 #: Words that name what failed once, not a state: "the failing tests".
@@ -102,10 +88,10 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
 
 def _is_not_done(before: str) -> bool:
     """Whether the words before a verb say that it is wanted, planned or a condition."""
-    if _CONDITION.search(before) or _STILL_TO.search(before):
+    if CONDITION.search(before) or STILL_TO.search(before):
         return True
     last = max((match.end() for match in _FINITE.finditer(before)), default=0)
-    return bool(_WISH.search(before, last))
+    return bool(WISH.search(before, last))
 
 
 def hide_acts(text: str) -> str:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from everturn.restore.grounds import all_stems, stems
+from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, NO_NEGATION, OPTIONAL
 
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
@@ -22,39 +23,6 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
     r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
-    re.I,
-)
-_NO_NEGATION = re.compile(
-    r"\b(?:not (?:only|just|least|sure)|whether or not|no matter|no doubt|why not|if not|nicht nur|pas seulement|no s[óo]lo"
-    r"|no objections?|(?:not|n['’]t) (?:mind|object|opposed|against)|nichts dagegen|aucune objection|pas d['’]objection|ninguna objeción|no le importa)\b"
-    r"|(?:構|かま)(?:わない|いません)|不介意|不反对",
-    re.I,
-)
-_OPTIONAL = re.compile(
-    r"\b(?:not (?:strictly |really )?(?:necessary|needed|required|mandatory|obligatory|compulsory)|no need|need not|needn['’]?t"
-    r"|(?:do|does|did)(?: not|n['’]?t) (?:have to|need|require|insist)|unnecessary|optional(?:ly)?|superfluous|dispensable"
-    r"|nicht (?:nötig|notwendig|erforderlich)|(?:muss|musst|müssen|brauchst?|brauchen)\b.{0,40}\bnicht|unnötig"
-    r"|pas (?:nécessaire|besoin|obligatoire)|facultati\w+|no (?:hace falta|es necesari\w|es obligatori\w)|opcional)\b"
-    r"|必要(?:は|が)?(?:ない|ありません)|しなくても?(?:いい|よい)|不必|不需要|无需|無需|没必要",
-    re.I,
-)
-#: Negations that reach forward to the end of the clause.
-_DENIAL = re.compile(
-    r"\b(?:not|never|no longer|no|nor|neither|none|nobody|nothing|cannot|without|instead of|rather than|except"
-    r"|forbid(?:s|den|ding)?|forbade|prohibit(?:s|ed|ing)?|ban(?:s|ned|ning)?|bars|barred|disallow(?:s|ed)?|avoid(?:s|ed|ing)?"
-    r"|refrain(?:s|ed|ing)?|refus(?:e|es|ed|ing)|reject(?:s|ed|ing)?|rul(?:es?|ed|ing) out|(?:decide[sd]?|advise[sd]?|is|are|was|were|vote[sd]?|argue[sd]?|warn(?:s|ed)?) against|stop|stay away|keep away"
-    r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
-    r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
-    r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite)\b",
-    re.I,
-)
-#: Negations that cover the clause they stand in.
-_DENIED_CLAUSE = re.compile(
-    r"\b(?:is|are|was|were|be|remains?|stays?)\s+(?:strictly |explicitly |currently )?(?:forbidden|prohibited|banned|disallowed|off[- ]limits|unwanted"
-    r"|taboo|out of the question|ruled out|refused|rejected|avoided|skipped|omitted|left out|untouched|not (?:allowed|permitted|wanted|acceptable|okay|ok|an option|to be))\b"
-    r"|\b(?:must|should|may|can|shall|will)(?: not|n['’]t|not) be\b|\bleave\b.{1,60}\b(?:alone|untouched|as (?:is|it is|they are))\b"
-    r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
-    r"|ない(?:で|こと|よう)|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用",
     re.I,
 )
 _MODAL = re.compile(
@@ -103,8 +71,8 @@ def read_phrases(text: str) -> tuple[Phrase, ...]:
 
 def is_denied(before: str, clause: str) -> bool:
     """Whether a word is denied, by the text before it in its clause or by the clause."""
-    clause, before = _NO_NEGATION.sub(" ", clause), _NO_NEGATION.sub(" ", before)
-    return bool(_DENIED_CLAUSE.search(clause)) != (len(_DENIAL.findall(before)) % 2 == 1)
+    clause, before = NO_NEGATION.sub(" ", clause), NO_NEGATION.sub(" ", before)
+    return bool(DENIED_CLAUSE.search(clause)) != (len(DENIAL.findall(before)) % 2 == 1)
 
 
 def hide_stance(text: str) -> str:
@@ -113,18 +81,18 @@ def hide_stance(text: str) -> str:
 
 
 def _clause_phrases(clause: str) -> Iterable[Phrase]:
-    clause = _NO_NEGATION.sub(" ", clause)
+    clause = NO_NEGATION.sub(" ", clause)
     for pattern, contrast in _CONTRASTS:
         clause = pattern.sub(contrast, clause)
-    if found := _OPTIONAL.search(clause):
+    if found := OPTIONAL.search(clause):
         yield _phrase(clause.replace(found[0], " "), False, True)
         return
-    denied = bool(_DENIED_CLAUSE.search(clause))
+    denied = bool(DENIED_CLAUSE.search(clause))
     if denied:
-        clause = _DENIED_CLAUSE.sub(lambda match: _INNER_DENIAL.sub(" ", match[0]), clause)
-    inner = list(_DENIAL.finditer(clause))
+        clause = DENIED_CLAUSE.sub(lambda match: _INNER_DENIAL.sub(" ", match[0]), clause)
+    inner = list(DENIAL.finditer(clause))
     if denied + len(inner) == 2:  # "never commit without a test" demands a test
-        yield _phrase(_DENIAL.sub(" ", clause), False)
+        yield _phrase(DENIAL.sub(" ", clause), False)
         return
     at = 0
     for match in inner:

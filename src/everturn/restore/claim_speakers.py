@@ -10,6 +10,8 @@ import re
 
 from msgspec import Struct
 
+from everturn.text.stance_words import AGREEMENT
+
 _PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la)\s+usuari[oa]|ユーザー?|用户|用戶)"  # fmt: skip
 _AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|el\s+(?:agente|asistente)|エージェント|アシスタント|助手|代理)"  # fmt: skip
 _SAYS = (
@@ -23,7 +25,6 @@ _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|l
 _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 _APPROVAL = re.compile(r"\b(?:approv|agree|accept|confirm|sign(?:ed|s) off|okay(?:ed)?|consent|gave .{0,12}(?:go|ok)|zugestimmt|bestätigt|accepté|aceptó|aprobó)|承認|同意|了承", re.I)  # fmt: skip
-_YES = re.compile(r"\s*(?:yes|yep|yeah|ok|okay|sure|fine|agreed|go (?:ahead|for it)|do (?:it|that)|sounds good|good|great|perfect|please do|approved|lgtm|right|correct|exactly|ja|genau|gut|einverstanden|mach|oui|d['’]accord|sí|si|vale|claro|はい|お願い|いいね|了解|好|可以|是的|行)\b", re.I)  # fmt: skip
 
 
 def _pattern(who: str) -> re.Pattern[str]:
@@ -63,4 +64,4 @@ def find_attributions(text: str) -> list[Attribution]:
 
 def is_yes(text: str) -> bool:
     """Whether a message begins with an agreement."""
-    return bool(_YES.match(text))
+    return bool(AGREEMENT.match(text))

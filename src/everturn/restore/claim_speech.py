@@ -24,17 +24,13 @@ from everturn.restore.claim_polarity import (
 from everturn.restore.claim_speakers import Attribution, find_attributions, is_yes
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
+from everturn.text.stance_words import REVISION
 
 _LEAST_OWN = 0.5  # share of the words that must be the speaker's
 _MOST_FOREIGN = 0.34  # share of the words that only the other one used
 _LEAST_COMMON = 0.4  # share of the words that a revision has in common with what it revises
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
-_REVISION = re.compile(
-    r"\b(?:on second thought|actually|changed? my mind|scratch that|forget (?:that|it|about)|instead|rather|never ?mind|let['’]?s (?:switch|go back|not)|switch(?:ed)? to|no longer"
-    r"|doch lieber|lieber|stattdessen|doch nicht|plutôt|finalement|à la place|mejor|en su lugar|al final)\b|やっぱり|やはり|代わりに|还是|改用|改成|换成",
-    re.I,
-)
 _HISTORY = re.compile(r"\b(?:first|initially|originally|at first|earlier|previously|zuerst|zunächst|anfangs|d['’]abord|primero|al principio)\b|最初|当初|起初", re.I)  # fmt: skip
 _SPEECH_WORDS = stems(
     "wants wanted wishes asked asks said says tells told requests requested decided decides decision chose chosen chooses prefers "
@@ -164,7 +160,7 @@ def _is_turned(said: list[Phrase], recorded: Sequence[Phrase]) -> bool:
 
 def _is_revised(said: list[Phrase], sentence: str) -> bool:
     """Whether a later sentence chooses something else for the same thing."""
-    if not _REVISION.search(sentence):
+    if not REVISION.search(sentence):
         return False
     words, new = frozenset[str]().union(*(one.names for one in said)), stems(sentence)
     common = words & new

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from everturn.derive.intent import adds_work, asks_for_work, word_count
+from everturn.derive.marker_lines import ACTIVE
 from everturn.derive.open_items import find_summary_steps
 from everturn.derive.session_state import DecisionState, SessionState, TurnRequest, unanswered_questions
 from everturn.restore.evidence import (
@@ -29,6 +30,8 @@ _FOCUS = 300
 _FEW_WORDS = 4  # a shorter request is not the goal
 _ANSWER = 2_400  # characters of the last answer
 _OPENING = 160
+_STATUS_WORDS = {"rejected": "taken back"}
+_ENDED = 20  # weight of what was decided and no longer holds
 _LATE = 3  # requests that are shown with more of their answer
 
 
@@ -82,13 +85,14 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Decisions without commits, which have a section of their own."""
     for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
-        yield _draft_decision(material, one, weight_by_rank(66, rank, 30))
+        yield _draft_decision(material, one, weight_by_rank(66, rank, 30) if one.status == ACTIVE else _ENDED)
 
 
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Instructions of a person that hold from then on."""
     for rank, one in rank_latest(material.state.constraints):
-        yield _draft_decision(material, one, 95 if one.pinned else weight_by_rank(84, rank, 55))
+        weight = 95 if one.pinned else weight_by_rank(84, rank, 55)
+        yield _draft_decision(material, one, weight if one.status == ACTIVE else _ENDED)
 
 
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -153,12 +157,18 @@ def _draft_decision(material: StatementMaterial, one: DecisionState, weight: flo
             [(one.seq, one.text.partition(": ")[0]), (one.about_seq, one.about)],
         )
     label = one.kind if one.kind == "pin" else ""
-    return saying_statement(material, weight, (one.seq, one.text), label=label)
+    return saying_statement(material, weight, (one.seq, one.text), tail=_status_tail(one), label=label)
+
+
+def _status_tail(one: DecisionState) -> str:
+    """Say what became of a decision."""
+    return "" if one.status == ACTIVE else f" ({_STATUS_WORDS.get(one.status, one.status)} later)"
 
 
 def _answer_text(material: StatementMaterial, one: DecisionState) -> Callable[[], str]:
     """Return the question of the agent with the answer of the person."""
-    return lambda: f"{safe_excerpt(material, (one.about_seq, one.about), _ASKED)} → {one_line(one.text, _ASKED)}"
+    tail = _status_tail(one)
+    return lambda: f"{safe_excerpt(material, (one.about_seq, one.about), _ASKED)} → {one_line(one.text, _ASKED)}{tail}"
 
 
 def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[DraftStatement]:
