@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks import beside
 from benchmarks.corpora import Corpora
+from benchmarks.durable import edges
 from benchmarks.durable.images import images
 from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import PARALLEL, Scene, effects, judge, kept, play, results
@@ -30,6 +31,8 @@ from everturn.loop.tools import Policy
 
 #: So many points are struck at; the first and the last among them.
 POINTS = 220
+#: Kills of sessions with odd ids, and rounds of stopped holders and of recoverers, on each engine.
+KILLS, ROUNDS = 150, 20
 PROGRAM = Path(__file__).parent / "durable" / "langgraph_program.py"
 
 
@@ -39,6 +42,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         place = _Place(Path(folder))
         yield from _parallel("SQLite", place)
         yield from _on_a_server(place)
+        yield from _edges("SQLite", place.folder, str(place.fresh().url))
         yield _killed_by_calls(place)
         yield _killed_by_shim(place)
         yield _struck(place, "failing_sync", "syncs", "a sync fails", "EverturnError")
@@ -95,8 +99,35 @@ def _on_a_server(place: _Place) -> Iterator[Figure]:
 
         with running() as url:
             yield from _parallel("PostgreSQL", place, url)
+            yield from _edges("PostgreSQL", place.folder, f"{url}&schema=crash_edges")
     except (ImportError, RuntimeError) as failure:
         yield Figure("three parallel calls, killed, PostgreSQL", None, note=str(failure))
+
+
+# edges ------------------------------------------------------------------------------------------------------------------
+def _edges(engine: str, folder: Path, url: str) -> Iterator[Figure]:
+    """Odd ids, stopped holders, wrong clocks, two recoverers: no effect twice, nothing untrue."""
+    open_archive(url).close()
+    here = folder / f"edges-{engine}"
+    here.mkdir()
+    wrong: list[str] = []
+    kills = seed = 0
+    while kills < KILLS:
+        for kind in edges.IDS:
+            more, found = edges.killed_with_ids(url, here, kind, seed)
+            kills, wrong = kills + more, wrong + found
+        seed += 1
+    names = ", ".join(edges.IDS)
+    yield exact(
+        f"killed with odd call ids, {engine}", wrong, f"{kills} kills in {seed * len(edges.IDS)} sessions: {names}"
+    )
+    clocks = (0, 3_600_000, -3_600_000)
+    wrong = [found for n in range(ROUNDS) for ahead in clocks for found in edges.stopped_holder(url, here, n, ahead)]
+    yield exact(
+        f"stopped and continued holders, {engine}", wrong, f"{ROUNDS} rounds each with a clock of 0, +1 h, -1 h"
+    )
+    wrong = [found for n in range(ROUNDS) for found in edges.two_recoverers(url, here, n)]
+    yield exact(f"two recoverers at once, {engine}", wrong, f"{ROUNDS} rounds")
 
 
 # killed at every write --------------------------------------------------------------------------------------------------

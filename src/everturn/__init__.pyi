@@ -20,6 +20,7 @@ from everturn.evaluation.recorder import enable_conversation_recording, settle
 from everturn.evaluation.session import EvaluationSession, append, replace_latest, upsert
 from everturn.evaluation.session import EvaluationSession as Session
 from everturn.evaluation.snapshot import Snapshot
+from everturn.llm.config import open_model
 from everturn.loop.async_loop import AsyncLoop, LoopEvent
 from everturn.loop.conversation import ConversationMessage, ConversationState, ConversationTurn, ToolCallRecord
 from everturn.loop.conversation_store import ConversationStore
@@ -75,6 +76,7 @@ __all__ = [
     "enable_conversation_recording",
     "evaluate",
     "open_archive",
+    "open_model",
     "recall_tool",
     "recover",
     "replace_latest",

@@ -29,7 +29,9 @@ BLOCKS: dict[str, list[dict[str, Any]]] = {
         {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PDF}"},
     ],
 }  # fmt: skip
-WIRES: dict[str, Wire] = {one.WIRE: one for one in (anthropic_messages, chat_completions, responses)}  # type: ignore[misc]
+WIRES: dict[str, Wire] = {
+    "anthropic_messages": anthropic_messages, "chat_completions": chat_completions, "responses": responses,
+}  # fmt: skip
 TEXT = {"anthropic_messages": "text", "chat_completions": "text", "responses": "input_text"}
 
 

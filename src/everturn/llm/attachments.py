@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -110,7 +110,7 @@ def _read_input_file(block: Mapping[str, Any]) -> Attachment:
     return _from_address("file", address, as_text(block.get("filename")))
 
 
-_READ = {
+_READ: dict[str, Callable[[Mapping[str, Any]], Attachment]] = {
     "image": lambda block: _read_source("image", block),
     "document": lambda block: _read_source("file", block),
     "image_url": _read_image_url,

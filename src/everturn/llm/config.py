@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct, structs
 
-from everturn.errors import BadConfig
+from everturn.errors import BadConfig, UsageError
 from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
 from everturn.llm.program_backend import Program, ProgramBackend, ProgramLimits
@@ -205,3 +205,13 @@ def _open_plugin_backend(config: ModelConfig) -> Backend:
     except Exception as failure:
         raise BadConfig(key, f"{point.value} cannot be used: {type(failure).__name__}: {failure}") from failure
     return backend
+
+
+def open_model(kind: str, model: str, *, key: str = "", base_url: str = "", patience: Patience = Patience()) -> Backend:  # noqa: B008 -- frozen
+    """Return a model over HTTP for a program: kind `openai`, `openai_responses` or `anthropic`, and its key.
+
+    `base_url` is for servers that speak the same format, such as a local one.
+    """
+    if kind not in WIRES:
+        raise UsageError(f"there is no kind {kind!r}; say {', '.join(WIRES)}")
+    return HttpBackend(model, model, WIRES[kind], Endpoint(base_url or _BASES[kind], patience), lambda: key)
