@@ -65,6 +65,8 @@ class PlantedRepository:
         self._serial = 0
         self.root.mkdir(parents=True)
         self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Ann")
+        self.git("config", "user.email", "ann@example.org")
         self.human_file("README.md", 6)
         self.human_file("src/base.py", 30)
         self.human_file("src/legacy.py", 25)

@@ -59,7 +59,7 @@ def talk(server: Any, conversation: Talk, **options: Any) -> None:
 def test_the_official_client_lists_and_calls_tools(server: Any) -> None:
     async def conversation(client: Any) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"conversation_recall", "list_sessions", "open_session", "restore_session"}
+        assert set(tools) == {"conversation_recall", "list_sessions", "open_session", "restore_session", "why"}
         assert tools["open_session"].annotations.read_only_hint is True
         # The client checks the data against the schema of the output by itself.
         listed = await client.call_tool("list_sessions", {"limit": 1})

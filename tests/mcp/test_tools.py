@@ -68,7 +68,7 @@ def outside(text: str) -> str:
 # what there is --------------------------------------------------------------------------------------------------------
 def test_the_tools_only_read_and_take_nothing_they_do_not_know(offers: McpServer) -> None:
     tools = {tool["name"]: tool for tool in offers.answer(Peer(), "tools/list", {})["tools"]}
-    assert list(tools) == ["conversation_recall", "list_sessions", "open_session", "restore_session"]
+    assert list(tools) == ["conversation_recall", "list_sessions", "open_session", "restore_session", "why"]
     for tool in tools.values():
         assert tool["annotations"]["readOnlyHint"] is True
         assert tool["annotations"]["destructiveHint"] is False

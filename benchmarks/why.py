@@ -1,0 +1,230 @@
+"""Which turn wrote a line: answered and wrong lines on planted repositories, leave-one-out, what it costs, the index."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from benchmarks.corpora import Corpora, Corpus
+from benchmarks.figures import Figure
+from benchmarks.ingest import taken_in
+from benchmarks.processes import EVERTURN, MB, Cost, Place, everturn, run
+from everturn.attribution.job import WhyJob, WhyOptions
+from everturn.attribution.repository import Repository
+from everturn.clock import now
+from everturn.sources.contract import all_sources
+from everturn.store.contract import FoundEdit, Store, open_store
+from tests.planted_repository import PlantedRepository, tell_story
+from tests.planted_score import Score, score_story
+
+_STORIES = 12
+_LINE, _FILE, _REPOSITORY = 0.5, 2.0, 60.0  # CPU seconds
+_LONG_FILE, _COMMITS = 1_000, 5_000
+#: A clone and its archive to try leave-one-out on, as CLONE=ARCHIVE, several separated by the path separator.
+_REAL = "EVERTURN_WHY_REPOSITORIES"
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """Everything with its bar. Seeds are new in every run; `EVERTURN_WHY_SEED` repeats one."""
+    seed = int(os.environ.get("EVERTURN_WHY_SEED", "") or random.SystemRandom().randrange(1 << 20))
+    with tempfile.TemporaryDirectory(prefix="everturn-why-") as folder:
+        yield from _planted(Path(folder), seed)
+        yield from _costs(Path(folder))
+    yield from _left_out_real()
+    yield from _index(corpora.real or corpora.generated)
+
+
+# --- planted repositories ---
+def _planted(folder: Path, seed: int) -> Iterator[Figure]:
+    total, hidden_lines, hidden_wrong = Score(), 0, 0
+    for number in range(_STORIES):
+        place = Place(folder / f"story{number}")
+        story = tell_story(place.folder, seed + number)
+        everturn(place, "sync", "--json")
+        with closing(open_store(str(place.db), create=False)) as store:
+            total.add(score_story(story, store))
+            lines, wrong = _hide_one_by_one(story, store)
+            hidden_lines, hidden_wrong = hidden_lines + lines, hidden_wrong + wrong
+    note = f"{_STORIES} repositories from seed {seed}, {total.archived:,} archived lines; " + ", ".join(
+        f"{name} {n:,}" for name, n in total.levels.most_common(5) if name.strip()
+    )
+    yield Figure("planted: answered", 100 * total.right / total.archived, "%", 95, at_least=True, note=note)
+    yield Figure(
+        "planted: wrong of answered",
+        100 * total.wrong / total.answered,
+        "%",
+        0.3,
+        note="; ".join(total.wrong_lines[:3]),
+    )
+    yield Figure("planted: right turn of right session", 100 * total.right_turn / total.right, "%")
+    yield Figure(
+        "planted: wrong with the writer hidden",
+        100 * hidden_wrong / hidden_lines,
+        "%",
+        0.5,
+        note=f"{hidden_lines:,} lines",
+    )
+
+
+class _HidingJob(WhyJob):
+    """A job that does not see the edits of one session."""
+
+    hidden = 0
+
+    def _owners(self, edits: Iterable[FoundEdit]) -> list[FoundEdit]:
+        return [one for one in super()._owners(edits) if one.row.session != self.hidden]
+
+
+def _hide_one_by_one(story: PlantedRepository, store: Store) -> tuple[int, int]:
+    """Hide one session after another; return its lines, and how many of them another one is named for."""
+    lines = wrong = 0
+    writers = {line.writer[0] for file in story.truth().values() for line in file if line.writer is not None}
+    for writer in sorted(writers)[:6]:
+        rows = store.sessions_like(writer) or store.sessions_like(f"agent-{writer}")
+        if not rows:
+            continue
+        with Repository(story.root) as repository:
+            job = _HidingJob(repository, store, all_sources(), now())
+            job.hidden = rows[0].id
+            for path, truth in story.truth().items():
+                if not any(line.writer is not None and line.writer[0] == writer for line in truth):
+                    continue
+                answers = job.file(story.root / path, None, WhyOptions()).files[0].lines
+                own = [
+                    one
+                    for one, line in zip(answers, truth, strict=True)
+                    if line.writer and line.writer[0] == writer and line.text.strip()
+                ]
+                lines, wrong = lines + len(own), wrong + sum(bool(one.level) for one in own)
+    return lines, wrong
+
+
+# --- real repositories ---
+def _left_out_real() -> Iterator[Figure]:
+    given = [one for one in os.environ.get(_REAL, "").split(os.pathsep) if "=" in one]
+    if not given:
+        yield Figure("leave-one-out, real repositories", None, note=f"set {_REAL}=CLONE=ARCHIVE to measure it")
+    for one in given:
+        clone, _, archive = one.partition("=")
+        with Repository(Path(clone)) as repository, closing(open_store(archive, create=False)) as store:
+            lines, answered, wrong = _leave_one_out(repository, store)
+        note = f"{answered:,} of {lines:,} added lines answered"
+        yield Figure(f"leave-one-out, {Path(clone).name}", 100 * wrong / max(answered, 1), "%", 0.5, note=note)
+
+
+def _leave_one_out(repository: Repository, store: Store) -> tuple[int, int, int]:
+    """Ask for every added line of every commit; then again with the session hidden that was named: any answer is wrong."""
+    chosen = repository.range_commits("", repository.commit_id("HEAD"))
+    tip = repository.commit_id("HEAD")
+    job = _HidingJob(repository, store, all_sources(), now())
+    report = job.all_of(chosen, tip, WhyOptions())
+    lines = [line for file in report.files for line in file.lines if line.text.strip()]
+    named: dict[tuple[str, str, int], set[str]] = {}
+    for line in lines:
+        if line.writer is not None:
+            named.setdefault((line.writer.agent, line.writer.session, line.writer.evidence[0]), set()).add(line.commit)
+    wrong = 0
+    for (agent, session, version), shas in named.items():
+        job = _HidingJob(repository, store, all_sources(), now())
+        job.hidden = next(one.id for one in store.sessions_of(agent, session) if one.version == version)
+        again = job.all_of([one for one in chosen if one.sha in shas], tip, WhyOptions())
+        answered = {
+            (line.commit, line.path, line.line_there) for file in again.files for line in file.lines if line.level
+        }
+        wrong += sum(
+            (line.commit, line.path, line.line_there) in answered
+            for line in lines
+            if line.writer is not None and (line.writer.agent, line.writer.session) == (agent, session)
+        )
+    return len(lines), sum(bool(line.level) for line in lines), wrong
+
+
+# --- costs ---
+def _costs(folder: Path) -> Iterator[Figure]:
+    place = Place(folder / "large")
+    story = PlantedRepository(place.folder, 1)
+    session = story.agent("claude")
+    story.prompt(session, "write a long file")
+    story.write(session, "src/long.py", story.block(_LONG_FILE // 2))
+    story.commit("Long")
+    while len(story.lines("src/long.py")) < _LONG_FILE:
+        story.prompt(session, "more of it")
+        story.edit(session, "src/long.py")
+        story.commit("More")
+    _many_commits(story)
+    story.save_transcripts()
+    everturn(place, "sync", "--json")
+    yield Figure("one line", _ask(story, place, "src/long.py:500").cpu, "CPU-s", _LINE)
+    yield Figure("one file of 1,000 lines", _ask(story, place, "src/long.py").cpu, "CPU-s", _FILE)
+    count = story.git("rev-list", "--count", "HEAD").strip()
+    yield Figure(
+        "a repository of 5,000 commits", _ask(story, place, "..HEAD").cpu, "CPU-s", _REPOSITORY, note=f"{count} commits"
+    )
+
+
+def _many_commits(story: PlantedRepository) -> None:
+    """Add commits of others up to the number, quickly, and come back to the files of the story."""
+    have = int(story.git("rev-list", "--count", "HEAD"))
+    head, lines = story.head(), list[str]()
+    for number in range(max(0, _COMMITS - have)):
+        text = f"value_{number} = {number}\nother_{number} = {number * 7}\n"
+        when = int(story.now) + number
+        lines.append(
+            f"commit refs/heads/main\nauthor Bot <bot@example.org> {when} +0000\ncommitter Bot <bot@example.org> {when} +0000\n"
+        )
+        lines.append(
+            f"data 4\nBump\n{f'from {head}' if number == 0 else ''}\nM 100644 inline lib/file{number % 400}.py\ndata {len(text)}\n{text}\n"
+        )
+    subprocess.run(["git", "-C", str(story.root), "fast-import", "--quiet"], input="".join(lines).encode(), check=True)
+    story.git("reset", "-q", "--hard", "main")
+
+
+def _ask(story: PlantedRepository, place: Place, target: str) -> Cost:
+    return run((*EVERTURN, "why", target, "-C", str(story.root), "--json"), place.env)
+
+
+# --- the index ---
+def _index(corpus: Corpus) -> Iterator[Figure]:
+    costs = [taken_in(corpus) for _ in range(3)]
+    with closing(apsw.Connection(str(corpus.place.db), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        (size,) = next(iter(connection.execute("SELECT SUM(pgsize) FROM dbstat WHERE name IN ('edit', 'edit_name')")))
+        (rows,) = next(iter(connection.execute('SELECT COUNT(*) FROM "edit"')))
+    yield Figure(
+        "index / raw bytes", 100 * size / corpus.size, "%", 1, note=f"{rows:,} edits, {size / MB:.2f} MB, {corpus.name}"
+    )
+    spent = _index_cpu(corpus)
+    whole = min(one.cpu for one in costs)
+    yield Figure(
+        "index / ingest CPU", 100 * spent / whole, "%", 3, note=f"{spent:.2f} of {whole:.2f} CPU-s, {corpus.name}"
+    )
+
+
+_PROFILE = """
+import cProfile, pstats, sys
+from everturn.cli import main
+profile = cProfile.Profile(builtins=False)
+profile.runcall(main, ["sync", "--json"])
+rows = pstats.Stats(profile).stats
+total = sum(one[2] for one in rows.values())
+own = sum(one[3] for key, one in rows.items() if key[2] in ("file_edits", "added_lines", "add_edits"))
+print(own / total, file=sys.stderr)
+"""
+
+
+def _index_cpu(corpus: Corpus) -> float:
+    """Return the CPU seconds of a sync that go into the index: its share under a profiler, times the cost without one."""
+    whole = min(taken_in(corpus).cpu for _ in range(2))
+    shutil.rmtree(corpus.place.archive, ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROFILE], env=corpus.place.env, capture_output=True, text=True, check=True
+    )
+    return float(done.stderr.strip().splitlines()[-1]) * whole
