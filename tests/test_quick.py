@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import command_line
-from tests.quick import try_fewer_examples
+from tests import command_line, quick
+from tests.quick import choose_few, some, try_fewer_examples
 
 
 @pytest.mark.parametrize(("wanted", "tried"), [(50, 5), (300, 30), (7, 5), (2, 2)])
@@ -27,6 +27,26 @@ def test_a_property_with_settings_of_its_own_is_tried_less_often(wanted: int, tr
         try_fewer_examples(holds)
     holds()
     assert len(examples) == tried
+
+
+@pytest.mark.parametrize(("number", "chosen"), [(1, "a"), (2, "ae"), (3, "ace"), (5, "abcde"), (9, "abcde")])
+def test_some_are_from_the_first_to_the_last(number: int, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "QUICK", True)
+    assert "".join(some("abcde", number)) == chosen
+    monkeypatch.setattr(quick, "QUICK", False)
+    assert "".join(some("abcde", number)) == "abcde"
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("case", range(5))
+def test_few_cases_are_left_of_a_test_that_says_so(
+    request: pytest.FixtureRequest, case: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = request.node.getparent(pytest.Module).collect()
+    cases = [item for item in every if item.name.startswith("test_few_cases")]
+    monkeypatch.setattr(quick, "QUICK", True)
+    left_out = choose_few(every)
+    assert [item.name[-2] for item in cases if item not in left_out] == ["0", "4"]
 
 
 @pytest.fixture(params=[False, True], ids=["started", "forked"])

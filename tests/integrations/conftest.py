@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from everturn.integrations.archive import Archive
+from tests.quick import some
+
+ENGINES = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))]
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
+@pytest.fixture(params=some(ENGINES, 2))
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Archive]:
     """A fresh archive."""
     if request.param == "postgres":

@@ -9,9 +9,10 @@ import pytest
 
 from everturn.loop.journal import open_archive
 from everturn.store.contract import Store
+from tests.quick import some
 
 
-@pytest.fixture(params=["file", "memory", "postgres"])
+@pytest.fixture(params=some(["file", "memory", "postgres"], 2))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an archive that is empty or does not exist yet."""
     if request.param == "postgres":

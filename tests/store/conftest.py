@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from everturn.store.contract import Store, open_store
+from tests.quick import some
+
+ENGINES = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))]
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
+@pytest.fixture(params=some(ENGINES, 2))
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an archive can be made, or an empty one is."""
     if request.param == "postgres":
