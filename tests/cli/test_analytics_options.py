@@ -147,7 +147,7 @@ def test_a_call_by_no_name_at_all_is_told(desk: Desk) -> None:
     archive = desk.archive
     called = archive.use("please read the file", "c1"), archive.back("c1", "No such tool available: please…", True)
     desk.take_in(archive.history.line("user", "go"), *called)
-    assert "(odd name): 1 time a tool was called by what is no name of a tool at all." in desk.run("suggest")[1]
+    assert "(odd name): called 1 time with an unknown tool name." in desk.run("suggest")[1]
 
 
 def test_struggles_say_how_they_ended(filled: Desk) -> None:

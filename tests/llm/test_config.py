@@ -66,10 +66,14 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "wanted", "words"),
     [
-        ("", "nobody", "models.nobody: there is no such model; known are none"),
-        ("[models.a]\nkind='openai'\n[models.b]\nkind='openai'", "c", "known are a, b"),
-        ("[models.a]\nkind='openai'", "", "no model is named; known are a"),
-        ("[models]\ndefault='x'", "", "models.x: there is no such model"),
+        ("", "nobody", "models.nobody: no model is configured; add a [models.NAME] table"),
+        (
+            "[models.a]\nkind='openai'\n[models.b]\nkind='openai'",
+            "c",
+            "this model is not configured; configured models: a, b",
+        ),
+        ("[models.a]\nkind='openai'", "", "no default model is set; configured models: a"),
+        ("[models]\ndefault='x'", "", "models.x: no model is configured"),
         ("[models.a]\nmodel='m'", "a", "models.a: object missing required field kind"),
         ("[models.a]\nkind='openai'", "a", "models.a.model: say which model, here or as a/MODEL"),
         ("[models.a]\nkind='openai'\nmodel='m'\nkey='sk-1'", "a", "models.a.key: there is no such key"),

@@ -17,7 +17,7 @@ from typing import Any
 
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from everturn.recall.workspace import FileRefused, read_inside, walk_inside, write_inside
-from everturn.text.printable import plain_text, quote_for_model
+from everturn.text.printable import plain_text, plural, quote_for_model
 from everturn.text.regex import EFFORT, Effort, compile_pattern
 
 #: Which tools there are: none, those that only read, or all (each change needs approval).
@@ -45,7 +45,9 @@ def _read_file(workspace: str) -> Tool:
         lines = plain_text(read_inside(workspace, path).text).split("\n")
         first, last = max(1, first_line), min(last_line or len(lines), len(lines))
         if first > last:
-            raise FileRefused(f"{path} has {len(lines):,} lines; there are none from {first_line} to {last_line}")
+            raise FileRefused(
+                f"{path} has {plural(len(lines), 'line')}; there are none from {first_line} to {last_line}"
+            )
         shown: list[str] = []
         room = _MOST_OUTPUT
         for number in range(first, last + 1):

@@ -90,8 +90,11 @@ def read_model_config(models: Mapping[str, Any], wanted: str) -> ModelConfig:
     name, _, model = wanted.partition("/")
     table = models.get(name)
     if not name or not isinstance(table, Mapping):
-        known = ", ".join(model_names(models)) or "none: add a [models.NAME] table to the config file"
-        why = f"there is no such model; known are {known}" if name else f"no model is named; known are {known}"
+        known = ", ".join(model_names(models))
+        if not known:
+            why = "no model is configured; add a [models.NAME] table to the config file"
+        else:
+            why = f"{'this model is not configured' if name else 'no default model is set'}; configured models: {known}"
         raise BadConfig(f"models.{name}" if name else "models.default", why)
     config = structs.replace(_convert_table(name, table), name=name)
     return structs.replace(config, model=model) if model else config

@@ -12,6 +12,7 @@ from everturn.model.vocabulary import DOUBTS
 from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
 from everturn.store.contract import Store
+from everturn.text.printable import plural
 
 _DAY = 86_400_000
 _SOON = 7 * _DAY
@@ -148,16 +149,17 @@ def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: Healt
     for root in found:
         name = f"{root.title} in {root.path}"
         if not root.behind:
-            report.note(name, "ok", f"{root.files} files, all in the archive")
+            report.note(name, "ok", f"{plural(root.files, 'file')}, all in the archive")
         elif root.at_risk:
-            when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
+            left = plural((root.lost_first - now) // _DAY + 1, "day")
+            when = "at any time" if root.lost_first <= now else f"within {left}"
             text = (
-                f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
+                f"{root.behind:,} of {plural(root.files, 'file')} are not in the archive; {root.title} may delete "
+                f"{root.at_risk:,} of these {when} (it keeps them for {plural(root.days, 'day')}; {root.said_by})"
             )
-            retention = f"{root.said_by}: {root.days} days"
-            report.note(name, "bad", f"{text} by the agent itself ({retention})", "run `everturn sync` now")
+            report.note(name, "bad", text, "run `everturn sync` now")
         else:
-            text = f"{root.behind} of {root.files} files are not yet fully in the archive"
+            text = f"{root.behind:,} of {plural(root.files, 'file')} are not yet fully in the archive"
             report.note(name, "warn", text, "run `everturn sync`")
     if not found:
         advice = "`everturn add PATH` takes in files from anywhere"

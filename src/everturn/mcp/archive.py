@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
 from everturn.errors import NothingFound
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -149,7 +150,7 @@ def _page_head(store: Store, session: Session, clean: Clean) -> str:
 
     text = store.session(session.id)[1]
     times = " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None)
-    work = f"{session.n_turns:,} turns, {session.n_calls:,} calls, {session.n_errors:,} errors"
+    work = f"{plural(session.n_turns, 'turn')}, {plural(session.n_calls, 'call')}, {plural(session.n_errors, 'error')}"
     ours = " · ".join(filter(None, (session_handle(session.native_id), session.agent, times, work)))
     facts = {"title": text.title, "workspace": text.workspace, "branch": text.branch}
     theirs = [f"{name}: {safe_line(value, clean, 160)}" for name, value in facts.items() if value.strip()]

@@ -8,6 +8,7 @@ from everturn.errors import NoArchive
 from everturn.mcp import rpc
 from everturn.mcp.archive import SESSION, TURNS, McpArchive, parse_handle, session_handle
 from everturn.mcp.rpc import RpcError
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import SessionListing
@@ -83,7 +84,7 @@ def _resource_facts(item: SessionListing, clean: Clean) -> dict[str, Any]:
         "uri": session_handle(session.native_id),
         "name": safe_line(item.short, clean, 100),
         "title": about or f"session {safe_line(item.short, clean, 100)}",
-        "description": " · ".join(filter(None, (ended, session.agent, f"{session.n_turns:,} turns", folder))),
+        "description": " · ".join(filter(None, (ended, session.agent, plural(session.n_turns, "turn"), folder))),
         "mimeType": MIME,
     }
 

@@ -21,7 +21,7 @@ from everturn.recall.workspace import FileRefused, FileText, read_inside, worksp
 from everturn.secrets.redaction import redact_text
 from everturn.sessions.messages import Sources, read_turns
 from everturn.store.contract import Store
-from everturn.text.printable import Clean, plain_text, quote_for_model, safe_line
+from everturn.text.printable import Clean, plain_text, plural, quote_for_model, safe_line
 from everturn.text.regex import EFFORT, Effort, LinearPattern, compile_pattern
 
 #: Rounds a model may use. One round may contain several requests.
@@ -110,7 +110,7 @@ class EvidenceSearchTools:
         first, last = line_range or (1, len(lines))
         name = safe_line(file_path, self._clean, 200)
         if first > len(lines):
-            return f"read_file: {name} has {len(lines):,} lines; there is no line {first:,}."
+            return f"read_file: {name} has {plural(len(lines), 'line')}; there is no line {first:,}."
         return _numbered_lines(name, lines, first, min(last, len(lines))) + _unread_note(file)
 
     def list_artifacts(self) -> str:

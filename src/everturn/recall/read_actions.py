@@ -105,7 +105,9 @@ def answer_tool_calls(request: RecallRequest, session: Session, tool_name: str, 
         return [*_left_out_hint(request, left_out), *_cut_hints(request, cut, TurnPart()), *(older if more > 0 else [])]
 
     shown_of = (
-        f"{len(entries):,} of {len(matching):,} calls" if len(matching) > limit else plural(len(matching), "call")
+        f"{len(entries):,} of {plural(len(matching), 'call')}"
+        if len(matching) > limit
+        else plural(len(matching), "call")
     )
     lead = f"{shown_of} of {handle(matching[0].name)} in {_session_name(request)}, newest first:"
     return AnswerDraft(lead, entries, leave_first=list(reversed(range(len(entries)))), hints=hints)
@@ -298,7 +300,7 @@ def _statistics(request: RecallRequest, session: Session, state: SessionState) -
         "decisions and constraints": f"{len(state.decisions) + len(state.constraints):,}",
         "errors not resolved": f"{unresolved:,}",
         "time": " to ".join(filter(None, (iso(session.started), iso(session.ended)))),
-        "came from": f"{len(related.ancestors):,} sessions" if related.ancestors else "",
+        "came from": plural(len(related.ancestors), "session") if related.ancestors else "",
         "subagents": f"{len(related.children):,}" if related.children else "",
     }  # fmt: skip
     return ["statistics:", *(f"  {name}: {value}" for name, value in lines.items() if value)]

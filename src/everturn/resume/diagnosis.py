@@ -28,6 +28,7 @@ from everturn.sessions.messages import has_words
 from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SearchPlaces, Source, SourceCandidate
 from everturn.sources.toolkit.record_check import KINDS, make_flaw, split
 from everturn.store.contract import Store, open_store
+from everturn.text.printable import plural
 
 
 def merge_copies(older: Sequence[CheckedRecord], newer: Sequence[CheckedRecord]) -> list[CheckedRecord]:
@@ -260,7 +261,7 @@ def _find_missing(copies: Sequence[SessionCopy], pieces: Sequence[CheckedRecord]
             lost = list(run)
             end = max(record.start + record.size for record in lost)
             start = min(record.start for record in lost)
-            note = f"{len(lost):,} records that the file no longer has; {copies[number].name} has them"
+            note = f"{plural(len(lost), 'record')} that the file no longer has; {copies[number].name} has them"
             yield Flaw("missing", note, start, end - start, number)
 
 

@@ -20,6 +20,7 @@ from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.sessions.messages import Sources, read_messages, result_block
 from everturn.sources.toolkit.agent_program import pictures
 from everturn.store.contract import Store
+from everturn.text.printable import plural
 
 #: The result of a call without a recorded one.
 INTERRUPTED = (
@@ -64,9 +65,9 @@ class History(Struct, frozen=True):
         }
         found = [f"left out: {n:,} {words[what]}" for what, n in self.left_out.items()]
         if self.answered:
-            found.append(f"{self.answered:,} calls without a recorded result are answered with that")
+            found.append(f"{plural(self.answered, 'call')} without a recorded result are answered with that")
         if self.compacted:
-            found.append(f"begins with the summary of {self.compacted:,} messages; recall reaches all of them")
+            found.append(f"begins with the summary of {plural(self.compacted, 'message')}; recall reaches all of them")
         return found
 
 

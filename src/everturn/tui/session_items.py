@@ -36,7 +36,7 @@ class ExcerptItem(NamedTuple):
     def lines(self, width: int, margin: str, style: str = "", beside: str = "") -> list[Line]:
         drawn = block(self.text, width, margin, style, beside)
         if self.before:
-            drawn.insert(0, ((f"{margin}… {self.before:,} lines before", "dim"),))
+            drawn.insert(0, ((f"{margin}… {plural(self.before, 'line')} before", "dim"),))
         if self.beyond:
             more = f"{margin}… {self.beyond:,} more line{'' if self.beyond == 1 else 's'} (v shows all)"
             drawn.append(cut(((more, "dim"),), width))

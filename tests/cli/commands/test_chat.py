@@ -32,7 +32,7 @@ def configure(home: Path) -> None:
 
 def test_without_a_model_it_is_said_what_is_missing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, err = said(capsys, "chat")
-    assert code == 2 and "no model is named; known are none: add a [models.NAME] table" in err
+    assert code == 2 and "no model is configured; add a [models.NAME] table" in err
     assert not (home / "archive.db").exists()
 
 

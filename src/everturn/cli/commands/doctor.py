@@ -10,6 +10,7 @@ from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
 from everturn.errors import EverturnError
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.maintenance.doctor import HealthReport
@@ -80,8 +81,8 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
 
     found = coverage(store, embedder, vectors or HeldVectors())
     text = (
-        f"{found.vectors:,} vectors of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
-        f"{found.complete:,} of {found.sessions:,} sessions complete, {found.stale:,} stale and not used"
+        f"{plural(found.vectors, 'vector')} of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
+        f"{found.complete:,} of {plural(found.sessions, 'session')} complete, {found.stale:,} stale and not used"
     )
     more = "" if found.complete == found.sessions else "; `everturn sync --meaning` makes the rest"
     doctor.note("meaning", "ok", text + more)

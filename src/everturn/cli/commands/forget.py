@@ -10,6 +10,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.maintenance.forget import ForgetReport
@@ -40,7 +41,9 @@ def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool,
     doomed = plan_forget(store, row)
     text = store.session(row.id)[1]
     title = in_one_line(cx.out, text.title or text.first_prompt, 80)
-    cx.out.say(f"{row.native_id} {title}: {len(doomed)} sessions, {sum(one.n_messages for one in doomed):,} messages")
+    cx.out.say(
+        f"{row.native_id} {title}: {plural(len(doomed), 'session')}, {plural(sum(one.n_messages for one in doomed), 'message')}"
+    )
     if dry_run:
         if cx.json:
             cx.out.emit_json("forget", [one.native_id for one in doomed], dry_run=True)

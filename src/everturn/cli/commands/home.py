@@ -11,6 +11,7 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
+from everturn.text.printable import plural
 
 
 @frame.command()
@@ -27,7 +28,9 @@ def command(cx: frame.CommandContext) -> int:
         out.say("This is the first run. everturn reads these folders and changes nothing in them:")
         for source in all_sources().values():
             for root in source.roots(places):
-                out.say(f"  {out.text(str(root))}  ({source.title}, {sum(1 for _ in source.find(root)):,} files)")
+                out.say(
+                    f"  {out.text(str(root))}  ({source.title}, {plural(sum(1 for _ in source.find(root)), 'file')})"
+                )
         out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
         out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
         if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
@@ -78,7 +81,9 @@ def _print_status(cx: frame.CommandContext, store: Any) -> None:
     rows, _ = store.sessions(SessionFilter(), limit=5)
     shorts = short_ids((row for row, _ in rows), store)
     sizes = store.sizes()
-    out.emit(f"in the archive: {total:,} sessions, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})")
+    out.emit(
+        f"in the archive: {plural(total, 'session')}, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})"
+    )
     if rows:
         out.emit()
         lines = [

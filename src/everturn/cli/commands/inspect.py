@@ -67,7 +67,7 @@ def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool
     facts = [
         ("calls", f"{found.n:,} ({analytics_options.percent(found.share)} of all), {'at least ' * (len(found.tools) > 1)}{where}"),
         ("failed", f"{found.errors:,} ({analytics_options.percent(found.error_rate)}), {found.retries:,} tried again"),
-        ("took", f"{duration(found.p50_ms)} in the middle, {duration(found.p95_ms)} for 95 of 100" if found.timed else ""),
+        ("took", f"median {duration(found.p50_ms)}, p95 {duration(found.p95_ms)}" if found.timed else ""),
         ("parallel", analytics_options.percent(found.parallel)),
         ("position", f"{found.position:.1f} in its turn on average"),
         ("errors", ", ".join(f"{one.error_class.replace('_', ' ')} {one.n:,}" for one in found.failures)),

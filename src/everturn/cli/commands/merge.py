@@ -8,6 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
+from everturn.text.printable import plural
 
 
 @frame.command(
@@ -44,7 +45,7 @@ def command(cx: frame.CommandContext, other: str) -> None:
         cx.out.emit_json("merge", [], merged=asdict(done))
         return
     cx.out.emit(
-        f"{done.files:,} files: {done.added:,} versions added, {done.continued:,} continued, {done.same:,} already here, "
+        f"{plural(done.files, 'file')}: {plural(done.added, 'version')} added, {done.continued:,} continued, {done.same:,} already here, "
         f"{done.forgotten:,} left out because they were forgotten here, {done.off:,} by your rules; "
         f"{done.bytes / 1e6:,.1f} MB"
     )

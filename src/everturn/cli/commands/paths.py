@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.analytics.counts import AnalyticsScope
@@ -67,7 +68,9 @@ def _print_paths(cx: frame.CommandContext, found: Paths) -> None:
     ]
     columns = ("seen", "sessions", "lift", "position", "failing", "path")
     analytics_options.table(cx, columns, rows, right=range(5), spare=("failing", "position"), last=30)
-    cx.out.say(f"in {found.calls:,} calls of {found.turns:,} turns, {found.sessions:,} sessions")
+    cx.out.say(
+        f"in {plural(found.calls, 'call')} of {plural(found.turns, 'turn')}, {plural(found.sessions, 'session')}"
+    )
 
 
 def _print_positions(cx: frame.CommandContext, scope: AnalyticsScope, top: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.text.printable import plural
 
 
 @frame.command("everturn rebuild")
@@ -24,9 +25,8 @@ def command(cx: frame.CommandContext) -> None:
     if cx.json:
         cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
     else:
-        cx.out.emit(
-            f"made again from {count:,} files: {desk.written['sessions']:,} sessions, {desk.written['messages']:,} messages"
-        )
+        sessions, messages = (plural(desk.written[f"{noun}s"], noun) for noun in ("session", "message"))
+        cx.out.emit(f"rebuilt from {plural(count, 'file')}: {sessions}, {messages}")
     say_if_there(
         cx, store, "vectors stay where nothing is read in another way; `everturn doctor` says how many are stale"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.analytics.suggest import Suggestion
@@ -36,7 +37,6 @@ def command(cx: frame.CommandContext, top: int, **filters: str) -> int:
 
 
 def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_options.Names) -> None:
-    from everturn.text.printable import plural
     from everturn.text.times import duration
 
     lost = f", {duration(one.saved_ms)} of waiting" if one.saved_ms >= 1000 else ""
@@ -54,7 +54,6 @@ def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_opti
 
 def _sentence(one: Suggestion) -> str:
     from everturn.derive.turns import ODD_NAME
-    from everturn.text.printable import plural
 
     path = " → ".join(one.tools)
     if one.kind == "sequence":
@@ -65,9 +64,9 @@ def _sentence(one: Suggestion) -> str:
         )
     if one.kind == "fails first":
         then = f"; {one.instead} worked next" if one.instead else ""
-        return f"{path}: its first call failed in {one.n:,} of {one.sessions:,} sessions{then}. Say how it is to be called."
+        return f"{path}: its first call failed in {one.n:,} of {plural(one.sessions, 'session')}{then}. Say how it is to be called."
     times = plural(one.n, "time")
     if path == ODD_NAME:
-        return f"{path}: {times} a tool was called by what is no name of a tool at all."
+        return f"{path}: called {times} with an unknown tool name."
     meant = f"Name it like {one.instead}, or say so." if one.instead else "There is none like it."
     return f"{path}: called {times}, does not exist. {meant}"

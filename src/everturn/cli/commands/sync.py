@@ -114,8 +114,10 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
         error = str(failure)
         cx.out.warn(error)
     finally:
-        sent = f"{embedder.sent:,} texts were sent to {embedder.where}" if embedder.where else "nothing was sent"
-        cx.out.say(f"vectors: {made:,} made, in {len(sessions):,} sessions; {sent}")
+        sent = (
+            f"{plural(embedder.sent, 'text')} were sent to {embedder.where}" if embedder.where else "nothing was sent"
+        )
+        cx.out.say(f"vectors: {made:,} made, in {plural(len(sessions), 'session')}; {sent}")
     facts = {"model": embedder.name, "vectors": made, "sessions": len(sessions), "sent": embedder.sent}
     return {**facts, "where": embedder.where or None, "error": error}
 
@@ -223,9 +225,11 @@ def _report_lines(report: SyncReport) -> list[str]:
         )
     if report.messages or report.bytes_stored:
         text.append(
-            f"added: {report.sessions:,} sessions, {report.turns:,} turns, {report.messages:,} messages, "
+            f"added: {plural(report.sessions, 'session')}, {plural(report.turns, 'turn')}, {plural(report.messages, 'message')}, "
             f"{report.bytes_stored / 1e6:,.1f} MB"
         )
     if report.problems:
-        text.append(f"problems: {report.problems:,} records could not be read (kept as they are; `everturn doctor`)")
+        text.append(
+            f"problems: {plural(report.problems, 'record')} could not be read (kept as they are; `everturn doctor`)"
+        )
     return text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.analytics.counts import AnalyticsScope
@@ -96,7 +97,7 @@ def _shapes(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter,
         ]  # fmt: skip
         columns = ("turns", "sessions", "calls", "failing", "in tools", "see", "pattern")
         analytics_options.table(cx, columns, rows, right=(0, 1, 2, 3), spare=("in tools", "calls", "sessions"))
-        cx.out.say(f"{len(found)} of {different:,} patterns in {total:,} turns")
+        cx.out.say(f"{len(found)} of {plural(different, 'pattern')} in {plural(total, 'turn')}")
     return 0 if found else _nothing(cx, scope, wanted)
 
 

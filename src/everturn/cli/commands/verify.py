@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from everturn.cli import frame
+from everturn.text.printable import plural
 
 
 @frame.command("everturn verify", "everturn verify --no-live    without reading the agents' own files")
@@ -26,10 +27,10 @@ def command(cx: frame.CommandContext, live: bool) -> int:
         cx.out.emit_json("verify", found.wrong + found.differs, findings=asdict(found))
     else:
         cx.out.emit(
-            f"{found.files:,} files, {found.versions:,} versions, {found.bytes / 1e6:,.1f} MB in {found.chunks:,} chunks"
+            f"{plural(found.files, 'file')}, {plural(found.versions, 'version')}, {found.bytes / 1e6:,.1f} MB in {plural(found.chunks, 'chunk')}"
         )
         cx.out.emit(
-            f"{found.records:,} records accounted for, of them {found.problems:,} could not be read and are kept as they are"
+            f"{plural(found.records, 'record')} accounted for, of them {found.problems:,} could not be read and are kept as they are"
         )
         if live:
             cx.out.emit(

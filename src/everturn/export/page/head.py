@@ -191,7 +191,9 @@ def draw_minimap(
     areas = _group_areas(bars)
     shown = "".join(f'<path class="{kind}" d="{"".join(areas[kind])}"/>' for kind in KINDS if kind in areas)
     links = "".join(_turn_link(bar, address_of(bar.turns[0].idx + 1)) for bar in bars)
-    label = f"All {len(turns):,} turns: the higher a bar the more calls, coloured by kind, red where they failed"
+    label = (
+        f"All {plural(len(turns), 'turn')}: the higher a bar the more calls, coloured by kind, red where they failed"
+    )
     legend = "".join(f'<span class="{kind}">{words}</span>' for kind, words in KINDS.items() if kind in areas)
     return Html(
         f'<nav class="minimap" aria-label="{label}"><svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" '

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
 from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import ResultPage, SessionListing
@@ -82,7 +83,7 @@ def _answer_page(page: ResultPage[SessionListing], total: int, clean: Clean, wid
     data = {"note": NOTE, "total": total, "sessions": items, "next": page.next or None}
     if not items:
         return ToolAnswer("No session fits. Leave out a filter, or search inside them with conversation_recall.", data)
-    text = f"{len(items)} of {total:,} sessions, newest first.\n" + quote_for_model(
+    text = f"{len(items)} of {plural(total, 'session')}, newest first.\n" + quote_for_model(
         "\n".join(map(_session_line, items))
     )
     text += f'\nRead one: open_session {{"session": "{items[0]["session"]}"}}.'
