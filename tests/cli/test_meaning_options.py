@@ -126,7 +126,7 @@ def test_a_search_follows_meaning_once_vectors_were_asked_for(desk: Desk, server
     code, _, err = desk.run("sync", "--meaning")
     assert code == 0
     assert f"prompts and answers are sent to {server.base}, without secrets" in err
-    assert f"vectors: 4 made, in 1 sessions; 4 texts were sent to {server.base}" in err
+    assert f"vectors: 4 made, in 1 session; 4 texts were sent to {server.base}" in err
 
     assert messages(desk, "the problem ship") == [3, 1]
     assert server.texts[4:] == ["the problem ship"]
@@ -209,7 +209,7 @@ def test_ctrl_c_keeps_what_was_made(desk: Desk, server: Server) -> None:
     _, err = process.communicate(timeout=600)
 
     assert process.returncode == 130 and "Traceback" not in err
-    assert f"vectors: 64 made, in 1 sessions; 80 texts were sent to {server.base}" in err
+    assert f"vectors: 64 made, in 1 session; 80 texts were sent to {server.base}" in err
     server.holds.set()
     assert desk.json("sync", "--meaning")["meaning"]["vectors"] == 16
 
@@ -250,7 +250,7 @@ def test_vectors_of_another_generation_are_never_looked_at(desk: Desk, server: S
 
     assert messages(desk, "the problem ship") == [1, 3]
     assert len(server.texts) == sent
-    assert "0 of 1 sessions complete, 1 stale and not used; `everturn sync --meaning`" in desk.run("doctor")[1]
+    assert "0 of 1 session complete, 1 stale and not used; `everturn sync --meaning`" in desk.run("doctor")[1]
 
 
 def test_the_doctor_tells_model_generation_and_coverage(desk: Desk, server: Server) -> None:
@@ -259,7 +259,7 @@ def test_the_doctor_tells_model_generation_and_coverage(desk: Desk, server: Serv
     configure(desk, server.base)
     assert "0 vectors of tiny (3 numbers" in desk.run("doctor")[1]
     desk.run("sync", "--meaning")
-    assert "4 vectors of tiny (3 numbers, scheme 3); 1 of 1 sessions complete, 0 stale" in desk.run("doctor")[1]
+    assert "4 vectors of tiny (3 numbers, scheme 3); 1 of 1 session complete, 0 stale" in desk.run("doctor")[1]
     (desk.db.parent / "config.toml").unlink()
     assert "they are not used" in desk.run("doctor")[1]
 

@@ -63,7 +63,7 @@ def test_a_call_without_a_result_is_answered_with_the_truth(kept: Archive) -> No
     found = told(kept, kept.history.line("user", "go"), kept.use("Bash", "a", command="rm x"))
     result = found.messages[-1].blocks[0]
     assert result.text == INTERRUPTED and result.result is not None and result.result.is_error
-    assert found.notes == ["1 calls without a recorded result are answered with that"]
+    assert found.notes == ["1 call without a recorded result: the history says so"]
 
 
 def test_a_result_whose_call_is_not_on_record_goes_over_as_words(kept: Archive) -> None:

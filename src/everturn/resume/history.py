@@ -65,7 +65,7 @@ class History(Struct, frozen=True):
         }
         found = [f"left out: {n:,} {words[what]}" for what, n in self.left_out.items()]
         if self.answered:
-            found.append(f"{plural(self.answered, 'call')} without a recorded result are answered with that")
+            found.append(f"{plural(self.answered, 'call')} without a recorded result: the history says so")
         if self.compacted:
             found.append(f"begins with the summary of {plural(self.compacted, 'message')}; recall reaches all of them")
         return found

@@ -86,7 +86,7 @@ def test_nothing_is_said_of_a_recording_that_was_read_whole(desk: Desk, tmp_path
     path, _ = record(tmp_path, read_whole())
     code, out, err = desk.run("add", "--as", "terminal", path)
     assert code == 0
-    assert "1 turns" in out
+    assert "1 turn" in out
     for word in ("% of the text", "input field", "bytes"):
         assert word not in out + err
     code, out, _ = desk.run("doctor")
