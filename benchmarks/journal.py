@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks import beside
 from benchmarks.corpora import Corpora
@@ -21,9 +22,13 @@ from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import Script
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.figures import Figure
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.llm import chat_completions
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
+from everturn.loop import records
 from everturn.loop.journal import Journal, JournalAbout, open_archive
+from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop
+from everturn.loop.model_request import RequestView, prepare_request
 from everturn.loop.tools import tool
 from everturn.store.contract import Store
 
@@ -37,6 +42,69 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="everturn-journal-") as folder:
         yield from _syncs(Path(folder))
         yield from _costs(Path(folder))
+        yield from _large_result()
+        yield from _requests()
+
+
+# large results and requests -------------------------------------------------------------------------------------------
+_BIG = """
+import resource, sys, tempfile
+from benchmarks.durable.scene import Script
+from everturn import Journal, Loop, tool
+
+@tool
+def effect(name: str) -> str:
+    "Return a lot."
+    return ("A line of a very long log, with words and numbers 12345.\\n" * 900_000)[:50_000_000]
+
+with tempfile.TemporaryDirectory() as folder:
+    with Journal.open(f"{folder}/archive.db") as journal:
+        assert Loop(Script((("a",),)), [effect]).run(journal, "go").state == "done"
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)
+"""
+
+
+def _large_result() -> Iterator[Figure]:
+    """A tool that returns 50 MB, in a process of its own."""
+    here = Path(__file__).parents[1]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here / "src"), str(here)])}
+    done = subprocess.run([sys.executable, "-c", _BIG], env=env, capture_output=True, text=True, check=True)
+    memory, cpu = map(float, done.stdout.split())
+    yield Figure("a result of 50 MB, peak memory", memory, "MB", bar=200, note=f"{cpu:.1f} CPU-s with the start")
+
+
+class _Backend(Script):
+    wire = chat_completions.WIRE
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        return chat_completions.body(request, True)
+
+
+def _requests() -> Iterator[Figure]:
+    """The next request of a session, prepared again and again while it grows."""
+    took = {length: _prepared(length) for length in (100, 1_000, LONG)}
+    note = ", ".join(f"{value:.1f} ms at {length:,}" for length, value in took.items())
+    yield Figure("preparing a request at 10,000 messages", took[LONG] / took[100], "× that at 100", bar=1.5, note=note)
+    yield Figure(
+        "preparing a request at 10,000 messages", took[LONG] / took[1_000], "× that at 1,000", bar=1.5, note=note
+    )
+
+
+def _prepared(length: int) -> float:
+    past, backend, dice, took = JournalState("s"), _Backend(()), random.Random(3), []
+    sent = None
+    for n in range(length + 40):
+        answer = chat_completions.message({"role": "assistant", "content": _text(dice)})
+        past.take(records.UserRecord(n=past.count, parts=(ChatPart("text", _text(dice)),)))
+        if n * 2 >= length:
+            begun = time.process_time()
+            sent = prepare_request(past, backend, RequestView(), 4096).sent
+            took.append(time.process_time() - begun)
+        if len(took) == 20:
+            break
+        past.take(records.ResponseRecord(n=past.count, reply=Reply(answer), sent=sent))
+    return median(took) * 1000
 
 
 # syncs ------------------------------------------------------------------------------------------------------------------

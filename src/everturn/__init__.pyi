@@ -25,6 +25,7 @@ from everturn.loop.async_loop import AsyncLoop, LoopEvent
 from everturn.loop.conversation import ConversationMessage, ConversationState, ConversationTurn, ToolCallRecord
 from everturn.loop.conversation_store import ConversationStore
 from everturn.loop.journal import Journal, open_archive
+from everturn.loop.large_result import read_large_result
 from everturn.loop.loop import Budget, Loop, Outcome, WaitingCall, Watch
 from everturn.loop.recall_tool import recall_tool
 from everturn.loop.recovery import recover, unfinished_sessions
@@ -77,6 +78,7 @@ __all__ = [
     "evaluate",
     "open_archive",
     "open_model",
+    "read_large_result",
     "recall_tool",
     "recover",
     "replace_latest",

@@ -23,6 +23,7 @@ import msgspec
 
 from everturn.loop.coroutines import Coroutines
 from everturn.loop.journal import Journal
+from everturn.loop.large_result import LARGE, keep_large_result
 from everturn.loop.records import IntentRecord, InterruptRecord, Record
 from everturn.loop.settlement import (
     COMPENSATED_RESULT,
@@ -33,6 +34,7 @@ from everturn.loop.settlement import (
     CallJob,
     timed_out_result,
 )
+from everturn.loop.tools import make_idempotency_key
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class Execution:
 
     def _write(self, done: list[CallEnding], ready: list[CallJob], *more: Record) -> None:
         """Write results, and the intents of the next calls, in one transaction."""
+        done = [self._shorten(ending) for ending in done]
         written: list[Record] = [ending.record for ending in done]
         intended = tuple(job.intent for job in ready if not job.intended)
         if intended:
@@ -175,6 +178,12 @@ class Execution:
             self._journal.write(*written)
         for ending in done:
             self._watch("finished", ending)
+
+    def _shorten(self, ending: CallEnding) -> CallEnding:
+        if len(ending.text) <= LARGE:
+            return ending
+        key = make_idempotency_key(self._journal.session, ending.of, ending.part.call_id)
+        return replace(ending, text=keep_large_result(self._journal, key, ending.text))
 
 
 class _CallThread:

@@ -118,6 +118,11 @@ class Journal:
         self._opened: Store | None = None  # for this journal
 
     @property
+    def is_masked(self) -> bool:
+        """Whether secrets are masked in what is written."""
+        return self._end.is_masked
+
+    @property
     def commits(self) -> int:
         """Return the number of transactions written so far."""
         return self._end.commits

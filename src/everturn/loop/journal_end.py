@@ -86,6 +86,10 @@ class JournalEnd:
         self.commits = 0
 
     @property
+    def is_masked(self) -> bool:
+        return self._mask is not None
+
+    @property
     def is_new(self) -> bool:
         return bool(self._intake.reason)
 

@@ -346,15 +346,15 @@ class SessionGrowth(Struct):
 #: Kinds of kept rows: about the new session, and about the one it was made from.
 ORIGIN, OFFSPRING = "origin", "offspring"
 
-#: Kind of kept rows that name the data of a framework behind a session.
-FRAMEWORK = "framework"
+#: Kind of kept rows that name data outside of a session that is erased with it, and the family of whole files.
+FRAMEWORK, FILE = "framework", "file"
 
 
 class FrameworkData(Struct, frozen=True):
-    """Data that a framework keeps beside its session: a list, one item of a list, or a thread of checkpoints."""
+    """Data beside a session: a list of a framework, one item of a list, a thread of checkpoints, or a file."""
 
-    family: str  # of the list; "" for a thread
-    owner: str  # of the list, or the name of the thread
+    family: str  # of the list; "" for a thread, FILE for a file
+    owner: str  # of the list, or the name of the thread or file
     key: str = ""  # of the item
 
 

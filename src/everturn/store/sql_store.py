@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from everturn.errors import NewerArchive, NotAnArchive, UnknownSession, UsageError
 from everturn.model.archive import (
+    FILE,
     Artifact,
     Call,
     CensusRow,
@@ -288,6 +289,9 @@ class SqlStore(
     def erase_framework_data(self, data: FrameworkData) -> None:
         if not data.family:
             self.delete_thread(data.owner)
+        elif data.family == FILE:
+            if (found := self.file("", data.owner)) is not None:
+                self.delete_file(found[0].id)
         elif data.key:
             for item in self.items_by_key(data.family, data.owner, [data.key]).values():
                 self.delete_items(data.family, data.owner, item.n, item.n)
