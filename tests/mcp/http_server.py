@@ -19,6 +19,8 @@ def over_http(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], 
     try:
         assert process.stderr
         said = process.stderr.readline().decode()
+        if "Bearer" in said:
+            said = process.stderr.readline().decode()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", said)
         assert found, said
         yield process, int(found[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -95,9 +96,8 @@ def test_without_the_sdk_it_says_what_to_install(db: Path) -> None:
 def test_it_needs_the_key_that_it_prints_and_keeps_it(db: Path) -> None:
     keys = set()
     for _ in range(2):
-        with over_http(db, "--session", "") as (process, port):
-            assert process.stderr
-            key = process.stderr.readline().decode().split()[-1]
+        with over_http(db, "--session", "") as (_, port):
+            key = (Path(os.environ["EVERTURN_HOME"]) / "state" / "mcp-key").read_text().strip()
             keys.add(key)
             assert post(port) == 401
             assert post(port, Authorization="Bearer wrong") == 401

@@ -107,7 +107,19 @@ class CommandContext:
             self.out.archive = self._opened
             if create:
                 self._make_key()
+            self._complete_erasures()
         return self._opened
+
+    def _complete_erasures(self) -> None:
+        """Complete what an interrupted `forget` has left; skip it while another process is reading or writing."""
+        if self._opened is None or not self._opened.kept("erasure"):
+            return
+        from everturn.cli.commands.forget import complete_erasures
+
+        try:
+            complete_erasures(self, self._opened)
+        except EverturnError as failure:
+            self.out.warn(f"an erasure is not complete yet: {failure}")
 
     def _make_key(self) -> None:
         """Create the key by which equal secrets are recognized; skip it when another process is writing."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from everturn.maintenance.forget import ERASURE
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
 from everturn.model.vocabulary import DOUBTS
 from everturn.retrieval.search import search
@@ -77,6 +78,9 @@ def examine_archive(
         )
     else:
         report.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
+    if waiting := len(store.kept(ERASURE)):
+        text = f"{waiting} not complete: deleted words may still be in the log of the database"
+        report.note("erasure", "bad", text, "close other programs that read the archive; the next command completes it")
     _prove_round_trip(report, store, sources, machine, clock())
     if folder is not None:
         risk = risky_folder(folder)

@@ -1,16 +1,48 @@
-"""Erases a session for good: bytes, rows, index and copies of its messages in forks. Tombstones keep it from returning."""
+"""Erases sessions and messages for good: bytes, rows, index, vectors, and everything that was made from them.
+
+Made from a session are copies of its messages in forks and handed-over sessions; and in a session that continues it the
+prompt it began with, injected states, summaries, and what it inherited. What a framework keeps under the session's name
+goes too. Tombstones keep what was erased from returning with the next sync.
+
+An erasure is recorded before anything is deleted (`Erasure`), in the same transaction as its tombstones, and the record is
+deleted when nothing is left to do. `finish_erasures` completes what a killed process, or a reader that held the log, has
+left: every step may be repeated.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
-from everturn.capture.writer import ArchiveWriter, Mark, blank, derive_pending, find_made_from, forgotten_ranges
-from everturn.model.archive import FRAMEWORK, HANDED_OVER, ORIGIN, FrameworkData, Session, Tombstone
+from everturn.capture.file_reader import UNFINISHED
+from everturn.capture.writer import (
+    ArchiveWriter,
+    Mark,
+    blank,
+    derive_pending,
+    find_made_from,
+    find_offspring,
+    forgotten_ranges,
+    has_bytes,
+)
+from everturn.clock import new_id
+from everturn.model.archive import (
+    FRAMEWORK,
+    HANDED_OVER,
+    ORIGIN,
+    FrameworkData,
+    KeptRow,
+    MessageRow,
+    Session,
+    Tombstone,
+)
+from everturn.sessions.state import INHERITED, PIN
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
 
@@ -19,6 +51,8 @@ if TYPE_CHECKING:  # most have none
 
 #: Kinds of kept rows that summarise a session.
 _SUMMARY_KINDS = ("summary", "turn_summary", "synthesis")
+#: And those that hold the state of a conversation.
+_DERIVED_KINDS = (*_SUMMARY_KINDS, "chat", INHERITED)
 
 
 @dataclass
@@ -28,6 +62,7 @@ class ForgetReport:
     still_there: list[str] = field(default_factory=list)  # source files that still exist on disk
     forked_messages: int = 0
     kept_in: list[str] = field(default_factory=list)  # sessions with the same messages that stay
+    names: list[str] = field(default_factory=list)  # sessions that files beside the archive may be named after
 
 
 def plan_forget(store: Store, session: Session) -> list[Session]:
@@ -50,6 +85,25 @@ def _is_attached(other: Session, one: Session) -> bool:
     return other.parent == one.native_id or other.native_id.startswith(f"{one.native_id}/")
 
 
+class Erasure(Struct, frozen=True):
+    """An erasure that is under way. It holds names and numbers, and no content."""
+
+    id: str
+    at: int
+    sessions: tuple[tuple[str, str], ...] = ()  # (agent, native id)
+    keep_forks: bool = False
+    vectors: tuple[int, ...] = ()  # sessions whose vectors must go
+    names: tuple[str, ...] = ()  # sessions that files beside the archive may be named after
+
+
+ERASURE = "erasure"
+
+
+def pending_erasures(store: Store) -> list[Erasure]:
+    """Return the erasures that are not complete."""
+    return [msgspec.json.decode(row.value, type=Erasure) for row in store.kept(ERASURE)]
+
+
 def forget_session(
     writer: ArchiveWriter,
     sources: Mapping[str, Source],
@@ -58,30 +112,239 @@ def forget_session(
     vectors: VectorFile | None = None,
 ) -> ForgetReport:
     """Erase a session and its vectors for good."""
+    return forget_sessions(writer, sources, [session], keep_forks, vectors)
+
+
+def forget_sessions(
+    writer: ArchiveWriter,
+    sources: Mapping[str, Source],
+    sessions: Sequence[Session],
+    keep_forks: bool = False,
+    vectors: VectorFile | None = None,
+) -> ForgetReport:
+    """Erase sessions for good. Raises Busy if a reader holds the log: then the rest is done later."""
     store = writer.store
-    doomed = plan_forget(store, session)
-    made = find_made_from(store, doomed)
-    forks = _fork_sessions(store, [*doomed, *made]) + made
-    affected = _affected_sessions(store, doomed, forks)
-    _erase_vectors(vectors, affected)  # first: after an interruption there are rather too few than too many
-    report = ForgetReport(sorted({row.native_id for row in doomed}))
+    doomed = list({row.id: row for one in sessions for row in plan_forget(store, one)}.values())
+    names = {row.native_id for row in doomed}
+    names |= set() if keep_forks else {one.native_id for one in find_offspring(store, doomed)}
+    erasure = Erasure(
+        new_id(),
+        writer.now,
+        tuple((row.agent, row.native_id) for row in doomed),
+        keep_forks,
+        names=tuple(sorted(names)),
+    )
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, writer.now) for row in doomed])
-        if keep_forks:
-            report.kept_in = [fork.native_id for fork in forks]
-        else:
-            report.forked_messages = _erase_in_forks(store, doomed, forks, writer.now)
-        _detach_from_origin(store, made)
-        changed = {fork.version for fork in forks} | _erase_files(store, doomed, report)
-        _erase_kept(store, doomed, [] if keep_forks else forks)
-    for number in sorted(changed):  # their rows may quote forgotten messages, and they own more messages now
-        version = store.version(number)
-        file, _ = store.file_by_id(version.source)
-        if file.format in sources:
-            derive_pending(writer, sources[file.format], file, version)
-    store.scrub()
-    _erase_vectors(vectors, affected)  # another process may have computed some meanwhile
+        _keep_erasure(store, erasure)
+    return run_erasure(writer, sources, erasure, vectors)
+
+
+def run_erasure(
+    writer: ArchiveWriter, sources: Mapping[str, Source], erasure: Erasure, vectors: VectorFile | None = None
+) -> ForgetReport:
+    """Carry out an erasure, or what is left of it."""
+    store, report = writer.store, ForgetReport(sorted({name for _, name in erasure.sessions}))
+    report.names = list(erasure.names)
+    doomed = [row for agent, name in dict.fromkeys(erasure.sessions) for row in store.sessions_of(agent, name)]
+    if doomed:
+        made = find_made_from(store, doomed)
+        forks = _fork_sessions(store, [*doomed, *made]) + made
+        heirs = [] if erasure.keep_forks else _heirs(store, [*doomed, *forks])
+        affected = _affected_sessions(store, doomed, [*forks, *heirs])
+        _erase_vectors(vectors, affected)  # first: after an interruption there are rather too few than too many
+        erasure = msgspec.structs.replace(erasure, vectors=tuple(sorted({*erasure.vectors, *affected})))
+        with store.write():
+            _keep_erasure(store, erasure)
+            if erasure.keep_forks:
+                report.kept_in = [fork.native_id for fork in forks]
+            else:
+                report.forked_messages = _erase_in_forks(store, doomed, forks, writer.now)
+                _erase_in_heirs(store, doomed, heirs)
+            _detach_from_origin(store, made)
+            for fork in forks:  # their rows may quote forgotten messages, and they own more messages now
+                store.set_version(fork.version, parser=0)
+            _erase_files(store, doomed, report)
+            _erase_kept(store, doomed, [] if erasure.keep_forks else forks)
+    _complete_erasure(writer, sources, erasure, vectors)
     return report
+
+
+def finish_erasures(
+    writer: ArchiveWriter, sources: Mapping[str, Source], vectors: VectorFile | None = None
+) -> list[Erasure]:
+    """Complete all pending erasures; return them. Raises Busy while a reader holds the log."""
+    pending = pending_erasures(writer.store)
+    for erasure in pending:
+        run_erasure(writer, sources, erasure, vectors)
+    return pending
+
+
+def _keep_erasure(store: Store, erasure: Erasure) -> None:
+    store.keep(KeptRow(ERASURE, "", erasure.id, "", msgspec.json.encode(erasure).decode(), erasure.at))
+
+
+def _complete_erasure(
+    writer: ArchiveWriter, sources: Mapping[str, Source], erasure: Erasure, vectors: VectorFile | None
+) -> None:
+    """Derive the rows of blanked versions again, and remove deleted bytes from the files of the archive."""
+    store = writer.store
+    for file, _ in store.files():
+        for version in store.versions(file.id) if file.format in sources else ():
+            if version.parser in (0, UNFINISHED):
+                derive_pending(writer, sources[file.format], file, version)
+    store.scrub()
+    _erase_vectors(vectors, set(erasure.vectors))  # another process may have computed some meanwhile
+    with store.write():
+        store.drop_kept("", erasure.id, (ERASURE,))
+
+
+# --- single messages ---
+def forget_messages(
+    writer: ArchiveWriter,
+    sources: Mapping[str, Source],
+    rows: Iterable[MessageRow],
+    pattern: re.Pattern[bytes] | None = None,
+    vectors: VectorFile | None = None,
+) -> ForgetReport:
+    """Erase messages with all their copies; with a pattern, also every other record and kept row that matches it."""
+    store, report = writer.store, ForgetReport()
+    rows = list(rows)
+    marks = {row.fingerprint for row in rows} - {None}
+    chosen = {(row.session, row.seq) for row in rows}
+    sessions = {row.session: store.session(row.session)[0] for row in rows}
+    near = _copies_of(store, list(sessions.values()))
+    heirs = _heirs(store, list(near.values()))
+    with store.write():
+        numbers = {one.version for one in near.values()}
+        numbers |= set(_versions_with_bytes(store)) if pattern is not None else set()
+        for number in sorted(numbers):
+            report.forked_messages += _erase_in_version(store, number, chosen, marks, pattern)
+        _erase_in_heirs(store, list(sessions.values()), heirs)
+        for one in near.values():
+            store.drop_kept(one.agent, one.native_id, _DERIVED_KINDS)
+        if pattern is not None:
+            _erase_matching_rows(store, pattern)
+        agents = {one.agent for one in near.values()}
+        store.bury([Tombstone("message", agent, str(mark), writer.now) for agent in agents for mark in sorted(marks)])  # type: ignore[type-var]
+        affected = {one.id for number in numbers for one in store.sessions_in(number)} | {one.id for one in heirs}
+        erasure = Erasure(new_id(), writer.now, vectors=tuple(sorted(affected)))
+        _keep_erasure(store, erasure)
+    _erase_vectors(vectors, affected)
+    report.sessions = sorted(one.native_id for one in sessions.values())
+    _complete_erasure(writer, sources, erasure, vectors)
+    return report
+
+
+def text_pattern(text: str) -> re.Pattern[bytes]:
+    """Return the pattern of a text as it stands in records: plain, or escaped as JSON, in any case of letters."""
+    forms = {text.encode("utf-8", "surrogatepass"), json.dumps(text)[1:-1].encode(), msgspec.json.encode(text)[1:-1]}
+    return re.compile(b"|".join(map(re.escape, sorted(forms))), re.IGNORECASE)
+
+
+def find_matching(store: Store, pattern: re.Pattern[bytes]) -> list[MessageRow]:
+    """Return the messages whose record matches."""
+    found = []
+    for number in _versions_with_bytes(store):
+        size = store.version(number).size
+        if not pattern.search(store.read_raw(number, 0, size)):
+            continue
+        for one in store.sessions_in(number):
+            rows = store.messages(one.id)
+            found += [row for row in rows if pattern.search(store.read_raw(number, row.start, row.size))]
+    return found
+
+
+def _versions_with_bytes(store: Store) -> list[int]:
+    return [version.id for file, _ in store.files() for version in store.versions(file.id) if has_bytes(version)]
+
+
+def _copies_of(store: Store, sessions: list[Session]) -> dict[int, Session]:
+    """Return the sessions in every version, with those that may hold copies of their messages."""
+    found = {row.id: row for one in sessions for row in store.sessions_of(one.agent, one.native_id)}
+    elders = [
+        row
+        for one in list(found.values())
+        for link in store.links(one.id)
+        if link.relation == "forked_from"
+        for row in store.sessions_of(one.agent, link.native_id)
+    ]
+    found |= {row.id: row for row in elders}
+    made = find_made_from(store, list(found.values()))
+    found |= {row.id: row for row in (*made, *_fork_sessions(store, [*found.values(), *made]))}
+    return found
+
+
+def _erase_in_version(
+    store: Store, number: int, chosen: set[tuple[int, int]], marks: set[int | None], pattern: re.Pattern[bytes] | None
+) -> int:
+    """Blank the chosen messages of a version, and what matches the pattern; return the number of messages."""
+    rows = [row for one in store.sessions_in(number) for row in store.messages(one.id)]
+    first = min((row.seq for row in rows if (row.session, row.seq) in chosen), default=None)
+    gone = [
+        (row.session, row.seq) in chosen
+        or row.fingerprint in marks
+        or (first is not None and row.seq > first and row.origin == "injected")
+        for row in rows
+    ]
+    more: list[tuple[int, int]] = []
+    if pattern is not None:
+        data = store.read_raw(number, 0, store.version(number).size)
+        more = [_range_around(data, rows, match) for match in pattern.finditer(data)]
+    if any(gone) or more:
+        _blank_version(store, number, [(row.start, is_gone) for row, is_gone in zip(rows, gone, strict=True)], more)
+    return sum(gone)
+
+
+def _range_around(data: bytes, rows: list[MessageRow], match: re.Match[bytes]) -> tuple[int, int]:
+    """Return the message that a match is in; outside of messages its line, or itself in a file of one line."""
+    inside = next((row for row in rows if row.start <= match.start() < row.start + row.size), None)
+    if inside is not None:
+        return inside.start, inside.start + inside.size
+    start, end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.end())
+    return (start, end if end >= 0 else len(data)) if b"\n" in data else match.span()
+
+
+def _erase_matching_rows(store: Store, pattern: re.Pattern[bytes]) -> None:
+    """Delete the kept rows, lists and checkpoints of frameworks that match."""
+    for row in store.kept():
+        if row.kind != ERASURE and pattern.search(row.value.encode("utf-8", "replace")):
+            store.drop_kept(row.agent, row.subject, (row.kind,))
+    store.drop_list_items(lambda data: bool(pattern.search(data)))
+    store.drop_threads(lambda data: bool(pattern.search(data)))
+
+
+# --- what was made from a session ---
+def _heirs(store: Store, sessions: Sequence[Session]) -> list[Session]:
+    """Return the sessions that continue these, and those that continue them."""
+    known = {row.id for row in sessions}
+    heirs, waiting = [], list(sessions)
+    while waiting:
+        for link in store.links_to(waiting.pop().native_id):
+            if link.relation == "continues" and link.session not in known:
+                known.add(link.session)
+                heirs.append(store.session(link.session)[0])
+                waiting.append(heirs[-1])
+    return heirs
+
+
+def _erase_in_heirs(store: Store, doomed: Sequence[Session], heirs: Sequence[Session]) -> None:
+    """Blank what heirs were told about the sessions they continue, and delete what was kept of it."""
+    lost = {row.native_id for row in doomed}
+    ids = {row.id for row in heirs}
+    for number in sorted({row.version for row in heirs}):
+        marks: list[Mark] = []
+        for one in store.sessions_in(number):
+            rows = list(store.messages(one.id))
+            prompt = next((row.seq for row in rows if row.origin == "human"), len(rows))
+            marks += [(row.start, one.id in ids and (row.origin == "injected" or row.seq < prompt)) for row in rows]
+        _blank_version(store, number, marks)
+    for row in heirs:
+        pins = store.kept(PIN, row.native_id)
+        store.drop_kept(row.agent, row.native_id, (*_DERIVED_KINDS, PIN))
+        for pin in pins:
+            if not any(name in pin.value for name in lost):
+                store.keep(pin)
 
 
 def _affected_sessions(store: Store, doomed: list[Session], forks: list[Session]) -> set[int]:
@@ -102,6 +365,8 @@ def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> No
     _erase_framework_data(store, {row.native_id for row in doomed})
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
+        store.drop_lists(row.native_id)
+        store.delete_thread(row.native_id)
     for fork in forks:
         store.drop_kept(fork.agent, fork.native_id, _SUMMARY_KINDS)
 

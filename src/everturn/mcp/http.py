@@ -56,8 +56,6 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None], key: str =
         app = application(offers, worker, port)
         app = KeyCheck(app, key) if key else app
         say(f"serving http://{HOST}:{port}/mcp; Ctrl-C ends")
-        if key:
-            say(f"clients must send the header  Authorization: Bearer {key}")
         uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run([listener])
         worker.submit(offers.close)
 

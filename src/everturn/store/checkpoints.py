@@ -10,7 +10,7 @@ checkpoint builds on this one; then they are refused, because what followed depe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -100,6 +100,23 @@ class CheckpointStore:
     def delete_thread(self, thread: str) -> None:
         for table in _THREAD_TABLES:
             self.driver.run(f'DELETE FROM "{table}" WHERE "thread"=?', (thread,))
+
+    def drop_threads(self, matches: Callable[[bytes], bool]) -> int:
+        """Delete the threads with matching content; return how many."""
+        contents = (
+            'SELECT "thread","body","meta" FROM "checkpoint"',
+            'SELECT "thread","data",NULL FROM "checkpoint_value"',
+            'SELECT "thread","data",NULL FROM "checkpoint_write"',
+        )
+        found = {
+            str(row[0])
+            for sql in contents
+            for row in self.driver.each(sql)
+            if any(value is not None and matches(bytes(value)) for value in row[1:])
+        }
+        for thread in sorted(found):
+            self.delete_thread(thread)
+        return len(found)
 
     def delete_checkpoints(self, thread: str, places: Iterable[tuple[str, str]]) -> None:
         """Delete checkpoints of a thread, each (space, id), with their writes and unshared values."""

@@ -329,6 +329,18 @@ class Store(Protocol):
     def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
         """Delete the kept rows about a session, of some kinds or all, including rows without an agent."""
 
+    def drop_lists(self, owner: str) -> None:
+        """Delete the lists that a framework keeps for a session."""
+
+    def delete_thread(self, thread: str) -> None:
+        """Delete the checkpoints that a framework keeps for a session."""
+
+    def drop_threads(self, matches: Callable[[bytes], bool]) -> int:
+        """Delete the checkpoint threads with matching content; return how many."""
+
+    def drop_list_items(self, matches: Callable[[bytes], bool]) -> int:
+        """Delete the items and owners of lists with matching content; return how many."""
+
     def bury(self, rows: list[Tombstone]) -> None: ...
     def tombstones(self) -> list[Tombstone]: ...
     def add_hook_events(self, rows: Iterable[HookEvent]) -> int:

@@ -225,6 +225,22 @@ class ListStore:
         for table in (_ITEMS.name, _OWNERS.name):
             self.driver.run(f'DELETE FROM "{table}" WHERE "owner"=?', (owner,))
 
+    def drop_list_items(self, matches: Callable[[bytes], bool]) -> int:
+        """Delete the items and owners of lists with matching content; return how many."""
+        items = [
+            (owner, family, n)
+            for owner, family, n, data in self.driver.each('SELECT "owner","family","n","data" FROM "item"')
+            if matches(bytes(data))
+        ]
+        self.driver.many(f'DELETE FROM "item" {_LIST} AND "n"=?', items)
+        owners = [
+            (owner, family)
+            for owner, family, data in self.driver.each('SELECT "owner","family","data" FROM "item_owner"')
+            if matches(bytes(data))
+        ]
+        self.driver.many(f'DELETE FROM "item_owner" {_LIST}', owners)
+        return len(items) + len(owners)
+
     def _check_revision(self, family: str, owner: str, expected: str) -> None:
         row = self.item_owner(family, owner)
         if (row.revision if row else "") != expected:

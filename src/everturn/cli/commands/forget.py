@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,55 +14,165 @@ from everturn.cli import frame
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
+    from everturn.capture.writer import ArchiveWriter
     from everturn.maintenance.forget import ForgetReport
+    from everturn.model.archive import Session
     from everturn.store.contract import Store
 
 
-@frame.command("everturn forget 3f2a9c", "everturn forget @last --yes", "everturn forget 3f2a9c --dry-run")
-@click.argument("session")
+@frame.command(
+    "everturn forget 3f2a9c",
+    "everturn forget @last --yes",
+    "everturn forget 3f2a9c --turn 4              one turn of it",
+    "everturn forget --matching 'hunter2'         every message with these words, and all that was made from it",
+    "everturn forget --before 2025-01-01          every session that ended before",
+    "everturn forget 3f2a9c --dry-run",
+)
+@click.argument("session", required=False, default="")
+@click.option("--turn", type=click.IntRange(1), metavar="N", help="Only this turn of SESSION.")
+@click.option("--message", type=click.IntRange(1), metavar="N", help="Only this message of SESSION.")
+@click.option("--matching", default="", metavar="TEXT", help="Every message, of SESSION or of all, that contains TEXT.")
+@click.option("--before", default="", metavar="DATE", help="Every session that ended before.")
 @click.option("--keep-forks", is_flag=True, help="Leave copies of its messages in sessions that were forked from it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
-def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
-    """Erase SESSION with its subagents, every version, its index, its vectors and copies of its messages in forks.
+def command(
+    cx: frame.CommandContext, session: str, before: str, keep_forks: bool, yes: bool, dry_run: bool, **part: Any
+) -> int:
+    """Erase SESSION with its subagents, every version, its index, its vectors and everything that was made from it.
 
-    Afterwards no byte of it is left in the archive, and a later sync does not bring it back. The agent's own file is not
-    touched: delete it yourself if it is still there.
+    Made from it are copies of its messages in forks, and in sessions that continue it the prompt they began with, injected
+    states and summaries. Afterwards no byte of it is left in the archive, and a later sync does not bring it back. If this
+    is interrupted, the next command completes it. The agent's own file is not touched: delete it yourself if it is still
+    there.
     """
-    from everturn.capture.spool import drain_spool
-    from everturn.capture.writer import ArchiveWriter, find_offspring
+    from everturn.errors import UsageError
+
+    turn, message, matching = part["turn"], part["message"], part["matching"]
+    if sum(map(bool, (turn, message, matching, before))) > 1 or not (session or matching or before):
+        raise UsageError("name a session, or one of --matching and --before; --turn and --message need a session")
+    if (turn or message) and not session:
+        raise UsageError("--turn and --message need a session")
+    if turn or message or matching:
+        return _forget_messages(cx, session, turn, message, matching, yes, dry_run)
+    return _forget_sessions(cx, _chosen_sessions(cx, session, before), keep_forks, yes, dry_run)
+
+
+def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> list[Session]:
+    from everturn.errors import NothingFound
+    from everturn.sessions.lookup import resolve_session
+    from everturn.store.contract import SessionFilter
+    from everturn.text.times import parse_when
+
+    store = cx.store()
+    if not before:
+        return [resolve_session(store, session)]
+    limit, cursor, found = parse_when(before, clock.now()), "", list[Any]()
+    while True:
+        rows, cursor = store.sessions(SessionFilter(until=limit), 200, cursor)
+        found += [row for row, _ in rows if (row.ended or row.started or 0) < limit and (row.ended or row.started)]
+        if not cursor:
+            break
+    if not found:
+        raise NothingFound(f"no session ended before {before}")
+    return found
+
+
+def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: bool, yes: bool, dry_run: bool) -> int:
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.cli.output import in_one_line
-    from everturn.maintenance.forget import forget_session, plan_forget
+    from everturn.maintenance.forget import forget_sessions, plan_forget
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    doomed = [one for row in rows for one in plan_forget(store, row)]
+    for row in rows:
+        text = store.session(row.id)[1]
+        cx.out.say(f"{row.native_id} {in_one_line(cx.out, text.title or text.first_prompt, 80)}")
+    cx.out.say(f"{plural(len(doomed), 'session')}, {plural(sum(one.n_messages for one in doomed), 'message')}")
+    if _is_refused(cx, [one.native_id for one in doomed], yes, dry_run):
+        return 0
+    desk = _desk(cx, store)
+    done = forget_sessions(desk, all_sources(), rows, keep_forks, vectors_to_erase(cx, store))
+    done.still_there = [path for path in done.files if Path(path).exists()]
+    _finish(cx, store, done, _erase_beside(cx, done.names))
+    return 0
+
+
+def _forget_messages(
+    cx: frame.CommandContext, session: str, turn: int | None, message: int | None, text: str, yes: bool, dry_run: bool
+) -> int:
+    from everturn.cli.meaning_options import vectors_to_erase
+    from everturn.errors import NothingFound
+    from everturn.maintenance.forget import find_matching, forget_messages, text_pattern
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 
     store = cx.store()
-    row = resolve_session(store, session)
-    doomed = plan_forget(store, row)
-    text = store.session(row.id)[1]
-    title = in_one_line(cx.out, text.title or text.first_prompt, 80)
-    cx.out.say(
-        f"{row.native_id} {title}: {plural(len(doomed), 'session')}, {plural(sum(one.n_messages for one in doomed), 'message')}"
-    )
+    row = resolve_session(store, session) if session else None
+    pattern = text_pattern(text) if text else None
+    if pattern is not None:
+        found = [one for one in find_matching(store, pattern) if row is None or one.session == row.id]
+    else:
+        assert row is not None
+        found = [
+            one
+            for one in store.messages(row.id)
+            if (turn is not None and one.turn == turn - 1) or (message is not None and one.seq == message - 1)
+        ]
+    if not found and (pattern is None or row is not None):
+        raise NothingFound("there is no such message")
+    names = sorted({store.session(number)[0].native_id for number in {one.session for one in found}})
+    cx.out.say(f"{plural(len(found), 'message')} in {plural(len(names), 'session')}")
+    if _is_refused(cx, names, yes, dry_run):
+        return 0
+    whole = pattern if row is None else None
+    done = forget_messages(_desk(cx, store), all_sources(), found, whole, vectors_to_erase(cx, store))
+    _finish(cx, store, done, _erase_beside(cx, names))
+    return 0
+
+
+def _is_refused(cx: frame.CommandContext, names: list[str], yes: bool, dry_run: bool) -> bool:
+    """Return whether only the plan was wanted. Raises Abort if the user says no."""
     if dry_run:
         if cx.json:
-            cx.out.emit_json("forget", [one.native_id for one in doomed], dry_run=True)
-        return 0
+            cx.out.emit_json("forget", names, dry_run=True)
+        return True
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
-    desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
+    return False
+
+
+def _desk(cx: frame.CommandContext, store: Store) -> ArchiveWriter:
+    from everturn.capture.spool import drain_spool
+    from everturn.capture.writer import ArchiveWriter
+
     drain_spool(store, cx.settings.state / "spool")  # its paths must not stay there
-    handed = [one.native_id for one in doomed]
-    handed += [one.native_id for one in find_offspring(store, doomed) if not keep_forks]
-    done = forget_session(desk, all_sources(), row, keep_forks, vectors_to_erase(cx, store))
-    done.still_there = [path for path in done.files if Path(path).exists()]
-    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions) + _erase_handoffs(cx, handed)
+    return ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
+
+
+def complete_erasures(cx: frame.CommandContext, store: Store) -> None:
+    """Complete the erasures that were interrupted, with the files beside the archive. Raises Busy."""
+    from everturn.cli.meaning_options import vectors_to_erase
+    from everturn.maintenance.forget import finish_erasures, pending_erasures
+    from everturn.sources.contract import all_sources
+
+    names = [name for one in pending_erasures(store) for name in one.names]
+    _erase_beside(cx, names)
+    finish_erasures(_desk(cx, store), all_sources(), vectors_to_erase(cx, store))
+    cx.out.say("an interrupted erasure was completed")
+
+
+def _erase_beside(cx: frame.CommandContext, names: Sequence[str]) -> list[str]:
+    """Erase the files beside the archive that may hold words of these sessions."""
+    return _erase_copies(cx) + _erase_saved(cx, list(names)) + _erase_handoffs(cx, list(names))
+
+
+def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
     else:
         _print_report(cx, store, done, copies)
-    return 0
 
 
 def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
@@ -70,8 +181,11 @@ def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, co
         cx.out.emit(f"erased our own copy {path}")
     for path in done.still_there:
         cx.out.warn(f"the agent's own file is still there: {cx.out.text(path)}")
-    for kept in store.kept("backup"):
-        cx.out.warn(f"a backup may still hold it: {cx.out.text(kept.key)}")
+    for kept in (*store.kept("backup"), *store.kept("export")):
+        if kept.kind == "backup" or kept.subject in done.sessions:
+            cx.out.warn(
+                f"{'a backup' if kept.kind == 'backup' else 'an export'} may still hold it: {cx.out.text(kept.key)}"
+            )
     for name in done.kept_in:
         cx.out.warn(f"copies of its messages stay in {name} (--keep-forks)")
 

@@ -49,8 +49,8 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
       {"mcpServers": {"everturn": {"command": "everturn", "args": ["mcp"]}}}
 
     Give the full path of `everturn` where the agent does not know your PATH, and EVERTURN_DB in its environment (or --db
-    in the arguments) for another archive. With --http a client must send the key that is printed, as
-    `Authorization: Bearer KEY`; the key stays the same from run to run. The archive need not exist yet; run `everturn sync` to fill it.
+    in the arguments) for another archive. With --http a client must send the key of the file
+    that is named, as `Authorization: Bearer KEY`; it stays the same from run to run. The archive need not exist yet; run `everturn sync` to fill it.
     """
     from everturn.cli.meaning_options import for_searches
     from everturn.mcp.archive import McpArchive
@@ -64,7 +64,11 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
         if http:
             from everturn.mcp.http import serve
 
-            serve(archive, port, cx.out.say, "" if no_key else _http_key(cx.settings.state / "mcp-key"))
+            path = cx.settings.state / "mcp-key"
+            key = "" if no_key else _http_key(path)
+            if key:
+                cx.out.say(f"clients must send the key in {path}, as `Authorization: Bearer KEY`")
+            serve(archive, port, cx.out.say, key)
         else:
             _serve_pipes(cx, archive)
 
