@@ -12,7 +12,8 @@ import pytest
 from everturn.capture.policy import Policy
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
-from everturn.loop.journal import AGENT, Journal, JournalAbout
+from everturn.loop.journal import Journal, JournalAbout
+from everturn.loop.journal_end import AGENT
 from everturn.maintenance.forget import (
     find_matching,
     finish_erasures,
