@@ -39,6 +39,10 @@ def content(understood: UnderstoodQuery) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "speaker"),
     [
+        ("What did I answer when you claimed that there was no changelog?", "user"),
+        ("When did I ask for an update of the notes?", "user"),
+        ("Which command was run when I typed test?", ""),
+        ("What did the program print after you said it was done?", ""),
         ("what did I say about caching", "user"),
         ("What did I tell you about the port?", "user"),
         ("did I ask you to rename it", "user"),

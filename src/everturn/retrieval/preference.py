@@ -28,9 +28,9 @@ class Factors(Struct, frozen=True):
     dated: float = 2.0  # a day, month or year by its name: what happened then is often told later
     near_date: float = 1.4
     soft: float = 1.3  # a time that is not exact
-    speaker: float = 2.0  # the words of the one who spoke
-    same_role: float = 1.4  # another message of the same role: a call, a thought, a prompt of another agent
-    intent: float = 1.05  # more of it moved right answers down
+    speaker: float = 1.3  # the words of the one who spoke
+    same_role: float = 1.1  # another message of the same role: a call, a thought, a prompt of another agent
+    intent: float = 1.02  # more of it moved right answers down
 
 
 FACTORS = Factors()

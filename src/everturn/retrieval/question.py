@@ -212,10 +212,10 @@ def _speaker_form(speaker: str, hints: str, pattern: str) -> _SpeakerForm:
     return _SpeakerForm(speaker, hints, lazy_pattern(pattern))
 
 
-_SAY = "say|ask|tell|mention|request|instruct|specify|insist|demand|complain|report|type|prompt|write|point out"
+_SAY = "say|ask|tell|mention|request|instruct|specify|insist|demand|complain|report|type|prompt|write|point out|answer|reply|respond"
 _SAID = (
     "said|asked|told|mentioned|requested|instructed|specified|insisted|demanded|complained|reported|typed|prompted|"
-    "wrote|pointed out"
+    "wrote|pointed out|answered|replied|responded"
 )
 _REPLY = "say|answer|reply|respond|suggest|recommend|propose|advise|explain|tell|mention|claim|promise|warn|conclude|point out"
 _REPLIED = (
@@ -252,12 +252,19 @@ _SPEAKER_FORMS = (
 )  # fmt: skip
 
 
+_ASKS = ("did ", "have ", "had ", "do ", "does ", "has ")
+#: What comes behind says when something was said, not who said it: `what did the tool print when I asked …`.
+_CIRCUMSTANCE = lazy_pattern(r"\b(?:when|while|after|before|once|because|since|as|if|where)\s+$")
+
+
 def _find_speaker(text: str, tokens: set[str]) -> tuple[str, tuple[Range, ...]]:
     """Return who spoke, by the first phrase that says so, and where such words are."""
     found = [
         (match.start(), form.speaker, match)
         for form in _SPEAKER_FORMS
-        if form.applies(text, tokens) and (match := form.pattern.search(text))
+        if form.applies(text, tokens)
+        and (match := form.pattern.search(text))
+        and (match[0].startswith(_ASKS) or not _CIRCUMSTANCE.search(text, 0, match.start()))
     ]
     if not found:
         return "", ()

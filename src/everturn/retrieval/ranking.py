@@ -55,7 +55,7 @@ class Weights(Struct, frozen=True):
 WEIGHTS = Weights()
 
 #: Candidates ranked, and hits returned.
-LOOKED_AT = 800
+LOOKED_AT = 600
 MOST = 500
 #: Messages in a stretch of a session; stretches overlap by half.
 STRETCH = 8

@@ -198,14 +198,16 @@ def gather_candidates(
     # A phrase that does not occur is not searched. An empty one keeps its number in `phrases`.
     reported = tuple(phrase if counts[phrase] else () for phrase in phrases)
     total = index.total()
-    worth = tuple(weights[phrase] * rareness(_least_count(phrase, counts), total) for phrase in phrases)
+    # Rareness is that in all fields, so that scores within some fields compare with those of others.
+    overall = {phrase: counting.overall(phrase) if count > 0 else count for phrase, count in counts.items()}
+    worth = tuple(weights[phrase] * rareness(_least_count(phrase, overall), total) for phrase in phrases)
     looking = IndexLook(
         query.groups, reported, query.without, query.fields, scope.ranges, scope.sessions, scope.messages, worth=worth
     )
     drivers = [phrase for phrase in dict.fromkeys(query.optional) if counts[phrase] > 0]
     entries, complete = _CandidateGatherer(index, counting, counts, looking, most).entries(query, drivers)
     return IndexCandidates(
-        phrases, tuple(weights.values()), _final_counts(phrases, counts, entries), total, entries, complete
+        phrases, tuple(weights.values()), _final_counts(phrases, overall, entries), total, entries, complete
     )
 
 
@@ -256,14 +258,20 @@ class _PhraseCounter:
         """Count the entries with a word; for some fields, in the newest part: in these it may be rare."""
         if not self._fields:
             return self._index.estimate(word, (), SAMPLE, 0, self._newest)
-        key = (), word
-        if key not in self._known:
-            self._known[key] = self._index.estimate(word, (), SAMPLE, 0, self._newest)
-        if not self._known[key]:
+        if not (everywhere := self.overall(word)):
             return 0.0
-        since = self.since(self._known[key], SAMPLE)
+        since = self.since(everywhere, SAMPLE)
         count = self._index.estimate(word, self._fields, SAMPLE, since, self._newest)
         return max(count, 1.0) if since else count
+
+    def overall(self, phrase: Phrase) -> float:
+        """Return the estimate of a word in all fields; of a phrase in those of the query."""
+        if not self._fields or len(phrase) > 1:
+            return self.estimate(phrase)
+        key = (), phrase
+        if key not in self._known:
+            self._known[key] = self._index.estimate(phrase, (), SAMPLE, 0, self._newest)
+        return self._known[key]
 
     def _estimate_phrase(self, phrase: Phrase) -> float:
         """Count in the newest entries with the rarest word, then in more of them if there are none."""
