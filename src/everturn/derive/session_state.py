@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.code_names import CodeName, advance_names
 from everturn.derive.decisions import DecisionMark, likeness, revised_status
 from everturn.derive.intent import Offer, is_choice, join_reply
 from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
@@ -147,6 +148,7 @@ class SessionState(Struct, frozen=True):
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
+    names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.marker_lines
@@ -200,6 +202,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         files=_update_files(state, facts),
         delegated=state.delegated or _first_task(facts) < _NEVER,
         named=_update_mentions(state, facts),
+        names=advance_names(state.names, facts.names),
         decisions=decisions,
         constraints=constraints,
         entries=advance_entries(state.entries, facts.lines, facts.turn),

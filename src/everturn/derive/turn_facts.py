@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
+from everturn.derive.code_names import CodeName, find_branch, find_code_names
 from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
 from everturn.derive.complaints import Complaint, confirms_rest, find_complaint, is_confirmation
 from everturn.derive.decisions import (
@@ -53,6 +54,8 @@ _EXCERPT = 300
 _WANTS = 500
 _TYPED = ("text", "queued")
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
+_SAID = ("prompt", "answer")
+_BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
 
 
@@ -118,6 +121,7 @@ class TurnFacts(Struct, frozen=True):
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
+    names: tuple[CodeName, ...] = ()
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
     tokens: int = 0
@@ -167,6 +171,7 @@ class _FactCollector:
         self.estimated = 0
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
+        self.names: list[CodeName] = []
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
@@ -174,6 +179,8 @@ class _FactCollector:
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
                 self._add_mentions(row, block.text)
+            if block.field in _SAID and block.text and row.origin in ("human", "model"):
+                self.names += [CodeName(one, row.seq) for one in find_code_names(block.text)]
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
@@ -202,6 +209,7 @@ class _FactCollector:
             offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
             begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            names=tuple(self.names),
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
@@ -274,6 +282,7 @@ class _FactCollector:
             self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
+            self._add_branch(call, start, output)
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
@@ -283,6 +292,10 @@ class _FactCollector:
                 self._add_answers(call, start, output)
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
+
+    def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
+        if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
+            self.names.append(CodeName(branch, call.result_seq, _BRANCH_COUNT))
 
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}

@@ -168,6 +168,8 @@ _COMPLAINT = 120
 _REPORTED = 200
 _SUMMARY = 1200
 _MOST_NAMED = 200
+_NAMES_LINE, _NAMES_LINES, _NAMES_CITED = 8, 3, 3
+_OFTEN = 6  # messages: what is used more often is not more important
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
@@ -191,6 +193,18 @@ def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
     for rank, one in rank_latest(fixed):
         refs = [(one.seq, _failed_words(one)), (-1 if one.resolved_seq is None else one.resolved_seq, "")]
         yield fact_statement(material, weight_by_rank(44, rank, 12), _fixed_text(material, one), refs)
+
+
+def code_names(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Functions, settings, flags and branches in the order of use: a few to a line."""
+    shown = {one.path.rpartition("/")[2] for one in material.state.files.values()}
+    used = [one for one in reversed(material.state.names.values()) if one.text not in shown]
+    used = sorted(used, key=lambda one: -min(one.count, _OFTEN))[: _NAMES_LINE * _NAMES_LINES]
+    for rank in range(0, len(used), _NAMES_LINE):
+        few = used[rank : rank + _NAMES_LINE]
+        text = ", ".join(f"`{one.text}`" for one in few)
+        refs = [(one.seq, one.text) for one in {one.seq: one for one in few[:_NAMES_CITED]}.values()]
+        yield fact_statement(material, 81.5 - 4 * rank / _NAMES_LINE, lambda text=text: text, refs)  # type: ignore[misc]
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -269,6 +283,7 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
     "plan_open": plan_open,
     "plan_done": plan_done,
     "commits": commits,
+    "names": code_names,
     "requests": requests,
     "files": files,
     "mentioned": mentioned_files,
