@@ -12,6 +12,7 @@ import pytest
 from everturn.errors import (
     BadAnswer,
     ConversationStateMismatch,
+    ModelRefused,
     ModelUnreachable,
     OverBudget,
     ToolIdempotencyError,
@@ -388,3 +389,31 @@ def test_a_state_written_by_hand_can_be_resumed() -> None:
     model = Model([says("hi")])
     assert evaluate(model, PROMPT, session=EvaluationSession(), resume_from=state).text == "hi"
     assert model.asked[0].messages == (model_message(state.unanswered[0]),)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A typed answer."""
+
+    good: bool
+    why: str = ""
+
+
+def test_a_typed_answer_is_asked_for_corrected_once_and_restored_typed(tmp_path: Path) -> None:
+    prompt = TextPrompt("reviews", "v2", "review it", "be exact", Verdict)
+    model = Model([says("It is good."), says('{"good": true, "why": "short"}')])
+    session = recording()
+    response = evaluate(model, prompt, session=session)
+    assert response.output == Verdict(True, "short")
+    assert model.asked[0].system.startswith("be exact") and model.asked[0].system.count("schema") == 1
+    other = EvaluationSession()
+    again = evaluate(model, prompt, session=other, resume_from=latest(session))
+    assert again.output == Verdict(True, "short") and len(model.asked) == 2
+    with pytest.raises(BadAnswer, match="not the output asked for"):
+        evaluate(Model([says("No."), says("Never.")]), prompt, session=recording())
+
+
+def test_a_refusal_is_an_error_and_a_truncated_answer_says_so() -> None:
+    with pytest.raises(ModelRefused):
+        evaluate(Model([says("I will not.", "refusal")]), PROMPT, session=recording())
+    assert evaluate(Model([says("and so", "length")]), PROMPT, session=recording()).is_truncated

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from everturn.clock import Clock, new_id, now
 from everturn.errors import (
@@ -28,6 +28,7 @@ from everturn.llm.protocol import Backend, Delta, ModelRequest, Reply
 from everturn.loop.conversation import ConversationMessage, ConversationState, aware_time
 from everturn.loop.loop import Budget, Loop, Outcome
 from everturn.loop.tools import Tool
+from everturn.loop.typed_output import output_request
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class RenderedPrompt:
 
 
 class Prompt(Protocol):
-    """A prompt, identified by a namespace and a key."""
+    """A prompt, identified by a namespace and a key. With an attribute `output`, a type, its answer is typed."""
 
     @property
     def ns(self) -> str: ...
@@ -57,6 +58,7 @@ class TextPrompt:
     key: str
     user: str
     system: str = ""
+    output: Any = None  # a dataclass, msgspec struct or pydantic model for the answer: `PromptResponse.output`
 
     def render(self) -> RenderedPrompt:
         """Return the text."""
@@ -72,6 +74,8 @@ class PromptResponse:
     evaluation_id: str
     turns: int  # model responses in the whole evaluation
     state: ConversationState
+    output: Any = None  # the answer as the type of the prompt
+    is_truncated: bool = False  # the answer reached its limit of tokens
 
 
 class Evaluates(Protocol):
@@ -148,7 +152,7 @@ def evaluate(  # noqa: PLR0913 -- a published signature
     with session.lock:
         recording.begin(state)
     journal = RecordedJournal(recording, state, tools, clock, saved or (lambda: None))
-    loop = Loop(sender, tools, state.system_message.content, budget)
+    loop = Loop(sender, tools, state.system_message.content, budget, output=getattr(prompt, "output", None))
     outcome = loop.run(journal, rendered.user) if resume_from is None else loop.resume(journal)
     return _make_response(backend, prompt, outcome, recording)
 
@@ -184,7 +188,9 @@ def _open_recording(session: EvaluationSession) -> ConversationRecording:
 
 def _begin_state(prompt: Prompt, rendered: RenderedPrompt, clock: Clock) -> ConversationState:
     when = aware_time(clock())
-    system = ConversationMessage("system", rendered.system, created_at=when)
+    request = output_request(getattr(prompt, "output", None))
+    text = "\n\n".join(filter(None, [rendered.system, request]))
+    system = ConversationMessage("system", text, created_at=when)
     return ConversationState(new_id(), prompt.ns, prompt.key, system, created_at=when)
 
 
@@ -207,7 +213,12 @@ def _make_response(
         raise ModelRefused(backend.name, "it declined to answer")
     if outcome.state == "over_budget":
         raise OverBudget(backend.name, "the budget of this evaluation is spent")
-    return PromptResponse(_prompt_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state)
+    if outcome.error is not None:
+        raise outcome.error
+    return PromptResponse(
+        _prompt_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state, outcome.output,
+        outcome.state == "truncated",
+    )  # fmt: skip
 
 
 def _prompt_name(prompt: Prompt) -> str:

@@ -189,7 +189,8 @@ class _LoopTurn:
         self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
 
     def _system(self) -> str:
-        return "\n\n".join(filter(None, [self._loop.system, output_request(self._loop.output)]))
+        system, request = self._loop.system, output_request(self._loop.output)
+        return system if request in system else "\n\n".join(filter(None, [system, request]))
 
     def settle(self) -> Outcome | None:
         """Settle the calls left behind. Return an outcome if the turn ends there."""
