@@ -182,7 +182,7 @@ def _many_commits(story: PlantedRepository) -> None:
             f"commit refs/heads/main\nauthor Bot <bot@example.org> {when} +0000\ncommitter Bot <bot@example.org> {when} +0000\n"
         )
         lines.append(
-            f"data 4\nBump\n{f'from {head}' if number == 0 else ''}\nM 100644 inline lib/file{number % 400}.py\ndata {len(text)}\n{text}\n"
+            f"data 5\nBump\n{f'from {head}' + chr(10) if number == 0 else ''}M 100644 inline lib/file{number % 400}.py\ndata {len(text)}\n{text}\n"
         )
     subprocess.run(["git", "-C", str(story.root), "fast-import", "--quiet"], input="".join(lines).encode(), check=True)
     story.git("reset", "-q", "--hard", "main")

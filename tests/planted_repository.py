@@ -359,6 +359,13 @@ class PlantedRepository:
     def rewrite(self, session: Session, path: str) -> None:
         """Write a whole file again with a few changes."""
         texts = [line.text for line in self.lines(path, session.root)]
+        if session.client == "codex":  # an agent reads a file before it writes all of it
+            self.call(
+                session,
+                "exec_command",
+                {"cmd": f"cat {path}", "workdir": str(session.root)},
+                self.text(path, session.root),
+            )
         at = self.dice.randrange(len(texts) + 1)
         self.write(session, path, [*texts[:at], *self.block(self.dice.randint(1, 6)), *texts[at:]])
 

@@ -20,7 +20,7 @@ from tests.web.server import Served, fill, served
 KEY = "ghp_" + "k8Jx2mQ9vR4tY7wZ1aB5cD3eF6gH0iLpN2sU"
 ALL = (
     "/", "/home/calendar", "/home/safety", "/sessions", "/sessions?q=question", "/sessions?starred=1", "/sessions?all=1",
-    "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/search",
+    "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/s/1/files", "/search",
     "/search?q=question", "/search?q=question&in=prompt&in=answer", "/search?agent=claude_code", "/paths", "/paths/tools", "/paths/found",
     "/paths/struggles", "/paths/tool?tool=Bash", "/costs", "/costs/total", "/costs/by?by=agent", "/health",
 )  # fmt: skip
@@ -63,8 +63,8 @@ def test_no_page_has_been_forgotten_here() -> None:
         for one in PAGES
     }
     tried = {
-        path.partition("?")[0] for path in (*ALL, "/session/@last", "/s/1/m/1/picture/x")
-    }  # pictures: test_session
+        path.partition("?")[0] for path in (*ALL, "/session/@last", "/s/1/m/1/picture/x", "/s/1/files/1")
+    }  # pictures: test_session, lines of a file: test_files
     assert {one for one in patterns if not any(re.fullmatch(one, path) for path in tried)} == set()
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from everturn.derive.edits import FileEdit, file_edits
 from everturn.model.archive import EditRow, MessageRow
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import FoundEdit, Store
+
+_SEEN = 60  # messages before an edit that may show the file
+_MOST_SEEN = 400_000  # characters of one output
+_NUMBERED = re.compile(r"^ {0,8}\d{1,6}[\t→|:]")
 
 
 class EditTexts:
@@ -35,6 +41,16 @@ class EditTexts:
         if key not in self._originals:
             self._originals[key] = self._read_original(found)
         return self._originals[key]
+
+    def seen_before(self, found: FoundEdit) -> frozenset[str]:
+        """Return the lines, stripped, that tools of the session printed before an edit: its text may be copied from them."""
+        row = found.row
+        seen: set[str] = set()
+        for message in self._store.messages(row.session, max(0, row.seq - _SEEN), row.seq - 1):
+            if message.role == "tool" or message.kind == "result":
+                for block in self._reader(row.session).message(message).blocks:
+                    seen.update(_NUMBERED.sub("", line).strip() for line in block.text[:_MOST_SEEN].splitlines())
+        return frozenset(seen)
 
     def place(self, found: FoundEdit) -> tuple[int, int, int]:
         """Return the evidence: the version of the source file, and the start and size of the call's record."""

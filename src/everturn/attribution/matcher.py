@@ -191,9 +191,12 @@ class _FreshMatch:
                 self._undone.add(number)
                 continue
             original = self._texts.original(self._edits[number].found)
+            seen: frozenset[str] = frozenset()
             if original is not None:
                 state.take_over(original)
-            if not state.apply(number, edit):
+            elif edit.kind == "write" and state.lines:  # a file that was there: it may have changed unseen
+                seen = self._texts.seen_before(self._edits[number].found)
+            if not state.apply(number, edit, seen):
                 self._undone.add(number)
         after = [line.rstrip() for line in self._change.after]
         pairs = list(equal_pairs([line.rstrip() for line in state.lines], after))

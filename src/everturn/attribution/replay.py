@@ -30,10 +30,13 @@ class FileReplay:
         """Continue from the text that an edit found. Known lines keep their owners."""
         self._become(split_text(original), NOBODY)
 
-    def apply(self, number: int, edit: FileEdit) -> bool:
-        """Apply an edit; return whether all of it could be applied."""
+    def apply(self, number: int, edit: FileEdit, seen: frozenset[str] = frozenset()) -> bool:
+        """Apply an edit; return whether all of it could be applied. Lines of a whole file that were `seen` are not new."""
         if edit.kind == "write":
             self._become(split_text(edit.changes[0].new), number)
+            for line, text in enumerate(self.lines):
+                if self.owners[line] == number and text.strip() in seen:
+                    self.owners[line] = NOBODY
             return True
         if edit.kind == "append":
             added = split_text(edit.changes[0].new)

@@ -132,6 +132,12 @@ class TranscriptPrinter:
         flags = [flag for name, flag in known.items() if name in self.left_out]
         if flags:
             self.out.say(f"\nthere is more: {' '.join(flags)}")
+        edited = {one.row.path for one in self.store.edits_of_session(self.session.id)}
+        if edited:
+            files = plural(len(edited), "edited file")
+            self.out.say(
+                f"\n{files}: `everturn why FILE` says which turn wrote a line, `everturn why COMMIT` who wrote a commit"
+            )
 
     def _print_passage(self, passage: Passage) -> None:
         out, pen = self.out, self.pen

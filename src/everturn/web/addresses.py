@@ -10,7 +10,7 @@ from msgspec import Struct
 from everturn.web.api.analytics import ANALYTICS_OPERATIONS
 from everturn.web.api.operation import Operation, openapi_operation
 from everturn.web.api.sessions import CHANGE_OPERATIONS, READ_OPERATIONS
-from everturn.web.pages import costs, health, home, lineage, paths, record, restore, search, session, sessions
+from everturn.web.pages import costs, files, health, home, lineage, paths, record, restore, search, session, sessions
 from everturn.web.request import Draw
 
 
@@ -34,6 +34,8 @@ PAGES = (
     PageAddress("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
     PageAddress("/s/{session:int}/restore", restore.draw),
     PageAddress("/s/{session:int}/lineage", lineage.draw),
+    PageAddress("/s/{session:int}/files", files.draw),
+    PageAddress("/s/{session:int}/files/{number:int}", files.draw_lines),
     PageAddress("/search", search.draw),
     PageAddress("/paths", paths.draw),
     PageAddress("/paths/tools", paths.draw_tools, counts=True),
