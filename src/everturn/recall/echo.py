@@ -24,6 +24,7 @@ from everturn.retrieval.index_query import STOP_WORDS
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.store.index import stem_word
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.sentences import split_sentences
 from everturn.text.terms import terms
 
@@ -33,25 +34,25 @@ SAME_QUESTION = 0.6
 _CALLS_READ = 8
 _PROMPT = 4000  # characters of a prompt
 
-_COMMAND = re.compile(
+_COMMAND = lazy_pattern(
     r"(?:^|[;&|(\s/])everturn(?:\.exe)?(?:\s+-{1,2}\S+)*\s+(?:search|recall|show|sessions|restore|mcp)\b"
 )
-_RECALL_PROMPT = re.compile(
+_RECALL_PROMPT = lazy_pattern(
     r"^\s*(?:<command-[^>]*>[^<]*</command-[^>]*>\s*)*(?:<command-name>\s*)?[/$#](?:[\w-]+:)?recall\b"
     r"|^Look in the archive of conversations for:|\bconversation_recall\b"
 )
-_ASKS = re.compile(
+_ASKS = lazy_pattern(
     r"^(?:(?:and|but|so|ok(?:ay)?|hey|please|again|now)\W+)*(?:what|which|when|where|who|whose|whom|why|how|did|do|does|is|are|was|"
     r"were|can|could|should|would|will|have|has|had|remember|recall|remind|find|search|look\s+up|tell|show)\b",
     re.IGNORECASE,
 )
 #: A question about what to do, not about what was done.
-_ASKS_FOR_NEW = re.compile(
+_ASKS_FOR_NEW = lazy_pattern(
     r"\b(?:should|shall|could|would|can|may|might|must|will|want\s+to|need\s+to|do\s+you\s+think|what\s+if|how\s+about|what\s+about|let\s+us|"
     r"let['’]s)\b",
     re.IGNORECASE,
 )
-_ASKS_BACK = re.compile(
+_ASKS_BACK = lazy_pattern(
     r"\b(?:did|was|were|had|decided|agreed|settled|chose|again|earlier|before|previously|last|remember|recall|remind|said)\b",
     re.IGNORECASE,
 )

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from everturn.derive.decisions import states_choice
 from everturn.model.archive import Session
 from everturn.recall.answer import AnswerDraft, RecallRequest
 from everturn.recall.asking_session import IN_VIEW, NEARNESS, AskingSession
@@ -205,7 +204,7 @@ class _TurnOrder:
         score = _score_hit(self._action, hit) * NEARNESS[self._ring(hit)]
         if self._sees(hit):
             score *= IN_VIEW
-        if self._intent == "decision" and hit.field in _SAID and states_choice(hit.snippet):
+        if self._intent == "decision" and hit.field in _SAID and _states_choice(hit.snippet):
             score *= _DECIDED
         is_near = self._asker is not None and hit.session.id in self._asker.family
         if hit.session.id in self._finder.recalled and not is_near:
@@ -228,6 +227,12 @@ def _held_share(words: QueryWords, hit: SearchHit) -> float:
     """
     total = words.weigh(range(len(words.words)))
     return words.weigh(words.held(hit.snippet)) / total if total else 1.0
+
+
+def _states_choice(text: str) -> bool:
+    from everturn.derive.decisions import states_choice  # many patterns, which few questions need
+
+    return states_choice(text)
 
 
 def _hit_key(hit: SearchHit) -> tuple[int, int]:
