@@ -33,7 +33,7 @@ IDS: dict[str, list[list[str]]] = {
     "reused": [["call_0", "call_1"], ["call_0", "call_1"], ["call_0", "call_1"]],
 }
 SESSION = "the-session"
-_DONE, _NOT_BEGUN = ("ok", "settled"), ("not_started", "denied", "unknown_tool", "invalid")
+_TTL = 300  # ms, of a holder that is stopped
 
 
 @dataclass
@@ -101,7 +101,10 @@ def killed_with_ids(url: str, folder: Path, kind: str, seed: int) -> tuple[int, 
         kills += 1
         if kills >= 3:
             break
-    _continue(url, session, IdScript(kind), [paying(ledger)])
+    try:
+        _continue(url, session, IdScript(kind), [paying(ledger)])
+    except RuntimeError as failure:
+        return kills, [str(failure)]
     return kills, judge(url, session, ledger, IDS[kind])
 
 
@@ -138,11 +141,11 @@ def stopped_holder(url: str, folder: Path, number: int, ahead: int = 0) -> list[
             time.sleep(0.05)
 
     script = IdScript("unique")
-    holder = _fork(lambda: _continue(url, session, script, [paying(ledger, wait)], ttl=1))
+    holder = _fork(lambda: _continue(url, session, script, [paying(ledger, wait)], ttl=_TTL))
     while not begun.exists():
         time.sleep(0.002)
     os.kill(holder, signal.SIGSTOP)
-    time.sleep(0.01)  # the lease of one ms has run out
+    time.sleep(1.3 * _TTL / 1000)  # its lease runs out
     other = _fork(lambda: _continue(url, session, IdScript("unique"), [paying(ledger)], ahead=ahead))
     _, status = os.waitpid(other, 0)
     taken = os.waitstatus_to_exitcode(status) == 0
@@ -181,7 +184,8 @@ def _continue(url: str, session: str, script: IdScript, tools: list[Tool], ttl: 
                 clock: Any = (lambda: now() + ahead) if ahead else now
                 with Journal.open(store, session, ttl=ttl, clock=clock) as journal:
                     done = loop.resume(journal) if journal.past.messages else loop.run(journal, "pay")
-                assert done.state == "done", done.state
+                if done.state != "done":
+                    raise RuntimeError(f"session {session} ended {done.state}")
                 return
             except Conflict:
                 time.sleep(0.01)
