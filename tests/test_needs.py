@@ -37,6 +37,7 @@ def outcome(folder: Path, skips: bool, **env: str) -> str:
     return child.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_tool_skips_with_its_name(tmp_path: Path) -> None:
     shown = outcome(tmp_path, skips=False, EVERTURN_REQUIRE_TOOLS="1")
     assert "2 passed, 1 skipped" in shown

@@ -153,6 +153,7 @@ def test_no_word_of_a_conversation_is_in_the_plane(truth: Truth, mode: str) -> N
     store.close()
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_how_the_history_came_in(archive: Store, truth: Truth) -> None:
     store = taken_in(truth.root)
     before = counts.read_counts(store, AnalyticsScope()).tables

@@ -76,6 +76,7 @@ def test_a_tool_that_works_elsewhere_is_no_invention(store: Store) -> None:
     assert by_kind(find_suggestions(store, AnalyticsScope()), "unknown tool") == []
 
 
+@pytest.mark.slow
 def test_nothing_is_suggested_of_shuffled_calls(store: Store) -> None:
     fill(store, shuffled(history(3, 120), 3))
     assert find_suggestions(store, AnalyticsScope()) == []

@@ -211,6 +211,7 @@ def test_a_secret_in_a_request_is_masked(story: PlantedRepository, run: Run) -> 
         assert code == 0 and key not in out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "seed", [3, pytest.param(12, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.slow)]
 )

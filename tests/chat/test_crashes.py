@@ -81,6 +81,7 @@ def test_a_message_without_an_answer_is_told_and_answered_by_retry(tmp_path: Pat
         assert desk.sessions()[0].n_prompts == 1
 
 
+@pytest.mark.slow
 def test_a_command_that_was_cut_short_is_asked_about(tmp_path: Path) -> None:
     def answer(asked: Asked) -> Says:
         if asked.body["messages"][-1]["role"] == "tool":

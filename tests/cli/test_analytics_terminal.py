@@ -50,6 +50,7 @@ def filled(
     made.archive.store.close()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_nothing_is_wider_than_the_terminal(filled: Desk, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):

@@ -267,6 +267,7 @@ def test_the_file_allows_nothing_but_its_own_style_and_script(archive: Archive) 
     assert policy.count("'sha256-") == 2
 
 
+@pytest.mark.slow
 def test_a_file_is_written_without_the_packages_of_the_web(tmp_path: Path) -> None:
     history = History(tmp_path / "agent")
     history.write(history.turn("ask", "**reply**"))

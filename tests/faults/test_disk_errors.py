@@ -24,7 +24,7 @@ FULL = "the disk is full; nothing half-written was kept: free some space and run
 BROKEN = "reading or writing it failed; check the disk, then run `everturn verify`"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("name", QUICK_SCENES)

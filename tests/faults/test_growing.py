@@ -42,6 +42,7 @@ def test_commands_that_run_while_files_are_written_take_in_every_line_once(tmp_p
     _assert_complete(desktop, history)
 
 
+@pytest.mark.slow
 def test_a_watch_takes_in_every_line_as_it_is_written(tmp_path: Path) -> None:
     history = History(tmp_path / "agent")
     desktop = Desktop(tmp_path / "home", history.root)

@@ -42,6 +42,7 @@ def test_a_sync_killed_at_many_points_loses_nothing(folder: Path, name: str, par
         _assert_recovers(archive, scene)
 
 
+@pytest.mark.slow
 def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
     for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), POINTS)):

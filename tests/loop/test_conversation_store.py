@@ -302,6 +302,7 @@ def test_the_views_hold_every_session_of_the_archive(views: tuple[TurnLog, str])
     assert read_rows(url, "SELECT count(*) AS n FROM conversation_turns WHERE session_id = 'of-a-loop'")[0]["n"] >= 2
 
 
+@pytest.mark.slow
 def test_a_row_of_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path) -> None:
     path = str(tmp_path / "archive.db")
     log = TurnLog(open_archive(path, "process"))

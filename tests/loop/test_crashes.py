@@ -146,6 +146,7 @@ def test_a_sync_that_fails_is_told_and_never_tried_again(empty: Path, tmp_path: 
         assert judge(scene) == [], number
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_is_told_and_costs_nothing(empty: Path, tmp_path: Path, anybody: Victim) -> None:
     scene = fresh(empty, tmp_path / "trial")
     writes = anybody.play(scene.url, scene.folder, disk={})["disk"]["writes"]

@@ -141,6 +141,7 @@ def quoted_turns(answer: RecallAnswer) -> list[tuple[tuple[int, int], str]]:
     return list(turns.items())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_answer_is_among_the_first_three_turns_and_no_echo_is_above_it(tmp_path: Path, kind: str) -> None:
     found = echoes = 0

@@ -109,7 +109,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("budget", [200, pytest.param(1000, marks=pytest.mark.slow), 8000])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 def test_no_answer_is_over_its_budget(archive: Archive, budget: int, text: str) -> None:

@@ -26,6 +26,7 @@ def kept(tmp_path: Path) -> Iterator[Archive]:
     store.close()
 
 
+@pytest.mark.slow
 def test_the_account_of_a_long_session_stays_below_two_thousand_tokens(kept: Archive) -> None:
     long = "ein langes Wort 詳細な説明 { } [ ] -> 0x7f " * 400
     turns = [kept.history.tool_turn(f"ask {n} {long}", f"echo {n} {long}", f"out {n} {long}") for n in range(30)]

@@ -87,6 +87,7 @@ def test_it_passes_the_linter_and_is_short(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_a_new_format_reaches_every_command_without_another_edit(tmp_path: Path, sample: Path) -> None:
     folder = write_format(tmp_path / "formats")
     start = f"import everturn.sources as s; s.__path__.append({str(folder)!r})\n"

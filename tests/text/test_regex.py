@@ -118,7 +118,7 @@ _CATASTROPHES = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("number", range(len(_CATASTROPHES)))
 def test_work_grows_with_the_text_only(number: int) -> None:
     pattern, text = _CATASTROPHES[number]
