@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from everturn.analytics.counts import AnalyticsScope, TrailHandle
 from everturn.analytics.suggest import Suggestion, find_suggestions, nearest_tool
 from everturn.store.contract import SessionFilter, Store

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from everturn.capture.sync import sync_all
 from everturn.store.contract import open_store
