@@ -66,6 +66,7 @@ def _words() -> argparse.ArgumentParser:
     score.add_argument("folder", type=Path, nargs="+", help="a recording, or a folder of them")
     score.add_argument("--json", action="store_true", help="one object for each recording, with what was lost")
     score.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    score.add_argument("--direct", action="store_true", help="read without an archive, in this process: faster")
     score.set_defaults(do=score_all)
 
     cuts = commands.add_parser("cuts", help="read recordings cut off at many places: more never gives less")
@@ -156,7 +157,7 @@ def score_all(given: argparse.Namespace) -> int:
     found = sorted({path.parent for folder in given.folder for path in folder.rglob(TRUTH)})
     with ThreadPoolExecutor(given.jobs) as pool:
         rows = []
-        for row in pool.map(_score, found):
+        for row in pool.map(lambda folder: _score(folder, given.direct), found):
             rows.append(row)
             if given.json:
                 print(json.dumps(row.as_json(), ensure_ascii=False), flush=True)
@@ -177,8 +178,8 @@ def cut_all(given: argparse.Namespace) -> int:
     return 1 if lost else 0
 
 
-def _score(folder: Path) -> Row:
-    return score_recording(folder, read_older_truth(folder) if is_older(folder) else read_truth(folder))
+def _score(folder: Path, direct: bool) -> Row:
+    return score_recording(folder, read_older_truth(folder) if is_older(folder) else read_truth(folder), direct)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What everturn gives back of a recording: read through its command line into an archive of its own.
 
 Only the public surface is used (`add`, `sessions --json`, `export --as json`), so that a score does not depend on how the
-reader is built.
+reader is built. `read_directly` is for quick comparisons.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from everturn.sources.terminal.dialects import read_screens
+from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
+from everturn.sources.terminal.views import transcribe
+from tests.recordings.truth import TIMING
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,30 @@ def read_recording(recording: Path) -> Found:
         listed = json.loads(_run(home, "sessions", "--json", "--limit", "1000").stdout or '{"items": []}')["items"]
         exported = [_run(home, "export", str(one["id"]), "--as", "json", "--reveal").stdout for one in listed]
         return collect([json.loads(text) for text in exported if text])
+
+
+def read_directly(recording: Path) -> Found:
+    """Read a recording without an archive, in this process: the same items, in a tenth of the time."""
+    timing = recording.with_name(TIMING)
+    data = recording.read_bytes()
+    talks = read_screens(transcribe(data, recording.name, timing.read_bytes() if timing.exists() else None))
+    said = [item for talk in talks for item in talk.said]
+    return Found(
+        prompts=[item.text for item in said if _is_asked(item)],
+        answers=[item.text for item in said if item.role == "assistant" and item.text],
+        calls=[_describe(call) for item in said for call in item.calls],
+        sessions=sum(any(map(_is_asked, talk.said)) for talk in talks),
+        documents=len(talks),
+    )
+
+
+def _is_asked(item: DrawnSaying) -> bool:
+    return item.role == "user" and item.kind != "interrupt"
+
+
+def _describe(call: DrawnCall) -> str:
+    shown = dict.fromkeys(filter(None, (call.title or call.name, call.command, call.pattern, call.prompt)))
+    return " ".join([call.name, call.command, call.path, "\n".join(shown)])
 
 
 def collect(documents: list[dict[str, Any]]) -> Found:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from tests.recordings.reading import Found, read_recording
+from tests.recordings.reading import Found, read_directly, read_recording
 from tests.recordings.truth import RECORDING, ToolRun, Truth, answer_lines, squash
 from tests.recordings.witness import shown_of
 
@@ -60,10 +60,11 @@ class Row:
         return asdict(self)
 
 
-def score_recording(folder: Path, truth: Truth) -> Row:
-    """Read a recording with everturn, and compare."""
+def score_recording(folder: Path, truth: Truth, direct: bool = False) -> Row:
+    """Read a recording with everturn, `direct`: without an archive, and compare."""
     signs = set((folder / RECORDING).read_bytes().decode(errors="ignore"))
-    return compare(truth, read_recording(folder / RECORDING), shown_of(folder, truth), signs)
+    found = read_directly(folder / RECORDING) if direct else read_recording(folder / RECORDING)
+    return compare(truth, found, shown_of(folder, truth), signs)
 
 
 def compare(truth: Truth, found: Found, shown: set[str] | None = None, signs: set[str] | None = None) -> Row:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.terminal import recording_formats
-from everturn.sources.terminal.implied_sizes import follow_sizes
-from everturn.sources.terminal.sizes import find_changes, guess_size, with_changes
+from everturn.sources.terminal.sizes import find_changes, follow_sizes, guess_size, with_changes
 from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
 
 _MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
