@@ -133,6 +133,8 @@ def _read_steps(rows: Sequence[TranscriptRow], title: str) -> tuple[DrawnCall, .
             calls += _read_step(found, line, running)
         elif calls:
             calls[-1] = replace(calls[-1], output=f"{calls[-1].output}\n{line}".strip())
+    if running and not calls:  # what it looks at is not drawn yet
+        return (DrawnCall("explore", "other", title, status="open"),)
     return tuple(calls) or (DrawnCall("explore", "other", title, output="\n".join(read_output(rows[1:]))),)
 
 

@@ -25,7 +25,7 @@ _MARK = re.compile(
     r"^[⠁-⣿▣$→←✱›>•◦└■✔✓✗+#]+|·(?:[\d.]+(?:ms|[hms]))+$|·interrupted$"
 )  # a spinner, an icon; how long it took
 _PASSING = re.compile(
-    r"~|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Exploring"
+    r"~|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Explor(?:ing|ed)(?:·|$)|\(nooutput\)$"
 )  # what a program says of itself
 _PASTED = re.compile(r"\[[Pp]asted [^\]\n]{1,60}\]")  # stands in the input field for lines that were pasted
 _MOST_ROWS = 200_000
@@ -158,6 +158,8 @@ def _words(item: DrawnSaying) -> Iterable[str]:
     yield from (item.text, item.thinking, "".join(item.attached), f"{item.mode}·{item.model}", item.mode + item.model)
     yield f"{item.author}({item.time_text})"
     yield f"{item.mode}{item.model}({item.time_text})"
+    if len(item.calls) > 1:  # may be drawn in one row
+        yield item.calls[0].name.capitalize() + ",".join(call.path for call in item.calls)
     for call in item.calls:
         yield from (call.title, call.command, call.output, "".join(call.steps), "".join(call.diagnostics))
         yield call.name.capitalize() + call.path  # before it was run, the title may have been another one

@@ -21,8 +21,6 @@ _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
 _FULL_SCREEN = ("boxes", "early_boxes", "panels", "codex")
 _MAIN_SCREEN = ("prompts", "gemini")
-_BOXED = ("boxes", "early_boxes")
-_ROWS_OF_CALL = 3  # in its box: a border above and below
 
 SegmentSayings = tuple[list[DrawnSaying], TranscriptSegment]  # what was said, and the frame around it
 
@@ -121,8 +119,6 @@ class _Builder:
         for piece in self.gone:
             for said, _ in _READERS[piece.dialect](self, piece) if piece.dialect in _READERS else ():
                 for item in said:
-                    if item.calls and len(piece.rows) < _ROWS_OF_CALL and piece.dialect in _BOXED:
-                        continue  # the title of a call that had another one before
                     began = (n for n in range(len(self.talks) - 1, 0, -1) if self.talks[n].begins() <= item.bytes[0])
                     found.setdefault(next(began, 0), []).append(item)
         for number, items in found.items():

@@ -106,11 +106,14 @@ class TalkBuilder:
                 answers += f"\n{words}"
 
     def _came_true(self, item: DrawnSaying) -> bool:
-        """Return whether all calls of an item were waiting, and are there as they were run."""
-        later = [call for one in self.said if one.bytes[1] >= item.bytes[0] for call in one.calls]
-        ran = {(call.path, call.command) for call in later if call.path or call.command}
+        """Return whether the calls of an item were only announced, and are there as they were run."""
+        later = [one for one in self.said if one.bytes[1] >= item.bytes[0]]
+        ran = {(call.path, call.command) for one in later for call in one.calls if call.path or call.command}
+        drawn_there = {call.kind for one in later if one.bytes[0] <= item.bytes[1] for call in one.calls}
         return bool(item.calls) and all(
-            call.status == "open" and (call.path, call.command) in ran for call in item.calls
+            (call.status == "open" and (call.path, call.command) in ran)
+            or (not call.path and not call.command and call.kind in drawn_there)
+            for call in item.calls
         )
 
     def named(self, text: str) -> bool:
