@@ -4,14 +4,18 @@
 facts about the session, then the messages on the live path. What was written before an edit or a retry is a branch of its
 own. Unreadable parts are kept as damage. `ExportReader` reads these lines: a format's `Dialect` converts a line to a message
 and reads the facts of the first line; damage, links to the session a branch left, and counting are the same for all.
+
+A zip file that expands out of proportion, or a conversation that is too large to be held in memory, is not unpacked any
+further: that is an OSError with the reason. The bytes of the export are stored all the same.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -24,9 +28,18 @@ from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, add, mapping
 from everturn.sources.toolkit.values import digest, state_of
 
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
 K = TypeVar("K", bound=Hashable)
 
 _PIECE = 4 << 20
+#: A member may expand to this size, or to so many times its packed size. JSON of conversations shrinks to a tenth.
+_EXPANDED = 64 << 20
+_MOST_TIMES = 100
+#: A conversation may have so many bytes; all conversations of a zip file so many members.
+LARGEST_CONVERSATION = 32 << 20
+_MOST_MEMBERS = 1000
 _ZIP = b"PK\x03\x04"
 _SPACE = b" \t\r\n"
 _MARK = b"\xef\xbb\xbf"
@@ -36,7 +49,7 @@ def read_export_head(path: Path, head: bytes) -> bytes:
     """Return the first bytes of the conversations: of the file itself, or of the one inside a zip; else nothing."""
     if not head.startswith(_ZIP):
         return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
-    return next((_read(file, len(head)) for file in _documents(path)), b"")
+    return next((_read(file, len(head)) for file in _documents(path, is_whole=False)), b"")
 
 
 def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | None]) -> Iterator[SourceCandidate]:
@@ -79,6 +92,8 @@ def line(value: Any) -> bytes:
         return msgspec.json.encode(value) + b"\n"
     except (OverflowError, UnicodeEncodeError, ValueError):  # numbers of any length
         return json.dumps(value).encode() + b"\n"
+    except RecursionError:  # nested too deeply to be written; the container has its bytes
+        return b'{"other":"nested too deeply to be shown"}\n'
 
 
 def damage(raw: bytes) -> bytes:
@@ -114,8 +129,8 @@ def _start(one: K, parents: Mapping[K, K | None], path: Mapping[K, None], known:
     return known[one]
 
 
-def _documents(path: Path) -> Iterator[BinaryIO]:
-    """Yield the files that hold conversations."""
+def _documents(path: Path, is_whole: bool = True) -> Iterator[BinaryIO]:
+    """Yield the files that hold conversations. If they are read as a whole, they must not expand out of proportion."""
     from zipfile import BadZipFile, ZipFile
 
     with path.open("rb") as file:
@@ -125,13 +140,25 @@ def _documents(path: Path) -> Iterator[BinaryIO]:
             return
         try:
             with ZipFile(file) as archive:
-                for name in sorted(
-                    name for name in archive.namelist() if PurePosixPath(name).match("conversations*.json")
-                ):
-                    with archive.open(name) as inside:
+                for member in _conversation_members(archive, path, is_whole):
+                    with archive.open(member) as inside:
                         yield cast(BinaryIO, inside)
-        except (BadZipFile, NotImplementedError, RuntimeError) as failure:
+        except (BadZipFile, NotImplementedError, RuntimeError, ValueError, struct.error) as failure:
             raise OSError(None, "the zip file is damaged, or locked with a password", str(path)) from failure
+
+
+def _conversation_members(archive: ZipFile, path: Path, is_whole: bool) -> list[ZipInfo]:
+    """Return the members that hold conversations. Raises OSError if they would expand out of proportion."""
+    members = [one for one in archive.infolist() if PurePosixPath(one.filename).match("conversations*.json")]
+    if is_whole and len(members) > _MOST_MEMBERS:
+        raise OSError(
+            None, f"the zip file holds {len(members):,} files of conversations, too many to be an export", str(path)
+        )
+    for one in members if is_whole else ():
+        if one.file_size > max(_EXPANDED, _MOST_TIMES * one.compress_size):
+            size = f"{one.compress_size:,} bytes expand to {one.file_size:,}"
+            raise OSError(None, f"the zip file is not unpacked: {size}", str(path))
+    return sorted(members, key=lambda one: one.filename)
 
 
 def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
@@ -140,14 +167,24 @@ def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
         more = _read(file, _PIECE)
         last, data = not more, unread + more
         if not base and data.removeprefix(_MARK).lstrip(_SPACE)[:1] == b"{":
-            yield from _read_single(data + _read(file, -1))
+            data += _read(file, LARGEST_CONVERSATION)
+            _check_size(data)
+            yield from _read_single(data)
             return
         for item in walk.split(data, base, last):
             yield _decode_conversation(item.raw)
         unread, base = data[walk.consumed :], base + walk.consumed
+        _check_size(unread)
         stretch = walk.broken or walk.tail
         if last and stretch is not None and data[-stretch[1] :].strip():
             yield None, data[-stretch[1] :]
+
+
+def _check_size(data: bytes) -> None:
+    if len(data) > LARGEST_CONVERSATION:
+        raise OSError(
+            None, f"a conversation in it is larger than {LARGEST_CONVERSATION >> 20} MB; it is not unpacked further"
+        )
 
 
 def _read(file: BinaryIO, size: int) -> bytes:

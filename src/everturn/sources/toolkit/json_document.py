@@ -152,8 +152,15 @@ class DocumentWalk:
             self.consumed, self.stage = len(data), "!"
 
 
+#: Of a longer text the values are counted before it is decoded: a list of empty lists takes thirty times its size.
+_LONG = 1 << 20
+_MOST_VALUES = 2_000_000
+
+
 def decode_item(raw: bytes) -> tuple[Any, str]:
     """Decode JSON as forgivingly as possible; return the value and the trouble, "" when there is none."""
+    if len(raw) > _LONG and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > _MOST_VALUES:
+        return None, "too_many"
     try:
         return msgspec.json.decode(raw), ""
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -36,6 +36,7 @@ REASONS = {
     "nul_block": "NUL bytes, as a crash of the machine leaves them",
     "not_an_object": "valid JSON, but not an object",
     "too_deep": "nested too deeply",
+    "too_many": "too many values in one record",
     "indexed_in_part": "a very long line: only the beginning of each block is in the index",
 }
 
