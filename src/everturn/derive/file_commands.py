@@ -119,6 +119,34 @@ _OPTION_WITH_FILE = re.compile(
 )
 
 
+_FIXES = re.compile(
+    r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
+)
+_FIXED = re.compile(
+    r"\b(?:fixed|reformatted|formatted) [1-9]\d* files?\b|\b[1-9]\d* files? (?:were )?(?:reformatted|fixed|formatted)\b",
+    re.IGNORECASE,
+)
+
+
+def fixes_unnamed_files(command: str, output: str) -> bool:
+    """Whether a formatter or fixer that was given no files says that it changed some."""
+    return bool(_FIXES.search(command) and _FIXED.search(output))
+
+
+def staged_files(command: str) -> list[str]:
+    """Return the files that `git add` names one by one."""
+    found = []
+    for one in split_commands(command):
+        words = [word.text for word in one.words]
+        if (
+            "git" in words[:2]
+            and "add" in words
+            and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words)
+        ):
+            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
+    return [word for word in found if not set("*?[$") & set(word)]
+
+
 def _fixed_files(names: list[str], output: str) -> Iterator[Touch]:
     at = next(number for number, name in enumerate(names) if name in _FIXERS)
     if any(name not in _RUNNERS for name in names[:at]):

@@ -27,6 +27,7 @@ from everturn.derive.decisions import (
     find_revisions,
 )
 from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
+from everturn.derive.file_commands import fixes_unnamed_files, staged_files
 from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
@@ -172,6 +173,7 @@ class _FactCollector:
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
+        self.has_fixed = False
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
@@ -283,6 +285,7 @@ class _FactCollector:
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
             self._add_branch(call, start, output)
+            self._add_fixed(call, start, output)
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
@@ -292,6 +295,14 @@ class _FactCollector:
                 self._add_answers(call, start, output)
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
+
+    def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
+        """Take the files that are staged by name after a fixer said that it changed some."""
+        if fixes_unnamed_files(start.command, output):
+            self.has_fixed = True
+        elif self.has_fixed and (staged := staged_files(start.command)):
+            self.stated += [Touch(path, "edited", call.seq) for path in staged]
+            self.has_fixed = False
 
     def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
         if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
