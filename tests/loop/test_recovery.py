@@ -87,6 +87,7 @@ def test_a_session_that_no_program_wants_stays_unfinished(folder: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_the_command_lists_them_and_resumes_them_with_a_program(folder: Path) -> None:
     def run(*words: str) -> tuple[int, str, str]:
         done = command_line.run(("recover", *words), _env(folder), cwd=folder)
