@@ -226,7 +226,7 @@ def test_the_model_is_offered_the_tools_of_the_level(desk: Desk, words: tuple[st
     looking = ["read_file", "list", "search"]
     changing = ["write_file", "edit_file", "shell"]
     wanted = {
-        "none": [],
+        "none": ["conversation_recall"],
         "read": [*looking, "conversation_recall"],
         "all": [*looking, *changing, "conversation_recall"],
     }

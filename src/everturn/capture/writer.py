@@ -23,6 +23,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.file_reader import UNFINISHED, FilePiece, ReaderStart, empty_result, reader_for
+from everturn.derive.message_text import message_texts
 from everturn.derive.turns import grow_session
 from everturn.errors import Conflict
 from everturn.model.archive import (
@@ -248,6 +249,8 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
         growth = msgspec.structs.replace(growth, artifacts=[], index=[], edits=[], first_prompt="")
+    elif origin.source.keeps_words:
+        growth.words = list(message_texts(growth, part.messages))
     store.append(session.id, growth)
     _write_facts(store, session, facts, first_prompt, origin.version.mode)
 

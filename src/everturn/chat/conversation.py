@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from everturn.chat.setup import ChatSetup, Meter, SessionTokens, total_tokens
 from everturn.derive.inheritance import inherited_lines
 from everturn.derive.session_state import SessionState
-from everturn.derive.state_yaml import as_yaml, prune_state
+from everturn.derive.state_yaml import STATE_KEYS, as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
 from everturn.llm.protocol import ChatMessage, ModelRequest
 from everturn.loop import context, model_request
@@ -27,6 +27,7 @@ from everturn.loop.journal_end import AGENT
 from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop, Outcome, Watch
 from everturn.loop.tools import Tool
+from everturn.loop.turn_log import KIND as LOG_KIND
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 from everturn.sessions.lookup import best_match
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 #: Kind of the kept rows of a chat; `state` is the session state as JSON.
 CHAT_KIND = "chat"
 _ANSWER = 4096
+_KEPT_ALWAYS, _KEPT_EACH = 200, 20  # turns up to which the state is kept after each one, and then after so many
 _FULL_TEXT = "nothing may be left out for this provider: /compact goes on in a fresh session"
 
 
@@ -242,9 +244,22 @@ class Conversation:
             self._state = (
                 session_state(store, sources, row) if anew else continue_state(store, sources, row, self._state)
             )
-            value = msgspec.json.encode(self._state).decode()
-            with store.write():
-                store.keep(KeptRow(CHAT_KIND, AGENT, self.journal.session, "state", value, self.setup.clock()))
+            self._keep_state(0 if anew else row.n_turns)
+
+    def _keep_state(self, turns: int) -> None:
+        """Keep the state; of a long session not at every turn, since it grows and is brought up to date anyway."""
+        if turns > _KEPT_ALWAYS and turns - self._kept_at < _KEPT_EACH and not self._closed.is_set():
+            return
+        self._kept_at = turns
+        session, at = self.journal.session, self.setup.clock()
+        view = prune_state(self._state)
+        shown = {name: getattr(view, name) for name in STATE_KEYS}
+        value = msgspec.json.encode(self._state).decode()
+        with self.setup.store.write():
+            self.setup.store.keep(KeptRow(CHAT_KIND, AGENT, session, "state", value, at))
+            self.setup.store.keep(
+                KeptRow(LOG_KIND, AGENT, session, "session_state", msgspec.json.encode(shown).decode(), at)
+            )
 
     @property
     def state(self) -> SessionState:
@@ -265,7 +280,7 @@ class Conversation:
 
     # --- tools ---
     def _tools(self) -> list[Tool]:
-        if not self.setup.tools or not self.setup.backend.takes_tools:
+        if not self.setup.backend.takes_tools:
             return []
         return [*self.setup.tools, Tool(self.recall, "conversation_recall", DESCRIPTION, SCHEMA, read_only=True)]
 

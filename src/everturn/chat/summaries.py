@@ -64,6 +64,9 @@ Use the exact format with HTML comment markers:
 <!-- SESSION_SUMMARY_END -->"""
 
 
+_MARKED = f"\n\nPut the summary between these marks:\n\n{START}\n[your summary here]\n{END}"
+
+
 class ChatSummary(Struct, frozen=True):
     """A summary and its origin. `failed` says why there is none by a model."""
 
@@ -73,26 +76,29 @@ class ChatSummary(Struct, frozen=True):
     receipts: tuple[Receipt, ...] = ()
 
 
-def prompt_for(conversation: str, previous: str = "") -> str:
-    """Return the request for a summary of a conversation, with the summary of the session before, if any."""
+def prompt_for(conversation: str, previous: str = "", form: str = "") -> str:
+    """Return the request for a summary of a conversation, with the summary of the session before, if any.
+
+    `form` replaces the form of the summary; the marks are asked for in any case.
+    """
     background = (
         f"**Background Context:** Condense this previous summary to 1-2 sentences:\n{previous.strip()}\n\n"
         if previous.strip()
         else ""
     )
     current = f"**Current Session:**\n{conversation.strip()}"
-    return f"Generate a progressive session summary:\n\n{background}{current}\n\n{_FORM}"
+    return f"Generate a progressive session summary:\n\n{background}{current}\n\n{f'{form.strip()}{_MARKED}' if form.strip() else _FORM}"
 
 
-def extract(text: str) -> str | None:
-    """Return the last well-formed block of a text without its marks; None if there is none."""
+def extract(text: str, any_form: bool = False) -> str | None:
+    """Return the last well-formed block of a text without its marks; None if there is none. It may have any form."""
     end = len(text)
     while (end := text.rfind(END, 0, end)) >= 0:
         start = text.rfind(START, 0, end)
         if start < 0:
             return None
         inside = text[start + len(START) : end].strip()
-        if END not in inside and _is_block(inside):
+        if END not in inside and (_is_block(inside) or (any_form and inside and inside != "[your summary here]")):
             return inside
     return None
 
@@ -121,7 +127,7 @@ def make_summary(
         except ModelError as failure:
             why = failure.why
         else:
-            found = extract(reply)
+            found = extract(reply, bool(setup.summary_form))
             if found is not None:
                 made = ChatSummary(found, "model", receipts=tuple(asker.receipts[before:]))
                 _keep_summary(setup, session, made)
@@ -209,7 +215,7 @@ def _passage_line(one: Passage, agent: str) -> str:
 # --- requests ---
 def _summary_request(setup: ChatSetup, session: Session, previous: str) -> ModelRequest:
     room = max(1_000, (setup.window - _ANSWER) * 9 // 10 - estimate_tokens(previous or " ") - 500)
-    words = setup.clean(prompt_for(conversation_text(setup, session, room), previous))
+    words = setup.clean(prompt_for(conversation_text(setup, session, room), previous, setup.summary_form))
     return ModelRequest((ChatMessage("user", (ChatPart("text", words),)),), max_tokens=_ANSWER)
 
 

@@ -27,6 +27,7 @@ CONSTRAINTS = 20
 ERRORS = 5
 BUDGET = 1000  # tokens
 _WIDTHS = (200, 120, 60, 30)
+STATE_KEYS = ("session", "files_touched", "key_decisions", "current_focus", "errors_resolved")
 _SESSION = ("id", "workspace", "model", "turn_count", "total_tokens")
 
 

@@ -12,6 +12,7 @@ is written as a note: a journal is resumed by its records, and such a result bel
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from everturn.loop.conversation import call_arguments_json
 from everturn.loop.journal_end import AGENT, JournalEnd, Mask, find_journal
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.model.vocabulary import CALL_KINDS
 from everturn.retrieval.query import parse_query
 from everturn.retrieval.scope import SearchFilters
 from everturn.retrieval.search import search
@@ -39,6 +41,9 @@ from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, Store
 
 ROLES = ("user", "assistant", "tool", "system")
+_STATED = re.compile(
+    r"(?im)^\W{0,3}(?:(?:process|command) )?(?:exit(?:ed)?(?: with)?(?: code| status)?|exit_code|returncode)[:=]? ?(-?\d{1,9})\b"
+)
 _NOTE = "turn"
 
 
@@ -52,6 +57,7 @@ class LoggedTurn:
     tool_call_id: str | None = None
     tool_name: str | None = None
     token_count: int = 0
+    is_error: bool | None = None  # of a result; None: a shell that says it ended with another status than 0 has failed
 
 
 class _User(records.UserRecord, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
@@ -60,6 +66,7 @@ class _User(records.UserRecord, tag_field="type", tag="user", kw_only=True, omit
 
 class _Response(records.ResponseRecord, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
     tokens: int = 0
+    kinds: dict[str, str] = {}  # kinds of the tools that its program registered, by name
 
 
 class _Result(records.ResultRecord, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
@@ -76,24 +83,31 @@ class _TokenCount(Struct):
     tokens: int = 0
 
 
-def turn_record(turn: LoggedTurn) -> Record:
-    """Return the record of a message, unless it is the result of an open call."""
+def turn_record(turn: LoggedTurn, kinds: Mapping[str, str] = {}) -> Record:
+    """Return the record of a message, unless it is the result of an open call. `kinds` are registered kinds of tools."""
     if turn.role not in ROLES:
         raise UsageError(f"there is no role {turn.role!r}; say {', '.join(ROLES)}")
     if turn.role == "user":
         return _User(parts=(ChatPart("text", turn.content or ""),), tokens=turn.token_count)
     if turn.role == "assistant":
-        return _response(turn)
+        return _response(turn, kinds)
     data = {"role": turn.role, "tool_call_id": turn.tool_call_id, "tool_name": turn.tool_name}
     return _Note(kind=_NOTE, text=turn.content or "", data=data, tokens=turn.token_count)
 
 
-def result_record(turn: LoggedTurn, response: int, called: str) -> Record:
+def result_record(turn: LoggedTurn, response: int, called: str, kind: str = "") -> Record:
     """Return the record of the result of a call that a certain response made."""
-    name = turn.tool_name or called
+    name, text = turn.tool_name or called, turn.content or ""
     return _Result(
-        of=response, call_id=turn.tool_call_id or "", name=name, text=turn.content or "", tokens=turn.token_count
-    )
+        of=response, call_id=turn.tool_call_id or "", name=name, text=text, tokens=turn.token_count,
+        is_error=turn.is_error if turn.is_error is not None else kind == "shell" and states_failure(text),
+    )  # fmt: skip
+
+
+def states_failure(text: str) -> bool:
+    """Whether the output of a command says that it ended with another status than 0."""
+    found = _STATED.search(text[:400]) or _STATED.search(text[-400:])
+    return found is not None and int(found[1]) != 0
 
 
 def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator[dict[str, Any]]:
@@ -103,7 +117,7 @@ def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator
         shown = {
             "id": session.id << 24 | row.seq, "session_id": session.native_id, "turn_number": row.seq + 1,
             "role": row.role, "content": "", "tool_calls": None, "tool_call_id": None, "tool_name": None,
-            "token_count": 0, "created_at": iso(row.at) if row.at is not None else None,
+            "token_count": 0, "is_error": False, "created_at": iso(row.at) if row.at is not None else None,
         }  # fmt: skip
         raw = read.record(row)
         yield {**shown, **(_record_row(raw, session.native_id) if raw.strip() else {})}  # blank if forgotten
@@ -114,12 +128,13 @@ def iso(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def _response(turn: LoggedTurn) -> Record:
+def _response(turn: LoggedTurn, kinds: Mapping[str, str]) -> Record:
     calls = tuple(_read_call(one) for one in turn.tool_calls or ())
     words = (ChatPart("text", turn.content or ""),) if turn.content or not calls else ()
     usage = ReplyTokens(output=turn.token_count, source="estimate")
     reply = Reply(ChatMessage("assistant", words + calls), "calls" if calls else "end", usage)
-    return _Response(reply=reply, tokens=turn.token_count, foreign=True)
+    known = {one.name: kinds[one.name] for one in calls if one.name in kinds}
+    return _Response(reply=reply, tokens=turn.token_count, foreign=True, kinds=known)
 
 
 def _read_call(given: Mapping[str, Any]) -> ChatPart:
@@ -150,7 +165,7 @@ def _record_row(raw: bytes, session: str) -> dict[str, Any]:
         return {"content": "\n".join(one.text for one in record.parts if one.kind == "text"), "token_count": tokens}
     if isinstance(record, records.ResultRecord):
         named = {"tool_call_id": record.call_id, "tool_name": record.name or None}
-        return {"content": record.text, **named, "token_count": tokens}
+        return {"content": record.text, **named, "token_count": tokens, "is_error": record.is_error}
     if isinstance(record, records.SetupRecord):
         return {"content": record.system}
     if isinstance(record, records.StateRecord):
@@ -187,12 +202,25 @@ _TRIES = 50
 class TurnLog:
     """The conversations of one archive. Belongs to one thread, as its store does."""
 
-    def __init__(self, store: Store, clock: Clock = now, machine: str = "", policy: Policy | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock = now,
+        machine: str = "",
+        policy: Policy | None = None,
+        kinds: dict[str, str] | None = None,
+    ) -> None:
         self.store, self._clock = store, clock
         self._holder = leases.this_process(machine)
+        self.kinds = kinds if kinds is not None else {}  # of tools that the program registered, by name
         self._policy = policy if policy is not None else user_rules.user_policy()
         self._masks: dict[str, Mask | None] = {}  # by session
         self._in_memory: TurnLog | None = None  # holds the sessions that the user's rules keep out of the archive
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the connection can still be used: not after a write that could not be undone."""
+        return not getattr(getattr(self.store, "driver", None), "unusable", "")
 
     def create_session(self, workspace: str, model: str, system_prompt: str = "") -> str:
         """Begin a conversation and return its id."""
@@ -231,6 +259,19 @@ class TurnLog:
             except Conflict:  # another process was faster: retry
                 continue
         raise Busy(f"session {session_id}")
+
+    def register_tool(self, name: str, kind: str) -> None:
+        """Say of which kind a tool is. It holds for calls that are appended from here on, and stays with them."""
+        if kind not in CALL_KINDS:
+            raise UsageError(f"there is no kind of tool {kind!r}; say {', '.join(CALL_KINDS)}")
+        self.kinds[name] = kind
+
+    def set_active(self, session_id: str, is_active: bool) -> None:
+        """Say whether a conversation is still in use. Raise SessionNotFound."""
+        if self._session(session_id) is None:
+            raise SessionNotFound(session_id)
+        with self.store.write():
+            self._keep_value(session_id, "is_active", int(is_active))
 
     def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
         """Keep the program's own state of a conversation, and the turn it is valid through."""
@@ -333,14 +374,15 @@ class TurnLog:
         kept = {row.key: row.value for row in self.store.kept(KIND, session.native_id) if row.agent == session.agent}
         opened = self.store.version(session.version).opened_at
         started, ended = session.started or opened, session.ended or session.started or opened
-        counted = session.tokens_in + session.tokens_out
+        counted = session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
         return {
             "id": session.native_id, "workspace_path": text.workspace,
             "model_name": json.loads(kept.get("model", '""')) or session.model,
             "system_prompt": json.loads(kept.get("system_prompt", "null")), "started_at": iso(started),
             "last_active_at": iso(ended), "total_tokens": int(kept.get("total_tokens", counted)),
             "turn_count": session.n_messages, "session_state": kept.get("session_state"),
-            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)), "is_active": 1,
+            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)),
+            "is_active": int(kept.get("is_active", 1)),
         }  # fmt: skip
 
     def _require_writable(self, session_id: str) -> Session:
@@ -367,10 +409,10 @@ class TurnLog:
         calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
         call = next((one for one in reversed(calls) if one.status == "open"), None)
         if call is None:
-            return turn_record(turn)
+            return turn_record(turn, self.kinds)
         row = next(self.store.messages(session.id, call.seq, call.seq))
         parsed = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
-        return result_record(turn, parsed.n, call.name)
+        return result_record(turn, parsed.n, call.name, call.kind)
 
     def _keep_value(self, session: str, key: str, value: Any) -> None:
         text, mask = _json(key, value), self._mask_of(session)

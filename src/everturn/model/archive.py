@@ -323,6 +323,19 @@ class JournalTail(Struct):
     recent: list[Step] = []  # the last RECENT_STEPS, oldest first
 
 
+class MessageText(Struct):
+    """A message with its words, as programs read it in SQL (view `conversation_turns`)."""
+
+    session: int = 0
+    seq: int = 0
+    role: str = ""
+    content: str | None = None
+    tool_calls: str | None = None  # JSON
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    tokens: int = 0
+
+
 class SessionGrowth(Struct):
     """Rows that new messages add to one session. `turns`, `steps` and `calls` replace rows of the same key."""
 
@@ -341,6 +354,7 @@ class SessionGrowth(Struct):
     ended: int | None = None
     n_prompts: int = 0
     edits: list[EditLines] = []
+    words: list[MessageText] = []  # of sources whose words SQL can read
 
 
 #: Kinds of kept rows: about the new session, and about the one it was made from.

@@ -257,6 +257,7 @@ class Source:
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
     ask: AskProgram | None = None  # runs the agent as a model
     install: Install | None = None  # adds hooks and tools to the agent's settings
+    keeps_words: bool = False  # programs can read its words in SQL: the archive has them a second time, unpacked
     saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
     takes: str = ""  # kind of a file that `--as` names this source for though it is not recognised; "": refused
     fields: tuple[str, ...] = ()  # JSON fields that tell this format from others: evidence of a claim on a file

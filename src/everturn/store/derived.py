@@ -54,6 +54,7 @@ from everturn.store.sql import (
     STEPS,
     TEXTS,
     TURNS,
+    WORDS,
     Driver,
     query_in_lists,
 )
@@ -435,6 +436,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
     def _write_rows(self, session: int, growth: SessionGrowth) -> None:
         many = self.driver.many
         many(MESSAGES.insert, map(astuple, growth.messages))
+        many(WORDS.insert, [astuple(replace(one, session=session)) for one in growth.words])
         many(TURNS.upsert, map(astuple, growth.turns))
         many(STEPS.upsert, map(astuple, growth.steps))
         if growth.dropped_calls:

@@ -26,6 +26,7 @@ from everturn.model.archive import (
     KeptRow,
     LinkRow,
     MessageRow,
+    MessageText,
     ProblemRow,
     Session,
     SessionText,
@@ -175,6 +176,7 @@ TURNS = Table("turn", Turn, ("session", "idx"))
 STEPS = Table("step", Step, ("session", "idx"))
 CALLS = Table("call", Call, ("session", "seq", "idx"))
 MESSAGES = Table("message", MessageRow, ("session", "seq"))
+WORDS = Table("message_text", MessageText, ("session", "seq"))
 ARTIFACTS = Table("artifact", Artifact, ("session", "seq", "idx", "n"))
 EDITS = Table("edit", EditRow, ("session", "seq", "idx", "n"))
 LINKS = Table("link", LinkRow, ("session", "relation", "native_id", "call_id", "hint"))
@@ -184,7 +186,7 @@ TOMBSTONES = Table("tombstone", Tombstone, ("kind", "agent", "key"))
 KEPT = Table("kept", KeptRow, ("kind", "agent", "subject", "key"))
 
 #: Tables whose rows belong to a session and are deleted with it.
-OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, EDITS, LINKS, MESSAGES, STEPS, TEXTS, TURNS)
+OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, EDITS, LINKS, MESSAGES, STEPS, TEXTS, TURNS, WORDS)
 
 #: A session without a time sorts and compares as the oldest.
 ENDED = 'COALESCE({}."ended",0)'

@@ -11,7 +11,8 @@ from everturn.sources.contract import Source, lazy_import, lazy_imports, named_f
 SOURCE = Source(
     name="journal",
     title="everturn journal",
-    parser=1,
+    parser=2,
+    keeps_words=True,
     fields=(
         "journal",
         "at",

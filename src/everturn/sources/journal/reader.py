@@ -84,10 +84,16 @@ def _user(record: Rec, place: RecordPlace) -> Message:
     return replace(_message(record, place, "user", "human", blocks), starts_turn=True)
 
 
+def _words_only(text: str, record: Rec) -> tuple[Block, ...]:
+    """Return the text of a note as a block that keeps its record."""
+    return tuple(replace(block, data=record) for block in text_blocks(text, "meta"))
+
+
 def _response(record: Rec, place: RecordPlace) -> Message:
     reply = mapping(record.get("reply"))
     answer = mapping(reply.get("message"))
-    blocks = tuple(_block(part, "answer") for part in listing(answer.get("parts")))
+    kinds = mapping(record.get("kinds"))
+    blocks = tuple(_block(part, "answer", kinds) for part in listing(answer.get("parts")))
     message = _message(record, place, "assistant", "model", blocks)
     name = word(answer.get("id")) or f"@{count(record.get('n')) or 0}"
     usage = counted_usage(reply.get("usage"), "input", "output", "cache_read", "cache_write")
@@ -120,7 +126,7 @@ def _interrupt(record: Rec, place: RecordPlace) -> Message:
 
 
 def _note(record: Rec, place: RecordPlace) -> Message:
-    blocks = text_blocks("\n".join(strings(record, *_ENVELOPE, "kind")), "meta")
+    blocks = _words_only("\n".join(strings(record, *_ENVELOPE, "kind")), record)
     return _message(record, place, "system", "system", blocks, "notice")
 
 
@@ -135,7 +141,7 @@ _RECORDS: dict[str, Callable[[Rec, RecordPlace], Message]] = {
 }  # fmt: skip
 
 
-def _block(part: Any, field: str) -> Block:
+def _block(part: Any, field: str, kinds: Rec | None = None) -> Block:
     value = mapping(part)
     kind, text, raw = value.get("kind"), word(value.get("text")), value.get("raw")
     if kind == "text":
@@ -143,7 +149,8 @@ def _block(part: Any, field: str) -> Block:
     if kind == "thinking":
         return Block("thinking", text, "thinking", data=raw)
     if kind == "call":
-        return call_block(word(value.get("call_id")), word(value.get("name")), value.get("arguments"), raw)
+        name = word(value.get("name"))
+        return call_block(word(value.get("call_id")), name, value.get("arguments"), raw, word((kinds or {}).get(name)))
     if kind == "image":
         return Block("image", text, field if text else "", data=raw)
     return Block("unknown", text or "\n".join(strings(raw, *_SEALED)), "meta", data=part)
@@ -154,7 +161,10 @@ def _message(
 ) -> Message:
     at, precision = milliseconds(record.get("at"))
     name = word(record.get("id"))  # a copied record keeps the id of its original
-    return Message(role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size)
+    return Message(
+        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
+        tokens=count(record.get("tokens")) or 0,
+    )  # fmt: skip
 
 
 # --- the reader ---

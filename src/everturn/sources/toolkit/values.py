@@ -157,7 +157,7 @@ _KINDS = {
     "delete": "delete deletefile removefile",
     "shell": "bash bashtool shell shellcommand shelltool localshell powershell terminal runcommand runcommands runterminalcmd "
     "runterminalcommand runshellcommand runinterminal executecommand executebash execcommand containerexec bashoutput "
-    "killshell killbash",
+    "killshell killbash shellexecute gitcommand",
     "search": "grep grepsearch glob globfilesearch search searchdir searchfile searchfiles searchfilecontent findfile "
     "filesearch codebasesearch semanticsearch websearch searchweb toolsearch lsp listmcpresources listmcpresourcestool "
     "myfilesbrowser",
@@ -225,14 +225,14 @@ def tool_kind(name: str, arguments: Any = None) -> str:
     return _KIND_OF.get(flat, "other")
 
 
-def call_start(call_id: str, name: str, given: Any) -> CallStart:
+def call_start(call_id: str, name: str, given: Any, kind: str = "") -> CallStart:
     """Return a call as the model wrote it. `given` holds its arguments: a value, or the JSON text of one."""
     arguments = given
     if isinstance(given, str):
         value = decode_value(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
         arguments = value if isinstance(value, dict) else {}
     arguments = arguments if isinstance(arguments, dict) else {}
-    kind = tool_kind(name, arguments)
+    kind = kind or tool_kind(name, arguments)
     start = build_call(call_id, name, kind, arguments or given, _PATHS)
     return replace(start, command=_command(arguments)) if kind == "shell" else start
 
@@ -306,8 +306,9 @@ def texts_in(content: Any) -> list[str]:
     return [block.text for block in blocks_of(content, "meta") if block.kind == "text"]
 
 
-def call_block(call_id: str, name: str, given: Any, data: Any = None) -> Block:
-    start = call_start(call_id, name, given)
+def call_block(call_id: str, name: str, given: Any, data: Any = None, kind: str = "") -> Block:
+    """Return the block of a call; `kind` is given where the source knows it better than its name tells."""
+    start = call_start(call_id, name, given, kind)
     return Block("call", call_text(start), "tool_input", call=start, data=data)
 
 
