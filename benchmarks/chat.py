@@ -1,4 +1,4 @@
-"""Chats killed at random moments, and a chat of a thousand messages."""
+"""Chats killed at random moments, chains of sessions in which nothing is forgotten, and chats of up to ten thousand messages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.loop import records
+from everturn.loop.journal import Journal
 from everturn.loop.journal_end import AGENT
 from everturn.model.archive import Session
 from everturn.recall.tool import ConversationRecall
@@ -22,6 +25,7 @@ from everturn.sessions.messages import read_messages
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter
 from everturn.text.tokens import estimate_tokens
+from tests.chat.agents import Teller
 from tests.chat.program import SUMMARY, Desk, is_restoration, is_summary_request, last_words
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Call, Says
@@ -35,11 +39,18 @@ _START = 0.3  # CPU seconds
 _GROWTH = 10  # MB
 _WINDOW = 12_000
 _SHORT, _LONG = 100, 1_000  # messages
+_CHAINS = 4  # of each kind
+_CHAIN_WINDOW = 12_000
+_HELD = (1_000, 10_000)  # messages
+_HELD_GROWTH = 1.3
+_AT_ONCE = 100  # exchanges in one transaction
 _ANSWER = re.compile(r"^Assistant: (heard .*)\n", re.MULTILINE)
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
-    """A hundred chats, then a long one."""
+    """A hundred chats, then chains, then long ones."""
+    yield from _chains(corpora.folder)
+    yield from _held(corpora.folder)
     with ModelServer(_model) as server:
         folder = corpora.folder / "killed-chats"
         folder.mkdir()
@@ -59,6 +70,94 @@ def _model(asked: Asked) -> Says:
     if said.startswith("look"):
         return Says(calls=(Call("list", {"path": "."}, f"call-{asked.number}"),))
     return Says(f"heard {said}", drip=0.005) if len(said) < 40 else Says("heard a long question")
+
+
+# chains -----------------------------------------------------------------------------------------------------------------
+def _chains(folder: Path) -> Iterator[Figure]:
+    """Chains of five compactions and three resumes, with a model and with a Python agent, in a small window."""
+    for kind in ("model", "agent"):
+        missing, over, planted, sessions = list[str](), list[str](), 0, 0
+        for number in range(_CHAINS):
+            place = folder / f"chain-{kind}-{number}"
+            place.mkdir()
+            with ModelServer(_model) as server:
+                desk = Desk(place, server, window=_CHAIN_WINDOW)
+                teller = Teller(desk, kind)
+                words = _hold_chain(teller, number)
+                first = teller.restorations()[-1]
+                state = [one for one in teller.told() if "CONTEXT RESTORATION" in one][-1]
+                missing += [f"{number}: {one}" for one in words if one not in first and one not in state]
+                over += list(_too_long(server, _CHAIN_WINDOW))
+                planted, sessions = planted + len(words), sessions + len(desk.sessions())
+        note = f"{planted} constraints and decisions in {_CHAINS} chains of 5 compactions and 3 resumes, {sessions} sessions"
+        yield exact(f"chains, {kind}: planted words that the last session's first request lacks", missing, note)
+        if kind == "model":
+            yield exact("chains: requests over the window", over, f"a window of {_CHAIN_WINDOW:,} tokens")
+
+
+def _hold_chain(teller: Teller, number: int) -> list[str]:
+    """Five compactions in two processes, then three resumes in processes of their own; what was laid down on the way."""
+    planted: list[str] = []
+
+    def lay_down(session: int) -> list[str]:
+        rule = f"never use library{number}{session} in module{session}"
+        choice = f"we decided to use engine{number}{session} for task{session}"
+        planted.extend((rule, choice))
+        return [f"{rule}.", f"{choice}.", f"question {session} {'blah ' * 150}"]
+
+    lines = [line for session in range(3) for line in (*lay_down(session), "/compact")]
+    teller.chat(*lines, *lay_down(3), "/compact", *lay_down(4), "/compact", "and on")
+    for resume in range(3):
+        teller.chat("/sessions", "/resume 1", *(lay_down(5 + resume) if resume < 2 else ["last"]))
+    return planted
+
+
+# held in memory ---------------------------------------------------------------------------------------------------------
+def _held(folder: Path) -> Iterator[Figure]:
+    """A journal of so many messages, written by a program, taken up in a chat that says one thing."""
+    peaks, sizes = {}, {}
+    for messages in _HELD:
+        place = folder / f"held-{messages}"
+        place.mkdir()
+        with ModelServer(_model) as server:
+            desk = Desk(place, server, window=_WINDOW)
+            desk.chat("begin", words=("--new", "--no-summary"))
+            (session,) = _sessions(desk)
+            _write_journal(desk, session, messages // 2)
+            _chat(desk, "first\n", "--resume", "--no-summary")  # the state is brought up to date once
+            peaks[messages] = _chat(desk, "one more\n", "--resume", "--no-summary").peak / MB
+            if messages == _HELD[-1]:
+                sizes = _sizes(desk)
+    few, many = (peaks[one] for one in _HELD)
+    note = f"{few:.1f} MB with {_HELD[0]:,} messages, {many:.1f} MB with {_HELD[1]:,}"
+    yield Figure("long journal: memory of 10,000 messages beside 1,000", many / few, "times", _HELD_GROWTH, note=note)
+    share = sizes["words"] / sizes["rest"]
+    told = f"{sizes['words'] / MB:.1f} MB of words in SQL beside {sizes['rest'] / MB:.1f} MB, {_HELD[-1]:,} messages"
+    yield Figure("words in SQL: size beside the rest of the archive", share, "times", note=told)
+
+
+def _write_journal(desk: Desk, session: Session, turns: int) -> None:
+    """Add so many prompts and answers, many in one transaction."""
+    with closing(desk.store()) as store, Journal.open(store, session.native_id) as journal:
+        for first in range(0, turns, _AT_ONCE):
+            made: list[records.Record] = []
+            for number in range(first, min(turns, first + _AT_ONCE)):
+                words = f"question {number} about widget{number:05} {'blah ' * 40}"
+                answer = ChatMessage("assistant", (ChatPart("text", f"heard {number} {'yes ' * 40}"),))
+                made += [
+                    records.UserRecord(parts=(ChatPart("text", words),)), records.ResponseRecord(reply=Reply(answer))
+                ]  # fmt: skip
+            journal.write(*made)
+
+
+def _sizes(desk: Desk) -> dict[str, int]:
+    with closing(desk.store()) as store:
+        total = store.sizes()["total"]
+        found = store.driver.one(  # type: ignore[attr-defined]
+            "SELECT SUM(pgsize) FROM dbstat WHERE name LIKE 'message_text%'"
+        )
+    words = int(found[0] or 0)
+    return {"words": words, "rest": total - words}
 
 
 # killed -----------------------------------------------------------------------------------------------------------------
@@ -160,10 +259,10 @@ def _chat(desk: Desk, typed: str, *words: str) -> Cost:
     return run(("sh", "-c", command), env, cwd=desk.workspace)
 
 
-def _too_long(server: ModelServer) -> Iterator[str]:
+def _too_long(server: ModelServer, window: int = _WINDOW) -> Iterator[str]:
     for asked in server.asked:
         words = [str(one["content"]) for one in asked.body["messages"]]
-        if sum(map(estimate_tokens, words)) + asked.body["max_tokens"] > _WINDOW:
+        if sum(map(estimate_tokens, words)) + asked.body["max_tokens"] > window:
             yield f"request {asked.number}"
 
 

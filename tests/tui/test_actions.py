@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.model.archive import Session
-from everturn.tui.actions import file_name, resume_command
+from everturn.tui.actions import StartCommand, file_name, resume_command
 from everturn.tui.archive import ScreenArchive
 from tests.capture.history import SID, WORKSPACE
 from tests.cli.desk import KEY
@@ -22,8 +22,8 @@ def test_the_command_that_goes_on_is_shown_and_printed_on_leaving(desk: Desk) ->
         await screens.press("enter")
 
     app = desk.browse(look, size=(160, 24))
-    assert app.to_print.startswith(f"cd {WORKSPACE} && ")
-    assert app.to_print.endswith(SID)
+    assert app.to_start is not None and app.to_start.line.startswith(f"cd {WORKSPACE} && ")
+    assert app.to_start.line.endswith(SID)
 
 
 def test_nothing_is_printed_when_one_goes_back(desk: Desk) -> None:
@@ -32,7 +32,7 @@ def test_nothing_is_printed_when_one_goes_back(desk: Desk) -> None:
     async def look(screens: Screens) -> None:
         await screens.press("r", "escape", "q")
 
-    assert desk.browse(look).to_print == ""
+    assert desk.browse(look).to_start is None
 
 
 @pytest.mark.parametrize(("name", "typed"), [("lonely", "lonely"), ("--agent=x.py", "-- --agent=x.py")])
@@ -43,7 +43,7 @@ def test_a_session_whose_agent_offers_nothing_goes_on_in_a_chat(desk: Desk, name
         assert f"everturn resume {typed}" in "\n".join(await screens.press("r"))
         await screens.press("enter")
 
-    assert desk.browse(look).to_print == f"everturn resume {typed}"
+    assert (desk.browse(look).to_start or StartCommand((), "", "")).line == f"everturn resume {typed}"
 
 
 def test_a_session_whose_id_cannot_be_typed_is_told(desk: Desk) -> None:

@@ -31,7 +31,7 @@ from everturn.loop.turn_log import KIND as LOG_KIND
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 from everturn.sessions.lookup import best_match
-from everturn.sessions.state import PIN, Pin, continue_state, keep_inheritance, session_state
+from everturn.sessions.state import PIN, Pin, bound_state, continue_state, keep_inheritance, session_state
 from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 #: Kind of the kept rows of a chat; `state` is the session state as JSON.
 CHAT_KIND = "chat"
 _ANSWER = 4096
+_CHARACTERS = 4  # of a token
 _KEPT_ALWAYS, _KEPT_EACH = 200, 20  # turns up to which the state is kept after each one, and then after so many
 _FULL_TEXT = "nothing may be left out for this provider: /compact goes on in a fresh session"
 
@@ -58,7 +59,7 @@ class Conversation:
         self.count_before = journal.past.count  # records when it was opened
         self._sent = ""  # the system prompt of the last request
         self._turns_in_view: int | None = None  # of the last request
-        self._said: tuple[str, ...] = ()  # what the person was told about the last request
+        self.said: tuple[str, ...] = ()  # what was left out of the last request or cut in it, in words
         self._kept_at = 0  # turns when the state was kept last
         setup.enter_session(journal.session, self.recall)
         self._closed = threading.Event()
@@ -72,7 +73,7 @@ class Conversation:
         parent, *also = [one.session for one in before] or [""]
         about = JournalAbout(
             setup.machine, setup.owner, setup.workspace, setup.backend.model, parent=parent,
-            relation="continues" if parent else "", also=tuple(also),
+            relation="continues" if parent else "", also=tuple(also), hold=_hold(setup),
         )  # fmt: skip
         journal = Journal.open(setup.store, "", about, clock=setup.clock, policy=setup.policy)
         made = cls(setup, journal, watch)
@@ -86,7 +87,7 @@ class Conversation:
         """Open an existing session where it ended. Raises SessionNotFound, Busy."""
         if not Journal.exists(setup.store, session):
             raise SessionNotFound(session)
-        about = JournalAbout(setup.machine, setup.owner)
+        about = JournalAbout(setup.machine, setup.owner, hold=_hold(setup))
         journal = Journal.open(setup.store, session, about, clock=setup.clock, force=force, policy=setup.policy)
         return cls(setup, journal, watch)
 
@@ -183,7 +184,7 @@ class Conversation:
         if view.append is not None:
             self.journal.inject(_message_text(view.append), "state")
         self.meter.record_estimate(view.tokens)
-        self.left_out, self._sent = view.left_out, view.system
+        self.left_out, self._sent, self.said = view.left_out, view.system, view.said
         self._turns_in_view = _count_prompts(view.messages)
         backend = self.setup.backend
         most = min(backend.max_tokens or _ANSWER, max(1, self.setup.window // 2))
@@ -209,6 +210,7 @@ class Conversation:
                     self.setup.backend.name, f"about {whole.tokens:,} tokens where {most:,} fit; {_FULL_TEXT}"
                 )
             history = model_request.drop_sealed_thoughts(history)
+        fit = partial(fit, earlier=self.past.dropped)
         view = fit(history, system=self.past.system)
         before = "\n\n".join(filter(None, (self.previous_summary, str(self.restoration.get("inherited", "")))))
         return fit(history, system=self.past.system, recalled=before) if view.left_out and before else view
@@ -241,7 +243,7 @@ class Conversation:
         store, sources = self.setup.store, self.setup.sources
         with self.journal.alone:
             row = best_match(store.sessions_of(AGENT, self.journal.session))
-            self._state = (
+            self._state = bound_state(
                 session_state(store, sources, row) if anew else continue_state(store, sources, row, self._state)
             )
             self._keep_state(0 if anew else row.n_turns)
@@ -276,7 +278,7 @@ class Conversation:
                 state = msgspec.json.decode(kept[0], type=SessionState) if kept else SessionState()
             except msgspec.DecodeError:
                 state = SessionState()
-            return continue_state(store, sources, row, state)
+            return bound_state(continue_state(store, sources, row, state))
 
     # --- tools ---
     def _tools(self) -> list[Tool]:
@@ -306,6 +308,11 @@ class Conversation:
                 keep_inheritance(store, AGENT, self.journal.session, parents, self.setup.clock())
         if parents:
             self.carry_on(anew=True)
+
+
+def _hold(setup: ChatSetup) -> int:
+    """Return how many characters of messages are held: about those of the window. A bound provider needs all of them."""
+    return 0 if setup.backend.bound else _CHARACTERS * setup.window
 
 
 def make_recall(setup: ChatSetup, session: str = "", turns_in_view: int | None = None) -> ConversationRecall:

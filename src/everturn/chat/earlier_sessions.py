@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,19 +69,18 @@ def save(setup: ChatSetup, session: Session, summary: str = "", target: Path | N
     path = target or path_of(setup, session)
     if path is None or setup.write is None:
         return None
-    write_private(path, text_of(setup, session, summary))
+    write_private(path, text_pieces(setup, session, summary))
     return path
 
 
-def text_of(setup: ChatSetup, session: Session, summary: str = "") -> str:
-    """Return the text of the file."""
+def text_pieces(setup: ChatSetup, session: Session, summary: str = "") -> Iterable[str]:
+    """Return the text of the file in pieces."""
     assert setup.write is not None
-    messages = list(_messages(setup, session))
     links = [Link(link.relation, link.native_id) for link in setup.store.links(session.id)]
     text = setup.store.session(session.id)[1]
     facts = SessionFacts(workspace=text.workspace, summary=summary, agent_name=first_agent(setup, session).name)
     return setup.write(
-        SessionPart(session.native_id, facts, [_header_message(setup, session, messages), *messages], links)
+        SessionPart(session.native_id, facts, cast(list[Message], _SavedMessages(setup, session)), links)
     )
 
 
@@ -89,17 +90,18 @@ def chain_text(setup: ChatSetup, session: Session) -> str:
 
     elders = [one.session for one in reversed(ancestors(setup.store, session)) if one.session is not None]
     found = [(one, read_kept_summary(setup, one)) for one in [*elders, session]]
-    return "\n\n".join(text_of(setup, one, made.text if made is not None else "") for one, made in found)
+    return "\n\n".join("".join(text_pieces(setup, one, made.text if made is not None else "")) for one, made in found)
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, pieces: Iterable[str]) -> None:
     """Write a file atomically, readable by its owner alone."""
     beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside.unlink(missing_ok=True)
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text.encode("utf-8", "replace"))
+            for piece in pieces:
+                file.write(piece.encode("utf-8", "replace"))
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -122,7 +124,19 @@ def _file_id(session: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", session)[:12]
 
 
-def _header_message(setup: ChatSetup, session: Session, messages: list[Message]) -> Message:
+@dataclass(frozen=True)
+class _SavedMessages:
+    """The messages of a file, read from the archive each time they are asked for."""
+
+    setup: ChatSetup
+    session: Session
+
+    def __iter__(self) -> Iterator[Message]:
+        yield _header_message(self.setup, self.session)
+        yield from _messages(self.setup, self.session)
+
+
+def _header_message(setup: ChatSetup, session: Session) -> Message:
     """Return the header of the file. The parent has a section of its own if there is one."""
     began = session.started or setup.store.version(session.version).opened_at
     elder = next(iter(ancestors(setup.store, session)), None)

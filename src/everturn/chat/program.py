@@ -105,6 +105,7 @@ class ChatProgram:
         self.answers: list[Outcome] = []
         self._listed: list[EarlierSession] = []
         self._always: set[str] = set()  # tools approved for the rest of the chat
+        self._left_out, self._told_cuts = False, list[str]()  # as the person was told last
 
     @property
     def watch(self) -> Watch:
@@ -200,8 +201,19 @@ class ChatProgram:
             self.screen.say(ends[outcome.state])
         elif outcome.reply is not None or outcome.state == "done":
             conversation.meter.record_usage(self.setup.asker.receipts[-1].usage)
+        self._tell_cuts(conversation)
         if suggestion := conversation.meter.suggestion():
             self.screen.say(suggestion)
+
+    def _tell_cuts(self, conversation: Conversation) -> None:
+        """Tell in one line what the model does not see of the conversation, when that has changed."""
+        cuts = [one for one in conversation.said if "cut" in one or "longer than" in one]
+        if conversation.left_out and not self._left_out:
+            cuts.append("earlier messages are no longer in view; recall finds them")
+        self._left_out = bool(conversation.left_out)
+        if cuts and cuts != self._told_cuts:
+            self.screen.say(f"(in the request: {'; '.join(cuts)})")
+        self._told_cuts = cuts
 
     def _decide_calls(self, conversation: Conversation, waiting: tuple[WaitingCall, ...]) -> bool:
         """Ask about each waiting call; False if there is none."""
@@ -355,7 +367,7 @@ class ChatProgram:
         with conversation.journal.alone:
             if words and words[0] == "chain":
                 target = Path(words[1] if len(words) > 1 else f"{conversation.journal.session[:8]}-chain.md")
-                write_private(self._absolute_path(target), chain_text(self.setup, conversation.row))
+                write_private(self._absolute_path(target), [chain_text(self.setup, conversation.row)])
                 self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
                 return
             found = read_kept_summary(self.setup, conversation.row)

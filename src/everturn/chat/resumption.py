@@ -65,6 +65,8 @@ def why_not_exact(conversation: Conversation) -> str:
     if past.model and past.model != setup.backend.model:
         return f"it was held with the model {past.model}, now it is {setup.backend.model}"
     most = context.context_budget(setup.window, setup.reserve)
+    if past.dropped:
+        return f"it has more than the {most:,} tokens that fit"
     tokens = past.sizes.text(past.system)
     for message in reversed(past.history):  # stop as soon as it is clear
         tokens += past.sizes.message(message)

@@ -7,7 +7,7 @@ the context window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,7 @@ class ChatSetup:
     tools: Sequence[Tool] = ()
     clean: Clean = lambda text: text
     folder: Path | None = None  # where conversations are saved as Markdown; None: nowhere
-    write: Callable[[SessionPart], str] | None = None  # a session → the text of such a file
+    write: Callable[[SessionPart], Iterable[str]] | None = None  # a session → the text of such a file, in pieces
     summary_seconds: float = 60.0
     policy: Policy = field(default_factory=Policy)  # the capture rules
     summary_form: str = ""  # a form of the user's own for summaries; "": that of `summaries`

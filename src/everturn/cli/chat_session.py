@@ -81,7 +81,7 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
         store.mask = lambda text: redact_bytes(text.encode("utf-8", "replace")).decode()
     budget = AskBudget(tokens=options["budget"])
     asker = Asker(backend, budget, lambda text: text, clock.now)
-    write = next((source.write for source in sources.values() if source.saves_chats), None)
+    write = next((source.write_pieces for source in sources.values() if source.saves_chats), None)
     return ChatSetup(
         store=store,
         sources=sources,
@@ -96,7 +96,7 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
         tools=built_in_tools(workspace, options["tools"], os.environ),
         clean=archive_cleaner(store),
         folder=_save_folder(cx, options) if mode in ("full", "redacted") else None,
-        write=(lambda part: redact_text(write(part))) if write and mode == "redacted" else write,
+        write=(lambda part: map(redact_text, write(part))) if write and mode == "redacted" else write,
         summary_seconds=options["summary_timeout"],
         policy=policy if mode in ("full", "redacted") else Policy(),
         summary_form=Path(options["summary_prompt"]).read_text("utf-8") if options["summary_prompt"] else "",

@@ -180,6 +180,13 @@ class Sizes:
             known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
         return known[1]
 
+    def forget(self, messages: Sequence[ChatMessage]) -> None:
+        """Let go of messages that will not be asked for again."""
+        for message in messages:
+            self._known.pop(id(message), None)
+            for part in message.parts:
+                self._known.pop(id(part), None)
+
     def part(self, part: ChatPart) -> int:
         if len(part.text) < _LONG_TEXT:
             return self._part(part)

@@ -82,6 +82,7 @@ class JournalAbout:
     parent: str = ""
     relation: str = ""  # to the parent: continues | forked_from
     also: tuple[str, ...] = ()  # further sessions it continues
+    hold: int = 0  # characters of messages that are held in memory; 0: all. The archive has all of them
 
 
 def open_archive(url: str, durability: str = "power") -> Store:
@@ -187,7 +188,7 @@ class Journal:
         cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int, mask: Mask | None
     ) -> Journal:
         place = find_journal(store, session, about.machine)
-        journal = cls(store, JournalState(session), place, about, clock, ttl, mask)
+        journal = cls(store, JournalState(session, hold=about.hold), place, about, clock, ttl, mask)
         for raw in journal._end.lines():
             if raw.strip():
                 journal.past.take(records.parse_record(raw, session))

@@ -1,5 +1,8 @@
 """The state that the records of a journal add up to: the messages for the model, and the progress of the last calls.
 
+With `hold`, only the newest messages stay in memory: older turns are let go at three times that many characters, down to
+twice as many. Nothing is lost, since the archive has all of them; `dropped` counts them.
+
 The same `JournalState` takes records from the archive and records just written, so a continuing process and a new one know
 the same. The work per record does not grow with the number of records. Records of programs with their own loop come in any
 order: a result is put after its call, however late it arrives.
@@ -49,6 +52,8 @@ class JournalState:
     """The folded records of a journal."""
 
     session: str
+    hold: int = 0  # characters of messages to hold in memory; 0: all
+    dropped: int = 0  # messages before those in `messages`
     messages: list[ChatMessage] = field(default_factory=list)
     calls: dict[str, CallProgress] = field(default_factory=dict)  # of the last response, by call id, in its order
     response: int = -1  # number of the last response
@@ -66,6 +71,7 @@ class JournalState:
     reply: Reply | None = None  # the last response
     call_ids: set[str] = field(default_factory=set, repr=False)  # of all calls so far
     sizes: Sizes = field(default_factory=Sizes, repr=False, compare=False)
+    _characters: int = 0  # of the messages, at least
     _open: int = 0  # calls of the last response without a result
     _answers: dict[int, ChatMessage] = field(default_factory=dict)  # the last one, and those with orphans
     _asked_again: int = -1  # the place of the newest text that asks for another answer
@@ -77,9 +83,9 @@ class JournalState:
         if not self._injected:
             return self.messages
         made: list[ChatMessage] = []
-        for place, message in enumerate(self.messages):
+        for place, message in enumerate(self.messages, self.dropped):
             made += [*self._injected.get(place, {}).values(), message]
-        return made + list(self._injected.get(len(self.messages), {}).values())
+        return made + list(self._injected.get(self.dropped + len(self.messages), {}).values())
 
     @property
     def open_calls(self) -> list[CallProgress]:
@@ -114,7 +120,7 @@ class JournalState:
 
     def injection(self, text: str, why: str) -> records.StateRecord:
         """Return the record that puts text after the messages so far."""
-        place = len(self.messages)
+        place = self.dropped + len(self.messages)
         number = len(self._injected.get(place, ()))
         return records.StateRecord(kind=f"{INJECTED}{place}/{number}", data={"why": why, "text": text})
 
@@ -136,11 +142,13 @@ class JournalState:
 
     def _take_user(self, record: records.UserRecord) -> None:
         self.messages.append(ChatMessage("user", record.parts))
+        self._let_go()
 
     def _take_response(self, record: records.ResponseRecord) -> None:
         reply = record.reply
         self._leave_open_calls()
         self.messages.append(reply.message)
+        self._characters += _characters(reply.message) if self.hold else 0
         self._answers[record.n] = reply.message
         self.sent, self.reply = record.sent, reply
         self.response, self.requests = record.n, self.requests + 1
@@ -190,6 +198,32 @@ class JournalState:
             if record.data.get("why") == ASK_AGAIN:
                 self._asked_again = int(place)
 
+    def _let_go(self) -> None:
+        """Let go of the oldest turns if there are far more messages than are held."""
+        self._characters += _characters(self.messages[-1]) if self.hold else 0
+        if not self.hold or self._characters <= 3 * self.hold or self.orphans:
+            return
+        sizes = list(map(_characters, self.messages))
+        left = self._characters = sum(sizes)
+        if left <= 3 * self.hold:
+            return
+        cut = 0
+        for place, message in enumerate(self.messages):
+            if message.role == "user":
+                cut = place
+                if left <= 2 * self.hold:
+                    break
+            left -= sizes[place]
+        self.sizes.forget(self.messages[:cut])
+        self._characters -= sum(sizes[:cut])
+        self.dropped += cut
+        del self.messages[:cut]
+        gone = [place for place in self._injected if place < self.dropped]
+        for place in gone:
+            for number, message in self._injected.pop(place).items():
+                self.states.pop(f"{INJECTED}{place}/{number}", None)
+                self.sizes.forget([message])
+
     def _leave_open_calls(self) -> None:
         """Abandon calls without a result when the model answers again. Known results stay."""
         if not self._open:
@@ -201,14 +235,18 @@ class JournalState:
     def _put_results(self, of: int, results: list[ResultRecord]) -> None:
         """Put results after their response, with those already there."""
         answer = self._answers[of]
+        self._characters += sum(len(one.text) for one in results) if self.hold else 0
         parts = tuple(ChatPart("result", one.text, one.call_id, one.name, is_error=one.is_error) for one in results)
         place = len(self.messages)
-        while self.messages[place - 1] is not answer:
+        while place and self.messages[place - 1] is not answer:
             place -= 1
+        if not place:  # let go
+            return
         if place < len(self.messages) and self.messages[place].role == "tool":
             self.messages[place] = ChatMessage("tool", self.messages[place].parts + parts)
         elif parts:
             self.messages.insert(place, ChatMessage("tool", parts))
+            place += self.dropped
             if self._injected and next(reversed(self._injected)) >= place:  # results come first
                 self._injected = {at + (at >= place): words for at, words in self._injected.items()}
 
@@ -227,6 +265,12 @@ class JournalState:
             raise UsageError(f"call {record.call_id} of session {self.session} does not wait for anybody")
         if record.verdict not in records.VERDICTS:
             raise UsageError(f"{record.verdict!r} is no decision; say {', '.join(records.VERDICTS)}")
+
+
+def _characters(message: ChatMessage) -> int:
+    return sum(
+        len(part.text) + (len(str(part.arguments)) if part.arguments is not None else 0) for part in message.parts
+    )
 
 
 _TAKE: dict[type, Any] = {

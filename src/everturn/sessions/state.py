@@ -29,6 +29,7 @@ PIN = "pin"
 INHERITED = "inherited"
 _LONGEST = 200
 _GENERATIONS = 5
+_NEWEST = 100  # requests, answers, commands and resolved errors of a bounded state
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
@@ -89,6 +90,22 @@ def continue_state(store: Store, sources: Sources, session: Session, state: Sess
     for facts in session_facts(store, sources, session, state.turn_count):
         state = advance_state(state, facts)
     return state
+
+
+def bound_state(state: SessionState) -> SessionState:
+    """Return the state of a long session for a program that holds it: of what grows with every turn, the newest.
+
+    What is in force is kept whole. `session_state` has all of it, at any time.
+    """
+    resolved = [one for one in state.errors if one.resolved_by is not None or one.outcome != "failed"][-_NEWEST:]
+    return replace(
+        state,
+        requests=state.requests[-_NEWEST:],
+        answers=state.answers[-_NEWEST:],
+        commands=state.commands[-_NEWEST:],
+        questions=tuple(one for one in state.questions if one.answered_by is None) or state.questions[-1:],
+        errors=tuple(one for one in state.errors if one in resolved or one.resolved_by is None),
+    )
 
 
 def session_facts(

@@ -255,6 +255,7 @@ class Source:
     native: NativeWriter | None = None  # writes a new session that the agent's own program opens
     check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = None  # finds flaws of records
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
+    write_pieces: Callable[[SessionPart], Iterator[str]] | None = None  # the same text in pieces, with less memory
     ask: AskProgram | None = None  # runs the agent as a model
     install: Install | None = None  # adds hooks and tools to the agent's settings
     keeps_words: bool = False  # programs can read its words in SQL: the archive has them a second time, unpacked

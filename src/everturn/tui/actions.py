@@ -1,7 +1,7 @@
 """The actions on a session: resume, restore, export.
 
-Nothing is started and nothing overwritten: resume shows a command to copy, or prints it on leaving, and a file is written
-only where there is none.
+Nothing is overwritten: a file is written only where there is none. Resume shows the commands that go on with a session; Enter
+leaves and starts the first one, in its workspace.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
 from textual.binding import Binding
 
 from everturn.model.archive import Session
@@ -19,6 +20,14 @@ from everturn.tui.screen_frame import BrowserScreen
 
 #: Writes a new file completely or not at all and returns its size. Raises EverturnError.
 Write = Callable[[str, Iterable[bytes]], int]
+
+
+class StartCommand(Struct, frozen=True):
+    """A command that goes on with a session: its words, the folder to run it in, and the line to type."""
+
+    words: tuple[str, ...]
+    folder: str
+    line: str
 
 
 class SessionActions(BrowserScreen):
@@ -44,11 +53,14 @@ class SessionActions(BrowserScreen):
         row, text = await self.archive.ask(lambda store: store.session(session))
         command = resume_command(self.archive, row, text.workspace)
         apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
-        ours = _command_line(["everturn", "resume", *apart, row.native_id], text.workspace)
+        own = ["everturn", "resume", *apart, row.native_id]
+        ours = _command_line(own, text.workspace)
         if not command and not ours:
             self.say("its id cannot be typed; d tells what happened in it", "warn")
             return
-        self.app.push_screen(resume_screen(self.archive, command, ours))
+        native = _native_command(self.archive, row) if command else []
+        start = StartCommand(tuple(native or own), text.workspace, command or ours)
+        self.app.push_screen(resume_screen(self.archive, command, ours, start))
 
     def action_document(self) -> None:
         session = self.chosen_session()
@@ -85,10 +97,15 @@ class SessionActions(BrowserScreen):
 
 def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> str:
     """Return the command that resumes a session in its agent; "" when the agent has none."""
+    words = _native_command(archive, session)
+    return _command_line(words, workspace) if words else ""
+
+
+def _native_command(archive: ScreenArchive, session: Session) -> list[str]:
     source = archive.sources.get(session.agent)
     if source is None or source.resume_command is None or session.kind != "main":
-        return ""
-    return _command_line(source.resume_command(session.native_id), workspace)
+        return []
+    return list(source.resume_command(session.native_id))
 
 
 def _command_line(words: Sequence[str], workspace: str) -> str:

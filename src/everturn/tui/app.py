@@ -1,6 +1,6 @@
 """The program: its screens and how they follow each other.
 
-`run` shows it and returns the text to print after it has ended: a command that resumes a session, or nothing.
+`run` shows it and returns the command to start after it has ended: one that resumes a session, or none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from everturn.errors import EverturnError
-from everturn.tui.actions import Write
+from everturn.tui.actions import StartCommand, Write
 from everturn.tui.archive import ScreenArchive
 from everturn.tui.screen_frame import BrowserScreen
 from everturn.tui.sessions_screen import SessionsScreen
@@ -32,7 +32,7 @@ class Browser(App[int]):
         self.theme = "ansi-dark"
         self.archive, self.write = archive, write
         self._typed, self._session = typed, session
-        self.to_print = ""
+        self.to_start: StartCommand | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return SessionsScreen(self.archive, self._typed)
@@ -59,15 +59,15 @@ class Browser(App[int]):
 
         self.push_screen(help_screen(self.archive, of))
 
-    def leave_with(self, text: str) -> None:
-        self.to_print = text
+    def leave_with(self, command: StartCommand) -> None:
+        self.to_start = command
         self.exit(0)
 
 
-def run(archive: ScreenArchive, write: Write, typed: str = "", session: int | None = None) -> str:
-    """Run the program until the user leaves; return the text to print."""
+def run(archive: ScreenArchive, write: Write, typed: str = "", session: int | None = None) -> StartCommand | None:
+    """Run the program until the user leaves; return the command to start."""
     browser = Browser(archive, write, typed, session)
     browser.run()
     if browser.return_code:  # textual has printed the traceback
         raise EverturnError("the screen was left because of a mistake of ours; please report what is said above")
-    return browser.to_print
+    return browser.to_start

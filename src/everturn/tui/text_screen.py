@@ -8,7 +8,7 @@ from msgspec import Struct
 from textual.binding import Binding
 
 from everturn.store.contract import Store
-from everturn.tui.actions import SessionActions
+from everturn.tui.actions import SessionActions, StartCommand
 from everturn.tui.archive import ScreenArchive
 from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
 from everturn.tui.lines import Line, break_lines, plain_line
@@ -60,7 +60,13 @@ class TextScreen(SessionActions):
     ]
 
     def __init__(
-        self, archive: ScreenArchive, title: str, text: str, save_as: str = "", entered: str = "", indent: int = 0
+        self,
+        archive: ScreenArchive,
+        title: str,
+        text: str,
+        save_as: str = "",
+        entered: StartCommand | None = None,
+        indent: int = 0,
     ) -> None:
         super().__init__(archive)
         self._title, self._text, self._save_as, self._entered = title, text, save_as, entered
@@ -78,8 +84,8 @@ class TextScreen(SessionActions):
         self.do(self.pages.show(self._feed))
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Leave and print the command, on the screen of `resume`."""
-        if self._entered:
+        """Leave and start the command, on the screen of `resume`."""
+        if self._entered is not None:
             self.browser.leave_with(self._entered)
 
     def action_first(self) -> None:
@@ -98,13 +104,13 @@ class TextScreen(SessionActions):
         self.ask("write to", self._save_as, write)
 
 
-def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen:
+def resume_screen(archive: ScreenArchive, command: str, ours: str, start: StartCommand) -> TextScreen:
     """Return the screen with the commands that resume a session: in its agent, if it has one, and with everturn."""
     parts = [f"To go on with this session in its agent:\n\n{command}"] if command else []
     where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
     parts += [f"{where}\n\n{ours}"] if ours else []
-    text = "\n\n".join([*parts, "Enter leaves and prints the first command; esc goes back."])
-    return TextScreen(archive, "resume", text, entered=command or ours)
+    text = "\n\n".join([*parts, "Enter leaves and starts the first command; esc goes back."])
+    return TextScreen(archive, "resume", text, entered=start)
 
 
 def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:

@@ -15,6 +15,7 @@ from everturn.errors import EverturnError, NoArchive, UsageError
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
+    from everturn.tui.actions import StartCommand
 
 
 @frame.command(
@@ -45,11 +46,27 @@ def command(cx: frame.CommandContext, session: str, typed: str) -> None:
     archive.open()
     try:
         number = archive.read(lambda store: _session_number(store, session)) if session else None
-        text = run(archive, _write_new_file, typed, number)
+        command = run(archive, _write_new_file, typed, number)
     finally:
         archive.close()
-    if text:
-        cx.out.emit(text)
+    if command is not None and not sys.stdout.isatty():
+        cx.out.emit(command.line)
+    elif command is not None:
+        _start(command)
+
+
+def _start(command: StartCommand) -> None:
+    """Become the command, in its folder. Raises EverturnError with the line to type if it cannot be started."""
+    first, *rest = command.words
+    words = [sys.executable, "-m", "everturn", *rest] if first == "everturn" else [first, *rest]
+    sys.stderr.write(f"$ {command.line}\n")
+    sys.stderr.flush()
+    try:
+        if os.path.isdir(command.folder):
+            os.chdir(command.folder)
+        os.execvp(words[0], words)  # noqa: S606 -- the command that was shown and chosen
+    except OSError as failure:
+        raise EverturnError(f"{first} cannot be started: {failure.strerror}; the command is: {command.line}") from None
 
 
 def _import_textual() -> None:

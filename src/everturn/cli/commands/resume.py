@@ -102,7 +102,7 @@ def _resume_chat(
         from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
 
         texts = [chain_text(setup, find_earlier(setup.store, name, program.list())) for name in sessions]
-        write_private(Path(chain), "\n\n".join(texts))
+        write_private(Path(chain), ["\n\n".join(texts)])
         cx.out.say(f"wrote {chain}")
         return None
     if not take_up_session(program, sessions, options["strategy"] or "exact", options["force"]):

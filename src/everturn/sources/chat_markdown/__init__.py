@@ -15,5 +15,7 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.chat_markdown.message:view"),
     option="chat-dir",
     saves_chats=True,
-    **lazy_imports("everturn.sources.chat_markdown.reader", "roots", "find", "sniff", "workspace", "write"),
+    **lazy_imports(
+        "everturn.sources.chat_markdown.reader", "roots", "find", "sniff", "workspace", "write", "write_pieces"
+    ),
 )

@@ -11,7 +11,7 @@ same prompts, answers, times, tokens, summary and links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import msgspec
@@ -184,40 +184,48 @@ def workspace(head: bytes) -> str:
 # --- writing ---
 def write(part: SessionPart) -> str:
     """Return the text of a file with the session. `Message.starts_turn` separates the turns."""
-    before, turns = _split_turns(part.messages)
-    head = _build_header(part, before, len(turns))
-    sections = [_render_header(head)]
-    restored = _render_restored(head, before)
-    sections += [restored] if restored else []
-    sections += [_render_query(number, head, turn) for number, turn in enumerate(turns, 1)]
-    text = f"\n\n{RULE}\n\n".join(sections) + f"\n\n{RULE}\n"
+    return "".join(write_pieces(part))
+
+
+def write_pieces(part: SessionPart) -> Iterator[str]:
+    """Yield the text of a file. The messages are read twice and held turn by turn: they may be made while they are read."""
+    before, speakers, started, queries = list[Message](), dict[str, None](), list[int](), 0
+    for number, turn in enumerate(_split_turns(part.messages)):
+        before, queries = (turn, 0) if not number else (before, queries + 1)
+        started += [message.at for message in turn if message.at is not None and not started][:1]
+        speakers |= dict.fromkeys(_agent_name(message.speaker) for message in turn if message.role == "assistant")
+    head = _build_header(part, before, queries, list(speakers), next(iter(started), None))
+    yield _render_header(head)
+    for number, turn in enumerate(_split_turns(part.messages)):
+        section = _render_query(number, head, turn) if number else _render_restored(head, turn)
+        if section:
+            yield f"\n\n{RULE}\n\n{section}"
+    yield f"\n\n{RULE}\n"
     if part.facts.summary:
-        text += f"\n{START}\n{guard_text(part.facts.summary)}\n{END}\n"
-    return text
+        yield f"\n{START}\n{guard_text(part.facts.summary)}\n{END}\n"
 
 
-def _split_turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
-    """Return the messages before the first prompt, and the turns. Consecutive prompts are one turn."""
-    before: list[Message] = []
-    turns: list[list[Message]] = []
+def _split_turns(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    """Yield the messages before the first prompt, then each turn. Consecutive prompts are one turn."""
+    turn: list[Message] = []
     answered = True
     for message in messages:
         if message.starts_turn and answered:
-            turns.append([])
-            answered = False
-        (turns[-1] if turns else before).append(message)
+            yield turn
+            turn, answered = [], False
+        turn.append(message)
         answered = answered or message.role == "assistant"
-    return before, turns
+    yield turn
 
 
-def _build_header(part: SessionPart, before: list[Message], queries: int) -> ChatHeader:
+def _build_header(
+    part: SessionPart, before: list[Message], queries: int, speakers: list[str], started: int | None
+) -> ChatHeader:
     facts = part.facts
     own = next((parse_header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), ChatHeader())  # fmt: skip
-    started = next((message.at for message in part.messages if message.at is not None), None)
     is_restored = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
     agent = _agent_name(own.agent or facts.agent_name) or "Agent"
-    signed = dict.fromkeys(_agent_name(message.speaker) for message in part.messages if message.role == "assistant")
-    others = [name for name in signed if name and name != agent]
+    others = [name for name in speakers if name and name != agent]
     implied = ChatHeader(agent_path=own.agent_path).workspace
     folder = own.folder or (facts.workspace if facts.workspace != implied else "")
     links = (link.native_id for link in part.links if link.relation == "continues" and not is_restored)
