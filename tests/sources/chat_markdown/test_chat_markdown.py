@@ -13,7 +13,7 @@ from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sources.chat_markdown import SOURCE
-from everturn.sources.chat_markdown.message import guard_text, unguard_text
+from everturn.sources.chat_markdown.message import END, START, guard_text, unguard_text
 from everturn.sources.chat_markdown.reader import summary_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, abilities
 from everturn.text.times import iso
@@ -250,6 +250,29 @@ def test_a_conversation_is_searched_in_the_archive() -> None:
         assert taken.hits("rate limiter") == ["session_3"]
         (session,) = taken.store.sessions_of("chat_markdown", "session_3")
         assert taken.store.session(session.id)[1].summary.startswith("**Background Context:**")
+
+
+@pytest.mark.parametrize("marks", [(END, START), (START,), (END,)], ids=["turned", "no end", "no start"])
+def test_marks_that_do_not_pair_are_a_problem_and_no_summary(marks: tuple[str, ...]) -> None:
+    text = written(SessionPart("s", SessionFacts(agent_name="Bot"), []))
+    text += "\n".join(["", marks[0], "**Background Context:** Initial session.", *marks[1:], ""])
+    result = read(SOURCE, SourceCandidate(Path("x.md"), native_id="s"), text.encode())
+    assert [problem.kind for problem in result.problems] == ["unpaired"]
+    assert not any("summary" in facts for facts in result.facts.values())
+
+
+def test_each_answer_is_read_with_the_agent_that_gave_it() -> None:
+    messages = []
+    for name in ("Sally", "Olly", "Sally"):
+        messages.append(
+            Message("user", "human", blocks=(Block("text", "**Olly:** said so", "prompt"),), starts_turn=True)
+        )
+        messages.append(Message("assistant", "model", blocks=(Block("text", f"I am {name}", "answer"),), speaker=name))
+    again = part_of(written(SessionPart("s", SessionFacts(agent_name="Sally"), messages)))
+    spoken = [one for one in again.messages if one.kind == "text"]
+    assert [(one.speaker, one.blocks[0].text) for one in spoken] == [
+        (one.speaker, one.blocks[0].text) for one in messages
+    ]
 
 
 def test_nothing_else_is_taken_for_a_conversation() -> None:
