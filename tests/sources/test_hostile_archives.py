@@ -33,7 +33,7 @@ BOMBS = {"zeros.zip", "one-string.zip", "unfinished-string.zip", "many-members.z
 def chat(name: str = "c1", text: str = "hello", **more: Any) -> dict[str, Any]:
     """A conversation as ChatGPT exports it."""
     message = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [text]}, "create_time": 1.0}
-    mapping = {"a": {"id": "a", "message": {"id": "a", **message}, "parent": None, "children": []}}
+    mapping: dict[str, Any] = {"a": {"id": "a", "message": {"id": "a", **message}, "parent": None, "children": []}}
     return {
         "id": name,
         "conversation_id": name,
@@ -59,7 +59,10 @@ def zipped(*members: tuple[str, bytes], level: int = 9) -> Callable[[Path], None
 
 
 def written(data: bytes | str) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(data if isinstance(data, bytes) else data.encode()) and None
+    def make(path: Path) -> None:
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    return make
 
 
 def patched(member: bytes, at: int, form: str, value: int) -> Callable[[Path], None]:
