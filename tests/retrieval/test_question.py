@@ -36,6 +36,13 @@ def content(understood: UnderstoodQuery) -> list[str]:
 # --- who spoke, and what kind of answer ---
 
 
+def test_a_long_text_that_is_no_question_wants_answers() -> None:
+    prompt = "We need something more extensible for future tag values. The field, as a plain list of words, feels too basic to me now."
+    assert understand(prompt, NOW_MS).intent == "answer"
+    assert understand(f"Which of these fits, if {prompt}", NOW_MS).intent != "answer"
+    assert understand("We need something more extensible.", NOW_MS).intent == ""
+
+
 @pytest.mark.parametrize(
     ("text", "speaker"),
     [

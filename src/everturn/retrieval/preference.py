@@ -31,6 +31,7 @@ class Factors(Struct, frozen=True):
     speaker: float = 1.3  # the words of the one who spoke
     same_role: float = 1.1  # another message of the same role: a call, a thought, a prompt of another agent
     intent: float = 1.02  # more of it moved right answers down
+    answer: float = 1.2  # an answer, if the text is a whole prompt
 
 
 FACTORS = Factors()
@@ -101,6 +102,8 @@ def speaker_factor(speaker: str, origin: str, is_spoken: bool, factors: Factors 
 
 def intent_factor(intent: str, row: MessageRow, calls: list[Call], factors: Factors = FACTORS) -> float:
     """Return the factor of a message for a kind of answer; `calls` are those it makes or holds the result of."""
+    if intent == "answer":
+        return factors.answer if row.origin == "model" and row.kind == "text" else 1.0
     fits = row.origin in _SAID_BY.get(intent, ())
     if intent == "error":
         fits = fits or row.origin == "tool" or any(call.status == "error" for call in calls)

@@ -38,7 +38,7 @@ class Understanding(Struct, frozen=True):
 
     times: tuple[SpokenTime, ...] = ()
     speaker: str = ""  # user | assistant
-    intent: str = ""  # prohibition | command | file | error | decision | when
+    intent: str = ""  # answer | prohibition | command | file | error | decision | when
     spoken: tuple[Range, ...] = ()  # the words that only say who spoke, in the text with single spaces
 
     @property
@@ -65,7 +65,7 @@ NOTHING = Understanding()
 _SPEAKER_NAMES = {"user": "what you said", "assistant": "what the assistant said"}
 _INTENT_NAMES = {
     "prohibition": "what was ruled out", "command": "commands", "file": "work on files", "error": "errors",
-    "decision": "decisions",
+    "decision": "decisions", "answer": "answers",
 }  # fmt: skip
 
 
@@ -294,7 +294,16 @@ _INTENTS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
+#: Words of a text that is a whole prompt, unless it begins like a question.
+_WHOLE_PROMPT = 20
+_QUESTION = lazy_pattern(
+    r"\W*(?:what|which|when|where|who|whose|whom|why|how|did|do|does|is|are|was|were|am|can|could|should|would|will|have|has|had)\b"
+)
+
+
 def _find_intent(text: str, tokens: set[str]) -> str:
+    if len(text.split()) > _WHOLE_PROMPT and not _QUESTION.match(text):
+        return "answer"  # prompts like it only ask the same
     for intent, hints, pattern in _INTENTS:
         find = pattern.match if intent == "when" else pattern.search
         if not tokens.isdisjoint(hints.split()) and find(text):
