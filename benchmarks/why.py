@@ -78,10 +78,10 @@ def _planted(folder: Path, seed: int) -> Iterator[Figure]:
 class _HidingJob(WhyJob):
     """A job that does not see the edits of one session."""
 
-    hidden = 0
+    hidden: frozenset[int] = frozenset()
 
     def _owners(self, edits: Iterable[FoundEdit]) -> list[FoundEdit]:
-        return [one for one in super()._owners(edits) if one.row.session != self.hidden]
+        return [one for one in super()._owners(edits) if one.row.session not in self.hidden]
 
 
 def _hide_one_by_one(story: PlantedRepository, store: Store) -> tuple[int, int]:
@@ -89,12 +89,13 @@ def _hide_one_by_one(story: PlantedRepository, store: Store) -> tuple[int, int]:
     lines = wrong = 0
     writers = {line.writer[0] for file in story.truth().values() for line in file if line.writer is not None}
     for writer in sorted(writers)[:6]:
-        rows = store.sessions_like(writer) or store.sessions_like(f"agent-{writer}")
+        rows = [one for one in store.sessions_like(writer) if one.native_id.rpartition("agent-")[2] == writer]
+        rows += [one for one in store.sessions_like(f"agent-{writer}") if one.native_id.endswith(writer)]
         if not rows:
             continue
         with Repository(story.root) as repository:
             job = _HidingJob(repository, store, all_sources(), now())
-            job.hidden = rows[0].id
+            job.hidden = frozenset(one.id for one in rows)
             for path, truth in story.truth().items():
                 if not any(line.writer is not None and line.writer[0] == writer for line in truth):
                     continue
@@ -128,14 +129,14 @@ def _leave_one_out(repository: Repository, store: Store) -> tuple[int, int, int]
     job = _HidingJob(repository, store, all_sources(), now())
     report = job.all_of(chosen, tip, WhyOptions())
     lines = [line for file in report.files for line in file.lines if line.text.strip()]
-    named: dict[tuple[str, str, int], set[str]] = {}
+    named: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         if line.writer is not None:
-            named.setdefault((line.writer.agent, line.writer.session, line.writer.evidence[0]), set()).add(line.commit)
+            named.setdefault((line.writer.agent, line.writer.session), set()).add(line.commit)
     wrong = 0
-    for (agent, session, version), shas in named.items():
+    for (agent, session), shas in named.items():
         job = _HidingJob(repository, store, all_sources(), now())
-        job.hidden = next(one.id for one in store.sessions_of(agent, session) if one.version == version)
+        job.hidden = frozenset(one.id for one in store.sessions_of(agent, session))
         again = job.all_of([one for one in chosen if one.sha in shas], tip, WhyOptions())
         answered = {
             (line.commit, line.path, line.line_there) for file in again.files for line in file.lines if line.level

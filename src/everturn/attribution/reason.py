@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from everturn.derive.decisions import find_decisions
 from everturn.derive.intent import asks_for_work, find_offer, goal_words, is_approval, join_reply, word_count
-from everturn.derive.turn_facts import CallFact, TurnFacts, turn_facts
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
 from everturn.sessions.lineage import ancestors
-from everturn.sessions.messages import Records, Sources, read_turns
+from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
 
@@ -25,6 +26,12 @@ _LONGEST = 300
 _FURTHEST = 30  # turns that a go-ahead may be away from its request
 _BEFORE = 40  # messages before an edit that may hold the words before it
 _TESTS = 4
+_CALLS = 40  # last shell calls of a turn that are read for tests
+_CHECK_KINDS = ("test", "build", "lint", "types", "check", "ci")
+#: A command without any of these words runs no check.
+_CHECKS = re.compile(
+    r"test|lint|build|check|tsc|mypy|pyright|ruff|make|cargo|\bgo\b|npm|yarn|pnpm|bun|spec|vet|gradle|mvn|tox|nox|jest|dotnet|swift|ctest"
+)
 _DECISIONS = 4
 _TYPED = ("text", "queued", "command")
 _GENERATIONS = 4
@@ -76,13 +83,10 @@ class ReasonFinder:
     def full(self, session: Session, turn: int, seq: int) -> Reason:
         """Return all about an edit at message `seq` of a turn."""
         asked = self.asked(session, turn)
-        facts = self._facts(session, turn)
-        if facts is None:
-            return asked
-        decisions = tuple(dict.fromkeys(mark.text for mark, _ in facts.marks))[:_DECISIONS]
-        return Reason(
-            asked.asked, asked.asked_session, asked.asked_turn, asked.go_ahead, asked.approves, asked.task, decisions,
-            self._said_before(session, turn, seq), tuple(_tests_after(facts.deeds, seq))[-_TESTS:],
+        marks = [mark.text for _, text in self._requests(session, turn) for mark in find_decisions(text)]
+        return replace(
+            asked, decisions=tuple(dict.fromkeys(marks))[:_DECISIONS], said_before=self._said_before(session, turn, seq),
+            tests=tuple(self._tests_after(session, turn, seq))[-_TESTS:],
         )  # fmt: skip
 
     # --- requests ---
@@ -151,13 +155,23 @@ class ReasonFinder:
             yield from ((row, records.message(row)) for row in rows)
 
     # --- around the edit ---
-    def _facts(self, session: Session, turn: int) -> TurnFacts | None:
-        workspace = self._store.session(session.id)[1].workspace
-        records = Records(self._store, self._sources, session)
-        for view in read_turns(self._store, session, turn, turn):
-            messages = ((row, records.message(row)) for row in view.rows)
-            return turn_facts(view.turn, messages, view.calls, view.steps, (), workspace)
-        return None
+    def _tests_after(self, session: Session, turn: int, seq: int) -> Iterator[ToolOutcome]:
+        """Yield the checks that ran after the edit in the same turn."""
+        records = Records(self._store, self._sources, session, until=0)
+        later = [one for one in self._store.calls(session.id, turn) if one.kind == "shell" and one.seq > seq]
+        workspace = self._store.session(session.id)[1].workspace if later else ""
+        for call in later[-_CALLS:]:
+            rows = self._store.messages(session.id, call.seq, call.seq)
+            blocks = next((records.message(row).blocks for row in rows), ())
+            start = blocks[call.idx].call if call.idx < len(blocks) else None
+            if start is None or not _CHECKS.search(start.command):
+                continue
+            from everturn.derive.open_failures import judge_checks  # its rules take a while to compile
+
+            result = records.result(call)
+            for check in judge_checks(call, start, result.text if result is not None else "", workspace):
+                if check.run.kind in _CHECK_KINDS:
+                    yield ToolOutcome(one_line(start.command, 120), check.verdict, one_line(check.line, 160))
 
     def _said_before(self, session: Session, turn: int, seq: int) -> str:
         """Return the last words of the agent before the edit, in the same turn."""
@@ -181,16 +195,13 @@ def is_go_ahead(text: str) -> bool:
 
 
 def _most_telling(texts: list[str]) -> str:
-    """Return the last request that asks for work; else the last one."""
-    return next((text for text in reversed(texts) if asks_for_work(text)), texts[-1])
+    """Return the first request that asks for work: what is queued behind it is often about the commit. Else the first."""
+    return next((text for text in texts if asks_for_work(text)), texts[0])
 
 
 def _shorten(text: str) -> str:
-    return one_line(goal_words(text), _LONGEST)
-
-
-def _tests_after(deeds: tuple[CallFact, ...], seq: int) -> Iterator[ToolOutcome]:
-    for deed in deeds:
-        for check in deed.checks if deed.seq > seq else ():
-            if check.run.kind in ("test", "build", "lint", "types", "check", "ci"):
-                yield ToolOutcome(one_line(deed.what, 120), check.verdict, one_line(check.line, 160))
+    words = one_line(goal_words(text), _LONGEST)
+    if not words.endswith(":"):
+        return words
+    below = (line.strip("# *") for line in text.splitlines()[1:])  # "Implement the following plan:"
+    return one_line(f"{words} {next((line for line in below if line), '')}", _LONGEST)
