@@ -212,20 +212,21 @@ class _PatchReader:
 
 # --- shell commands ---
 _DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,60})\1")
-_MARKS = ("<<", "sed ", "echo ", "printf ", "*** Begin Patch")
+#: A substitution in place, or printed text that goes into a file: only then a command is split into its parts.
+_SIMPLE = re.compile(
+    r"\bsed\b[^\n]{0,200}? (?:-[nErsuz]{0,5}i|--in-place)|\b(?:echo|printf) [^\n]{0,4000}?(?<![0-9&])>{1,2} ?[\w./~\"']"
+)
 
 
 def _command_edits(command: str, folder: str) -> Iterator[FileEdit]:
     """Yield the edits of a shell command: here-documents, patches, literal substitutions, and scripts that write."""
-    if not any(mark in command for mark in _MARKS):
-        return
     if PATCH_BEGINNINGS[0] in command:
         yield from patch_edits(command, "", _folder_at(command, command.index(PATCH_BEGINNINGS[0]), folder))
         return
     if "<<" in command:
         yield from _documents(command, folder)
     place: str | None = folder
-    for one in split_commands(command):
+    for one in split_commands(command) if _SIMPLE.search(command) else ():
         if one.name in FOLDER_CHANGES:
             place = enter_folder(place, one)
         elif one.name in ("sed", "gsed"):
