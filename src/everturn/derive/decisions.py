@@ -7,8 +7,8 @@ asks to be remembered is *pinned*: no view leaves it out.
 
 `find_decisions` is for the text of a human. `find_announcements` is for the answer of a model: lines marked `Decision:`.
 `find_choices` weighs the passages of a report, the last answer of a turn that changed files: one counts when several signs of
-a choice meet (how something works now, `instead of`, `per your call`, code). The signs and their weights were chosen by leaving
-out one repository at a time; signs that did not carry over to the repository left out were dropped.
+a choice meet (how something works now, `instead of`, `per your call`, code). The weights were set
+by hand on labelled sessions, guided by fits that leave out one repository at a time.
 """
 
 from __future__ import annotations
