@@ -173,7 +173,7 @@ def test_stdout_holds_nothing_but_the_protocol(db: Path, tmp_path: Path) -> None
     db.write_bytes(b"something")
     from tests.mcp.pipes import SRC
 
-    with Pipes(db, PYTHONPATH=f"{tmp_path}:{SRC}") as pipes:
+    with Pipes(db, PYTHONPATH=f"{tmp_path}:{SRC}", PYTHONUNBUFFERED="") as pipes:
         assert pipes.error("resources/list")[0] == -32603
         code, answers, said = pipes.end()
     assert (code, answers) == (0, [])

@@ -112,6 +112,8 @@ def _protocol_only() -> Iterator[BinaryIO]:
             finally:
                 _discard_unwritten(stream)
     finally:
+        with suppress(OSError):
+            sys.stdout.flush()  # what a library printed belongs where fd 1 leads now, not into the protocol
         os.dup2(out, 1)
         os.close(out)
 
