@@ -61,7 +61,7 @@ class EditStore:
 
     def edited_paths(self, beginning: str) -> list[str]:
         """Return the paths of edits that begin so, each once; some hundred at most."""
-        sql = 'SELECT DISTINCT "path" FROM "edit" WHERE SUBSTR("path",1,?)=? ORDER BY "path" LIMIT 500'
+        sql = 'SELECT DISTINCT "path" FROM "edit" WHERE SUBSTR("path",1,CAST(? AS INTEGER))=? ORDER BY "path" LIMIT 500'
         return [path for (path,) in self.driver.all(sql, (len(beginning), beginning))]
 
     def edit_span(self) -> tuple[int, int] | None:
