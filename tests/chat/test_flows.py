@@ -340,6 +340,19 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(tmp_path: Path) -> Non
         assert "the answer broke off; asking once more" in ran.err and "answer 1" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("stop", "told"),
+    [("length", "reached the model's limit of tokens"), ("refusal", "declined to answer"), ("end", "")],
+)
+def test_an_answer_that_is_not_whole_is_told(tmp_path: Path, stop: str, told: str) -> None:
+    with ModelServer(lambda asked: Says("as far as", stop=stop)) as server:
+        ran = Desk(tmp_path, server).chat("hello", words=("--no-summary",))
+    assert ran.code == 0 and "as far as" in ran.out
+    assert [sign for sign in ("limit of tokens", "declined to answer") if sign in ran.err] == [
+        sign for sign in ("limit of tokens", "declined to answer") if sign in told
+    ]
+
+
 def test_a_full_window_is_told_once_for_each_threshold(tmp_path: Path) -> None:
     used = iter([700, 810, 820, 910, 960, 970])
 

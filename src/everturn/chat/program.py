@@ -49,6 +49,17 @@ _BARE_COMMAND = re.compile(r"(exit|quit|compact|sessions|help|resume)|resume +(\
 _MARKED_COMMAND = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
 
 
+#: What a person is told when a turn did not end with a whole answer.
+_ENDS = {
+    "cancelled": "(stopped; what came is kept)",
+    "cut": "(the answer broke off again; /retry asks for it)",
+    "over_budget": "(the model was asked too often for one request; /retry goes on)",
+    "truncated": "(the answer reached the model's limit of tokens; say `go on` for the rest)",
+    "refused": "(the model or its provider declined to answer)",
+}
+_UNANSWERED = ("cancelled", "cut", "over_budget")
+
+
 class ChatCommand(Struct, frozen=True):
     """A command and its argument. A name that is not in `COMMANDS` is a mistake of the user."""
 
@@ -192,14 +203,9 @@ class ChatProgram:
             self.screen.end_answer()
             self._save_turn(conversation)
         self.answers.append(outcome)
-        ends = {
-            "cancelled": "(stopped; what came is kept)",
-            "cut": "(the answer broke off again; /retry asks for it)",
-            "over_budget": "(the model was asked too often for one request; /retry goes on)",
-        }
-        if outcome.state in ends:
-            self.screen.say(ends[outcome.state])
-        elif outcome.reply is not None or outcome.state == "done":
+        if outcome.state in _ENDS:
+            self.screen.say(_ENDS[outcome.state])
+        if outcome.state not in _UNANSWERED and (outcome.reply is not None or outcome.state == "done"):
             conversation.meter.record_usage(self.setup.asker.receipts[-1].usage)
         self._tell_cuts(conversation)
         if suggestion := conversation.meter.suggestion():
