@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file
 from everturn.maintenance.forget import ERASURE
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
 from everturn.model.vocabulary import DOUBTS
 from everturn.retrieval.search import search
-from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
+from everturn.sources.contract import SearchPlaces, Source
 from everturn.store.contract import Store
 from everturn.text.printable import plural
 
@@ -59,6 +60,7 @@ class SourceRoot:
     lost_first: int = 0  # time of the first deletion of a file that is not archived; 0 if unknown
     days: int = 0  # retention of the agent; 0 if unlimited or unknown
     said_by: str = ""
+    unreadable: str = ""  # a folder below it that cannot be listed, and why
 
 
 def examine_archive(
@@ -152,6 +154,8 @@ def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: Healt
     report = report or HealthReport()
     for root in found:
         name = f"{root.title} in {root.path}"
+        if root.unreadable:
+            report.note(name, "warn", root.unreadable, "make the folder readable, then run `everturn sync`")
         if not root.behind:
             report.note(name, "ok", f"{plural(root.files, 'file')}, all in the archive")
         elif root.at_risk:
@@ -191,31 +195,26 @@ def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile,
     keep = source.retention(path) if source.retention is not None else None
     if keep is not None:
         root.days, root.said_by = keep.days, keep.said_by
-    for found in source.find(path):
-        root.files += 1
-        modified, complete = _archive_state(found, known)
-        leaves = modified + keep.days * _DAY if keep is not None and modified else None
-        is_leaving = leaves is not None and leaves - now < _SOON
-        root.leaving += is_leaving
-        if not complete:
-            root.behind += 1
-            root.at_risk += is_leaving
-            if leaves is not None:
-                root.lost_first = min(root.lost_first or leaves, leaves)
+    try:
+        for found in source.find(path):
+            _count_file(root, look_at_file(source, found, known.get(str(found.path))), now)
+    except OSError as failure:
+        root.unreadable = f"{failure.filename or path}: {failure.strerror}"
     return root
 
 
-def _archive_state(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
-    """Return when the file was last written, and whether it is fully archived."""
-    try:
-        info = os.stat(found.path)
-    except OSError:
-        return 0, False
-    row = known.get(str(found.path))
-    complete = (
-        row is not None and bool(row[1].id) and (row[1].file_size, row[1].mtime_ns) == (info.st_size, info.st_mtime_ns)
-    )
-    return info.st_mtime_ns // 1_000_000, complete
+def _count_file(root: SourceRoot, candidate: FileCandidate, now: int) -> None:
+    """Add one file to the counts of its root. A file is archived when the next sync would not read it again."""
+    root.files += 1
+    info = candidate.stat
+    leaves = info.st_mtime_ns // 1_000_000 + root.days * _DAY if root.said_by and info is not None else None
+    is_leaving = leaves is not None and leaves - now < _SOON
+    root.leaving += is_leaving
+    if candidate.version is None or not candidate.version.id or not is_unchanged(candidate):
+        root.behind += 1
+        root.at_risk += is_leaving
+        if leaves is not None:
+            root.lost_first = min(root.lost_first or leaves, leaves)
 
 
 def _note_drift(report: HealthReport, store: Store) -> None:
