@@ -1,0 +1,33 @@
+"""Qwen Code: sessions in `~/.qwen/projects`, one record per line, and the subagents of each session beside them.
+
+Records have the envelope of Claude Code and the content of Gemini. Earlier clients wrote Gemini documents, which the
+format `gemini` reads.
+"""
+
+from __future__ import annotations
+
+from everturn.sources.contract import Source, lazy_import, lazy_imports
+
+SOURCE = Source(
+    name="qwen_code",
+    title="Qwen Code",
+    parser=1,
+    # The first three are also fields of Claude Code: with `parts`, a session shows more of these than of its fields.
+    fields=(
+        "parentUuid",
+        "gitBranch",
+        "isSidechain",
+        "parts",
+        "systemPayload",
+        "usageMetadata",
+        "toolCallResult",
+        "contextWindowSize",
+        "functionCall",
+        "functionResponse",
+    ),
+    reader=lazy_import("everturn.sources.qwen_code.reader:QwenReader"),
+    option="qwen-dir",
+    resume_command=lambda native_id: ["qwen", "--resume", native_id],
+    **lazy_imports("everturn.sources.qwen_code.reader", "roots", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.qwen_code.message", "view", "original"),
+)
