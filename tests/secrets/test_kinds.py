@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.redaction import is_leaked
 from benchmarks.secret_samples import kinds, look_alikes, positives
-from everturn.secrets.redaction import redact_bytes, redact_text
+from everturn.secrets.redaction import find_spans, redact_bytes, redact_text
+from everturn.text.pattern_set import PatternSet
 
 _SAMPLES: dict[str, list[tuple[str, str]]] = {}
 for _kind, _text, _secret in positives(4):
@@ -37,3 +41,25 @@ def test_masking_twice_changes_nothing() -> None:
     for samples in _SAMPLES.values():
         masked = redact_text(samples[0][0])
         assert redact_text(masked) == masked
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 1 << 30))
+def test_the_pass_that_selects_rules_loses_no_match(seed: int) -> None:
+    dice = random.Random(seed)
+    samples = [text for kind in _SAMPLES.values() for text, _ in kind]
+    texts = [_damaged(dice, dice.choice(samples)) for _ in range(40)]
+    selected = [find_spans(text.encode()) for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PatternSet, "search", lambda self, data: list(range(len(self._patterns))))
+        assert [find_spans(text.encode()) for text in texts] == selected, texts
+
+
+def _damaged(dice: random.Random, text: str) -> str:
+    """Return the text with a few other characters in it, or without its beginning or end."""
+    chars = list(text)
+    for _ in range(dice.randint(0, 4)):
+        at = dice.randrange(len(chars))
+        chars[at] = dice.choice((chars[at].upper(), chars[at].lower(), dice.choice(" =:\"'_-.\n/&$\\"), ""))
+    at = dice.randrange(len(chars)) if dice.random() < 0.3 else 0
+    return "".join(chars[at:] if dice.random() < 0.5 else chars[: len(chars) - at])

@@ -1,18 +1,21 @@
 """Token families of single services: a mark that all tokens of a family begin with or contain, and what follows it.
 
-One line per shape: kind, mark, and the pattern of the rest. `rules` searches for the mark first, so a family costs next to
+One line per shape: kind, mark, and the pattern of the rest. `rules` looks for the marks first, so a family costs next to
 nothing where its mark is missing. A short mark must not be within a word, since it occurs in long runs by chance.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from everturn.text.lazy_pattern import lazy_pattern
 
 #: Kind, start and end of a secret.
 Span = tuple[str, int, int]
+#: A pattern in RE2's syntax that data must contain before it is worth searching, and the search.
+Search = tuple[bytes, Callable[[bytes], list[Span]]]
 
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _W = "[A-Za-z0-9_-]"
@@ -198,32 +201,29 @@ _HEAD = 3
 _ONE_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % _HEAD)
 
 
-def _sorted_rules() -> tuple[list[_Rule], list[_Rule], dict[bytes, list[_Rule]]]:
-    broken: list[_Rule] = []
-    inside: list[_Rule] = []
+def _sorted_rules() -> tuple[list[Search], list[Search], dict[bytes, list[_Rule]]]:
+    broken: list[Search] = []
+    inside: list[Search] = []
     by_head: dict[bytes, list[_Rule]] = {}
     for rule in _rules():
+        search = re.escape(rule[1]), partial(_matches, rule)
         if rule[0] in _BROKEN_KINDS:
-            broken.append(rule)
+            broken.append(search)
         elif rule[0] in _INSIDE_KINDS or not _ONE_RUN.fullmatch(rule[1]):
-            inside.append(rule)
+            inside.append(search)
         else:
             by_head.setdefault(rule[1][:_HEAD], []).append(rule)
     return broken, inside, by_head
 
 
-_BROKEN_RULES, _INSIDE_RULES, _RULES_BY_HEAD = _sorted_rules()
+def _matches(rule: _Rule, data: bytes) -> list[Span]:
+    kind, _, pattern = rule
+    before = _BEFORE.get(kind, 0)
+    return [(kind, match.start() - before, match.end()) for match in pattern.finditer(data)]
 
 
-def broken_tokens(data: bytes) -> list[Span]:
-    """Return the tokens of families with other signs in them."""
-    has_signs = b"/" in data or b"=" in data or b"$" in data or b"+" in data
-    return _matches(data, _BROKEN_RULES) if has_signs else []
-
-
-def inside_tokens(data: bytes) -> list[Span]:
-    """Return the tokens of families with a run of letters and digits inside."""
-    return _matches(data, _INSIDE_RULES)
+#: Families with other signs in their tokens, families with a run of letters and digits inside, and all others.
+BROKEN_FAMILIES, INSIDE_FAMILIES, _RULES_BY_HEAD = _sorted_rules()
 
 
 def run_tokens(data: bytes, starts: Iterable[int]) -> Iterator[Span]:
@@ -233,12 +233,3 @@ def run_tokens(data: bytes, starts: Iterable[int]) -> Iterator[Span]:
             for kind, _, rule in _RULES_BY_HEAD.get(data[at : at + _HEAD], ()):
                 if match := rule.match(data, at):
                     yield kind, at, match.end()
-
-
-def _matches(data: bytes, rules: list[_Rule]) -> list[Span]:
-    return [
-        (kind, match.start() - _BEFORE.get(kind, 0), match.end())
-        for kind, mark, rule in rules
-        if mark in data
-        for match in rule.finditer(data)
-    ]

@@ -1,7 +1,8 @@
 """Recognise secrets by the command, sentence or file they stand in: `sshpass -p …`, "my password is …", `.pgpass`, seed phrases.
 
-A rule is a word that is searched for first, in lower-cased data, and a pattern that begins with it. The first group is the
-secret. A value is judged like the values of `rules.word_spans`: placeholders, types, code and paths are not secrets.
+A rule is a word that every match contains, and a pattern for lower-cased data. The first group is the secret. A value is
+judged like the values of `words`: placeholders, types, code and paths are not secrets. `word_spans` looks for the words of all
+rules in one pass, and runs only the rules whose word occurs.
 
 The last rule is for values that look random beside a name that tells of a secret (`SESSION_SALT=…`): they have letters of
 both cases and digits, and more entropy than words or hashes.
@@ -13,10 +14,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from everturn.secrets.families import Span
-from everturn.secrets.rules import is_secret_value
+from everturn.secrets.words import WORD_SEARCHES, WordSearch, is_secret_value
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.pattern_set import PatternSet
 
 _Q = rb"""(?:\\{0,7}["'`])?"""
 #: The value of an option: no blanks, quotes or escapes.
@@ -144,50 +147,54 @@ _RANDOM_RULES = tuple(
 _LONGEST_NAME = 12
 
 
-_COMMANDS = {
-    "mysql", "mariadb", "sshpass", "login", "redis-cli", "mongo", "smbclient", "ldap", "-pass", "zip", "7z", "htpasswd", "sqlcmd",
-    "xfreerdp", "net use",
-}  # fmt: skip
-_ASSIGNED = {":5432:", ":*:", "private-lines:", "priv", "psk", "presharedkey", "ssws", "wif", "otp"}
-#: One of the signs that must be there before the rules of a group are tried. Most text has none of them.
-_GROUPS = tuple(
-    (signs, tuple(rule for rule in _RULES if is_member(rule[1].decode())))
-    for signs, is_member in (
-        ((b" -", b" /"), lambda word: word in _COMMANDS),
-        ((b":", b"="), lambda word: word in _ASSIGNED),
-        ((b"$",), lambda word: "$" in word),
-        ((b"pass", b"contrase"), lambda word: ("pass" in word and word not in _COMMANDS) or word == "contrase"),
-        ((b"phrase", b"mnemonic", b"seed"), lambda word: word in ("phrase", "mnemonic", "seed")),
-        ((b"identified by",), lambda word: word == "identified by"),
-    )
-)
+def _said_spans(rule: tuple[str, re.Pattern[bytes], _Check], data: bytes, lower: bytes) -> list[Span]:
+    kind, pattern, is_secret = rule
+    return [(kind, *_trimmed(match)) for match in pattern.finditer(lower) if is_secret(data, match)]
 
 
-def phrase_spans(data: bytes, lower: bytes) -> list[Span]:
-    """Return the secrets known by the command or sentence they stand in, in no order. `lower`: the data in lower case."""
-    found: list[Span] = []
-    for signs, rules in _GROUPS:
-        if _has_any(lower, signs):
-            for kind, word, rule, is_secret in rules:
-                if word in lower:
-                    found += [(kind, *_trimmed(match)) for match in rule.finditer(lower) if is_secret(data, match)]
-    if b"=" in data or b":" in data:
-        for word, rule, before in _RANDOM_RULES:
-            if word in lower:
-                found += [
-                    ("opaque_value", *match.span(1))
-                    for match in rule.finditer(lower)
-                    if (before is None or before.search(lower, max(0, match.start() - _LONGEST_NAME), match.start()))
-                    and _is_random(data, match)
-                ]
-    return found
+def _random_spans(rule: tuple[re.Pattern[bytes], re.Pattern[bytes] | None], data: bytes, lower: bytes) -> list[Span]:
+    pattern, before = rule
+    return [
+        ("opaque_value", *match.span(1))
+        for match in pattern.finditer(lower)
+        if (before is None or before.search(lower, max(0, match.start() - _LONGEST_NAME), match.start()))
+        and _is_random(data, match)
+    ]
 
 
-def _has_any(data: bytes, signs: tuple[bytes, ...]) -> bool:
-    for sign in signs:  # noqa: SIM110 -- a generator costs more than the search
-        if sign in data:
-            return True
-    return False
+#: What follows words that are frequent, or short enough to occur by chance in long runs.
+_THEN = {
+    b"login": rb"[^a-z0-9_]",
+    b"zip": rb"[^a-z0-9_]",
+    b"7z": rb"[a-z]{0,2} [a-z]",
+    b"passw": rb"[a-z]{0,3}[, ]",
+    b"phrase": rb"(?: \(|[\\\"'`]|[\s\v]{0,2}(?:is|are|[:=-]))",
+    b"seed": rb"(?: words?)?[\\\"'`]*[\s\v]{0,2}(?:is|are|[:=])",
+    b"psk": rb"[\\\"'`]*[ \t]{0,4}[=:]",
+    b"wif": rb"(?: key)?[\\\"'`]*[ \t]{0,4}[=:]",
+    b"priv": rb"(?:ate)?[ _-]?key",
+    b"otp": rb"[ _-]?(?:secret|key|seed|code)|(?:2fa|mfa)[ _-]?(?:secret|key|seed|code)",
+}
+_SEARCHES: list[WordSearch] = [
+    *WORD_SEARCHES,
+    *(
+        (re.escape(word) + _THEN.get(word, b""), partial(_said_spans, (kind, rule, check)))
+        for kind, word, rule, check in _RULES
+    ),
+    *(
+        (word + rb"s?(?:\\{0,7}[\"'`])?[ \t]{0,4}[:=]", partial(_random_spans, (rule, before)))
+        for word, rule, before in _RANDOM_RULES
+    ),
+]
+_SET = PatternSet((condition for condition, _ in _SEARCHES), ignore_case=True)
+
+
+def word_spans(data: bytes) -> list[Span]:
+    """Return the secrets known by the words around them, in no order."""
+    if not (numbers := _SET.search(data)):
+        return []
+    lower = data.lower()
+    return [span for number in numbers for span in _SEARCHES[number][1](data, lower)]
 
 
 def _trimmed(match: re.Match[bytes]) -> tuple[int, int]:

@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from everturn.secrets.families import Span
-from everturn.secrets.phrases import phrase_spans
-from everturn.secrets.rules import CutBytes, token_spans, word_spans
+from everturn.secrets.phrases import word_spans
+from everturn.secrets.rules import CutBytes, token_spans
 from everturn.text.lazy_pattern import lazy_pattern
 
 #: The beginning of a placeholder.
@@ -64,8 +64,7 @@ def find_spans(data: bytes, raw: bool = False) -> list[Span]:
 
 
 def _plain_spans(data: bytes, raw: bool) -> list[Span]:
-    lower = data.lower()
-    return token_spans(data, raw) + word_spans(data, lower) + phrase_spans(data, lower)
+    return token_spans(data, raw) + word_spans(data)
 
 
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:
