@@ -235,14 +235,36 @@ def test_what_was_there_before_is_kept_for_nobody_else_to_read(home: Path, kept:
 
 
 def test_what_could_not_be_written_to_the_end_can_be_taken_out(home: Path, kept: Path) -> None:
-    plan = plan_install([OwnFile(home / "a.md", "ours"), OwnFile(home / "file" / "b.md", "ours")], None, kept)
+    names = ("a.md", "file/b.md", "c.md")
+    plan = plan_install([OwnFile(home / name, "ours") for name in names], None, kept)
     (home / "file").write_text("came in the way", "utf-8")
-    with pytest.raises(OSError):
-        carry_out(plan, InstallRecord("some", 1), kept)
-    assert (home / "a.md").exists()
+    carry_out(plan, InstallRecord("some", 1), kept)
+    assert [path for path, _ in plan.refused] == [str(home / "file" / "b.md")]
+    assert (home / "a.md").exists() and (home / "c.md").exists()
     (home / "file").unlink()
     uninstall(kept)
     assert files(home) == {}
+
+
+def test_a_file_that_could_not_be_updated_is_still_taken_out(home: Path, kept: Path) -> None:
+    path, blocker = home / "s.json", home / ".s.json.everturn-part"
+    path.write_text('{"a": 1}', "utf-8")
+    install(kept, [JsonSetting(path, ("b",), 1)])
+    (blocker / "in-the-way").mkdir(parents=True)
+    plan = plan_install([JsonSetting(path, ("b",), 2)], read_record(kept, "some"), kept)
+    carry_out(plan, InstallRecord("some", 2), kept)
+    assert plan.refused and json.loads(path.read_bytes()) == {"a": 1, "b": 1}
+    (blocker / "in-the-way").rmdir()
+    blocker.rmdir()
+    uninstall(kept)
+    assert files(home) == {"s.json": b'{"a": 1}'}
+
+
+def test_where_no_file_could_be_written_nothing_is_installed(home: Path, kept: Path) -> None:
+    plan = plan_install([OwnFile(home / "file" / "b.md", "ours")], None, kept)
+    (home / "file").write_text("came in the way", "utf-8")
+    carry_out(plan, InstallRecord("some", 1), kept)
+    assert plan.refused and records(kept) == []
 
 
 def test_a_file_that_was_changed_while_the_person_was_asked_is_not_overwritten(home: Path, kept: Path) -> None:

@@ -123,6 +123,7 @@ def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     """Write the record with its copies, then the files, so that an interruption can be undone. Raises OSError.
 
     Until everything is written, the record includes the entries of an earlier installation, since files may have them.
+    A file that cannot be written is added to `plan.refused` and does not stop the others.
     """
     with _install_lock(folder, plan):
         home = folder / record.name
@@ -135,10 +136,34 @@ def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
         whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
         joined = _join_changed_files(files, earlier.files) if earlier is not None else files
         _write_record(home, msgspec.structs.replace(whole, files=joined))
-        for change in plan.work:
-            _write_change(change)
-        if earlier is not None:
+        failed = _write_changes(plan)
+        if failed:
+            before = {kept.path: kept for kept in earlier.files} if earlier is not None else {}
+            still = tuple(kept for path, kept in before.items() if path in failed)
+            files = (*(kept for kept in files if kept.path not in failed), *still)
+            whole = msgspec.structs.replace(whole, files=files)
+        if failed and not files:
+            _delete_record(home)
+        elif failed or earlier is not None:
             _write_record(home, whole)
+
+
+def _write_changes(plan: InstallPlan) -> set[str]:
+    """Write every file that can be written; return the paths of the others, which the plan lists as refused."""
+    failed = set()
+    for change in plan.work:
+        try:
+            _write_change(change)
+        except OSError as failure:
+            plan.refused.append((str(change.path), f"cannot be written: {failure.strerror or failure}"))
+            failed.add(str(change.path))
+    return failed
+
+
+def _delete_record(home: Path) -> None:
+    for path in home.iterdir():
+        path.unlink()
+    home.rmdir()
 
 
 def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
@@ -149,9 +174,7 @@ def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
         for made in sorted(record.folders, key=len, reverse=True):
             with suppress(OSError):  # not empty
                 os.rmdir(made)
-        for path in (folder / record.name).iterdir():
-            path.unlink()
-        (folder / record.name).rmdir()
+        _delete_record(folder / record.name)
 
 
 def write_file(path: Path, data: bytes, mode: int | None = None) -> None:

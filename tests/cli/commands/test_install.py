@@ -90,6 +90,32 @@ def test_all_are_those_that_were_used_here(person: Person) -> None:
     assert person.files() == {"opencode/opencode.jsonc": SETTINGS.encode()}
 
 
+def test_all_are_summed_up_in_a_few_lines_unless_the_lines_are_asked_for(person: Person) -> None:
+    for folder in (".claude", ".codex", ".gemini", ".local/share/opencode"):
+        (person.home / folder).mkdir(parents=True)
+    before = person.files()
+    code, out, err = person.run("install", "all", "--dry-run")
+    assert code == 0 and "+++ " not in out and "--diff" in err
+    assert len(out.splitlines()) == len(ABLE) and len((out + err).splitlines()) <= 10
+    assert f"changes {person.settings}; creates " in out
+    code, out, _ = person.run("install", "all", "--dry-run", "--diff")
+    assert code == 0 and f"+++ {person.settings}\n" in out and len(out.splitlines()) > 100
+    assert person.files() == before
+
+
+def test_a_file_that_cannot_be_written_is_told_and_everything_else_is_done(person: Person) -> None:
+    (person.home / ".codex" / ".config.toml.everturn-part" / "in-the-way").mkdir(parents=True)
+    (person.home / ".gemini").mkdir()
+    code, _, err = person.run("install", "all", "--yes")
+    config = person.home / ".codex" / "config.toml"
+    assert code == 4 and f"{config}: cannot be written" in err
+    assert "Codex: installed, except for 1 file" in err and "Gemini CLI: installed;" in err
+    assert not config.exists()
+    assert {".codex", ".gemini"} <= {path.partition("/")[0] for path in person.files()}
+    assert person.run("uninstall", "all", "--yes")[0] == 0
+    assert person.files() == {"opencode/opencode.jsonc": SETTINGS.encode()}
+
+
 def test_a_project_has_its_own_and_the_home_nothing(person: Person) -> None:
     before = person.files()
     assert person.run("install", "opencode", "--project", "--yes")[0] == 0

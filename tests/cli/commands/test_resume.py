@@ -149,6 +149,14 @@ def test_a_handoff_starts_the_other_agent_with_a_document(desk: Desk, home: Path
     assert files(home) == set()
 
 
+def test_the_printed_command_of_a_handoff_has_its_lines_and_starts_the_agent_as_it_is(desk: Desk, home: Path) -> None:
+    take_in(desk, home)
+    _, out, _ = desk.run("handoff", SID[:6], "--in", OTHER, "--print")
+    assert "␊" not in out and "\n" in out.rstrip("\n")
+    (item,) = desk.json("handoff", SID[:6], "--in", OTHER, "--print")["items"]
+    assert shlex.split(out) == ["cd", str(home / "shop"), "&&", *item["commands"][0]]
+
+
 def test_a_handoff_is_the_strategy_document(desk: Desk, home: Path) -> None:
     take_in(desk, home)
     told = desk.run("handoff", SID[:6], "--in", OTHER, "--print")

@@ -95,7 +95,7 @@ def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Hando
         cx.out.emit_json("resume", [_handoff_item(opening)])
         return 0
     if only:
-        cx.out.emit(cx.out.text(show_command(opening)))
+        cx.out.emit(cx.out.text(show_command(opening), "\n\t"))
         return 0
     return _run_commands(cx, opening)
 
@@ -119,7 +119,7 @@ def _run_commands(cx: frame.CommandContext, opening: Handoff) -> int:
 
     programs = [which(command[0]) for command in opening.commands]
     if not all(programs):
-        cx.out.emit(cx.out.text(show_command(opening)))
+        cx.out.emit(cx.out.text(show_command(opening), "\n\t"))
         raise EverturnError(f"{opening.commands[-1][0]} is not installed here; the line above opens it where it is")
     cx.store().close()
     try:

@@ -17,6 +17,7 @@ from everturn import clock
 from everturn.cli import frame
 from everturn.errors import NothingFound, PartlyFailed, UsageError
 from everturn.sources.contract import Source, all_sources
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.install.plan import InstallPlan, InstallRecord
@@ -28,7 +29,8 @@ _OPTIONS = ("where", "hints", "statusline")
 
 
 @frame.command(
-    "everturn install all --dry-run              show what would be changed",
+    "everturn install all --dry-run              sum up what would be changed",
+    "everturn install all --dry-run --diff       show every line that would be changed",
     "everturn install all                        every agent that was used on this machine",
     "everturn install all --hints --where-you-were",
     "everturn install all --project              for this folder only",
@@ -37,6 +39,7 @@ _OPTIONS = ("where", "hints", "statusline")
 @click.argument("agent", required=False, default="")
 @click.option("--project", is_flag=True, help="For the current folder only, not for all.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
+@click.option("--diff", is_flag=True, help="For `all`: show every changed line instead of a summary.")
 @click.option("--hints/--no-hints", default=None, help="Tell the model when a prompt points to what it no longer sees.")
 @click.option("--where-you-were/--no-where-you-were", "where", default=None,
               help="Tell a new session where the last one in its folder stopped.")  # fmt: skip
@@ -46,11 +49,19 @@ _OPTIONS = ("where", "hints", "statusline")
 @click.option("--service", is_flag=True, help="Sync in the background, as a service of your session.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(
-    cx: frame.CommandContext, agent: str, project: bool, dry_run: bool, service: bool, yes: bool, **options: bool | None
+    cx: frame.CommandContext,
+    agent: str,
+    project: bool,
+    dry_run: bool,
+    diff: bool,
+    service: bool,
+    yes: bool,
+    **options: bool | None,
 ) -> int:
     """Set up AGENT (or `all` that were used here): live capture by hooks, recall over MCP, /recall, /restore, /handoff.
 
-    Shows the changes of each file first and asks. What you wrote in these files stays as it is; what was there before is
+    Shows the changes first and asks: those of one agent line by line, those of `all` as a summary (--diff shows the lines).
+    Each agent is set up by itself: a file that cannot be written is reported and does not stop the others. What you wrote in these files stays as it is; what was there before is
     kept, and `everturn uninstall` puts it back. Run it again after an upgrade; it changes nothing twice.
 
     The hooks note names, ids and sizes, never words, and start a process that brings the archive up to date. --hints and
@@ -61,8 +72,7 @@ def command(
     plans = [_agent_plan(cx, source, project, options) for source in _chosen_agents(cx, agent)]
     if service:
         plans.append(_service_plan(cx))
-    for _, plan, _ in plans:
-        show_plan(cx, plan)
+    _show_plans(cx, plans, is_summary=agent == ALL and not diff)
     items = [item for record, plan, _ in plans for item in plan_items(record.name, plan)]
     if cx.json:
         cx.out.emit_json("install", items, dry_run=dry_run)
@@ -71,32 +81,75 @@ def command(
     elif not dry_run:
         if not yes and not click.confirm("Make these changes?", err=True):
             raise click.Abort
-        _carry_out_plans(cx, plans)
+        if not _carry_out_plans(cx, plans):
+            return 4
     return 4 if any(plan.refused for _, plan, _ in plans) else 0
 
 
 Planned = tuple["InstallRecord", "InstallPlan", Any]
 
 
-def _carry_out_plans(cx: frame.CommandContext, plans: list[Planned]) -> None:
+def _show_plans(cx: frame.CommandContext, plans: list[Planned], is_summary: bool) -> None:
+    for record, plan, _ in plans:
+        if is_summary:
+            _sum_up_plan(cx, _title(record), plan)
+        else:
+            show_plan(cx, plan)
+    if is_summary and any(plan.work for _, plan, _ in plans):
+        cx.out.say("--diff shows every changed line")
+
+
+def _carry_out_plans(cx: frame.CommandContext, plans: list[Planned]) -> bool:
+    """Install into each agent by itself; return whether every one could be started."""
     from everturn.install.plan import carry_out
 
-    where = record_folder(cx)
+    where, is_whole = record_folder(cx), True
     for record, plan, start in plans:
-        if not plan.work:
+        n_changes, n_refused = len(plan.work), len(plan.refused)
+        if not n_changes:
             continue
         try:
             carry_out(plan, record, where)
         except OSError as failure:
-            raise write_failure(failure) from None
-        title = installable_agents()[record.name.partition("@")[0]] if record.name != SERVICE else None
-        cx.out.say(
-            f"{title.title if title else 'background sync'}: installed; what was there before is in {where / record.name}"
-        )
-        if title is not None and title.install is not None:
-            cx.out.say(title.install.remark)
-        for line in run_commands(start):
+            cx.out.warn(f"{_title(record)}: not installed; {failure.filename}: {failure.strerror or failure}")
+            is_whole = False
+            continue
+        for path, why in plan.refused[n_refused:]:
+            cx.out.warn(f"{path}: {why}")
+        n_failed = len(plan.refused) - n_refused
+        _say_installed(cx, record, where, n_changes, n_failed)
+        for line in run_commands(start) if n_failed < n_changes else ():
             cx.out.say(f"to start it, run: {line}")
+    return is_whole
+
+
+def _say_installed(cx: frame.CommandContext, record: InstallRecord, where: Path, n_changes: int, n_failed: int) -> None:
+    title, source = _title(record), installable_agents().get(record.name.partition("@")[0])
+    if n_failed == n_changes:
+        cx.out.say(f"{title}: not installed; nothing was changed")
+        return
+    part = f"installed, except for {plural(n_failed, 'file')}" if n_failed else "installed"
+    cx.out.say(f"{title}: {part}; what was there before is in {where / record.name}")
+    if source is not None and source.install is not None:
+        cx.out.say(source.install.remark)
+
+
+def _title(record: InstallRecord) -> str:
+    source = installable_agents().get(record.name.partition("@")[0])
+    return source.title if source is not None else "background sync"
+
+
+def _sum_up_plan(cx: frame.CommandContext, title: str, plan: InstallPlan) -> None:
+    """Print one line about an agent, with the files that exist already by name, and why some files are left alone."""
+    if not cx.json and plan.work:
+        new = [change.path for change in plan.work if change.before is None]
+        old = [str(change.path) for change in plan.work if change.before is not None]
+        parts = [f"changes {', '.join(old)}"] if old else []
+        if new:
+            parts.append(f"creates {plural(len(new), 'file')} in {os.path.commonpath([path.parent for path in new])}")
+        cx.out.emit(cx.out.text(f"{title}: {'; '.join(parts)}"))
+    for path, why in plan.refused + plan.remarks:
+        cx.out.warn(f"{path}: {why}")
 
 
 def _chosen_agents(cx: frame.CommandContext, agent: str) -> list[Source]:
