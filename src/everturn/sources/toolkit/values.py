@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -98,6 +99,16 @@ def count(value: Any) -> int | None:
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | float)):
         return None
     return int(value) if 0 <= value < _MOST else None
+
+
+def uri_path(uri: Any) -> str:
+    """Return the path of a file URI, or of a folder in a remote window; the text itself if it is no URI."""
+    text = word(uri)
+    scheme, separator, rest = text.partition("://")
+    if not separator or not scheme.replace("-", "").isalpha():
+        return text
+    path = unquote("/" + rest.partition("/")[2], errors="replace").replace("\0", "\ufffd")
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path
 
 
 def exit_code(value: Any) -> int | None:
