@@ -36,6 +36,12 @@ class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
     unknown: Mode | None = None
 
 
+class SecretsTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The [secrets] table: what is masked besides the built-in kinds."""
+
+    patterns: tuple[str, ...] | None = None  # compiled by `everturn.secrets.own_patterns`
+
+
 class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
     """A rule for the workspaces that match a glob."""
 
@@ -50,6 +56,7 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
     machine: str | None = None
     owner: str | None = None
     capture: CaptureTable = CaptureTable()
+    secrets: SecretsTable = SecretsTable()
     workspace: tuple[Workspace, ...] | None = None
     sources: dict[str, tuple[str, ...]] | None = None
     models: dict[str, str | dict[str, Any]] | None = None  # validated by `everturn.llm.config` when used
@@ -57,7 +64,16 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 #: The keys of `config get` and `config set`. `sources.NAME` is a list too.
-KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "capture.unknown", "models.default")
+KEYS = (
+    "db",
+    "machine",
+    "owner",
+    "capture.mode",
+    "capture.exclude",
+    "capture.unknown",
+    "secrets.patterns",
+    "models.default",
+)
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -112,7 +128,7 @@ def _explain_error(message: str) -> tuple[str, str]:
     place = re.sub(r"\[(?:\.\.\.|\d+)\]", "", where.rstrip("`")).lstrip(".")
     unknown = re.search(r"unknown field `(.*)`", what)
     if unknown:
-        table = {"capture": CaptureTable, "workspace": Workspace}.get(place, ConfigFile)
+        table = {"capture": CaptureTable, "secrets": SecretsTable, "workspace": Workspace}.get(place, ConfigFile)
         key = f"{place}.{unknown.group(1)}".lstrip(".")
         known = (
             tuple(f"{place}.{name}" for name in table.__struct_fields__)
@@ -150,7 +166,7 @@ def _value_at(config: ConfigFile, key: str) -> Any:
         return (config.sources or {}).get(name)
     if table == "models":
         return (config.models or {}).get(name)
-    return getattr(config.capture if table else config, name)
+    return getattr(getattr(config, table) if table else config, name)
 
 
 # --- changing the file ---
@@ -208,9 +224,23 @@ def _toml_key(name: str) -> str:
 
 
 def _toml_value(key: str, value: str) -> str:
+    if key == "secrets.patterns":
+        return "[" + ", ".join(map(_toml_string, pattern_list(value))) + "]"
     if key == "capture.exclude" or key.startswith("sources."):
         return "[" + ", ".join(map(_toml_string, _split_list(value))) + "]"
     return _toml_string(value)
+
+
+def pattern_list(value: str) -> list[str]:
+    """Parse one pattern, which may contain commas and brackets, or a list of quoted patterns in TOML or JSON syntax."""
+    if value.lstrip().startswith("["):
+        try:
+            patterns = tomllib.loads(f"x = {value}")["x"]
+        except tomllib.TOMLDecodeError:
+            patterns = None
+        if isinstance(patterns, list) and all(isinstance(pattern, str) for pattern in patterns):
+            return patterns
+    return [value]
 
 
 def _split_list(value: str) -> list[str]:
@@ -288,6 +318,7 @@ class Settings:
     owner: str
     capture: Capture
     workspaces: tuple[Workspace, ...]
+    secret_patterns: tuple[str, ...]  # the user's own, in RE2's syntax
     sources: Mapping[str, tuple[str, ...]]  # source name → folders to search besides its own
     models: Mapping[str, Any]  # the [models] table, see `everturn.llm.config`
     meaning: Mapping[str, Any]  # the [meaning] table, see `everturn.llm.embedder`; empty: none
@@ -339,6 +370,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         owner=owner,
         capture=_capture(file.capture),
         workspaces=tuple(Workspace(os.path.expanduser(rule.path), rule.mode) for rule in file.workspace or ()),
+        secret_patterns=file.secrets.patterns or (),
         sources={name: _expand_paths(paths) for name, paths in (file.sources or {}).items()},
         models=file.models or {},
         meaning=file.meaning or {},
@@ -376,6 +408,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
         "capture.mode": file.capture.mode,
         "capture.exclude": file.capture.exclude,
         "capture.unknown": file.capture.unknown,
+        "secrets.patterns": file.secrets.patterns,
         "workspace": file.workspace,
         "sources": file.sources,
         "models": file.models,

@@ -26,8 +26,6 @@ def test_there_are_at_least_120_kinds() -> None:
 @pytest.mark.parametrize("kind", kinds())
 def test_a_kind_of_secret_is_masked_in_text_and_in_a_line_of_json(kind: str) -> None:
     for text, secret in _SAMPLES[kind]:
-        if kind == "url" and {"#", "?"} & set(secret):
-            continue  # these end the address, unless they are encoded
         assert not is_leaked(secret, redact_text(text)), text
         line = redact_bytes(json.dumps({"content": text}).encode())
         assert not is_leaked(secret, json.loads(line)["content"]), text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.secrets.own_patterns import use_own_patterns
 from everturn.secrets.redaction import Cleaner, Secret, find_secrets, find_spans, redact_bytes, redact_text
 from tests.secrets.secret_vectors import ALL_TOKENS, OPAQUE, PASSWORD, PHRASES, TOKENS, pem
 
@@ -283,3 +285,47 @@ def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     assert isinstance(redact_text(text), str)
     assert json.loads(redact_bytes(json.dumps(text).encode())) is not None
+
+
+@pytest.mark.parametrize("sign", "#?!@")
+def test_a_password_of_an_address_may_contain_signs_that_should_be_encoded(sign: str) -> None:
+    shown = redact_text(f"postgres://ann:tiger{sign}77x@db.example.org:5432/shop?sslmode=require")
+    assert shown == "postgres://ann:[REDACTED:url_password]@db.example.org:5432/shop?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://shop.example.org:3000?email=ann@example.org",
+        "http://shop.example.org:3000#ann@example.org",
+        "http://shop.example.org:port?to=ann@example.org",
+        "see http://shop.example.org:8080/?q=a:b@c",
+    ],
+)
+def test_a_query_behind_a_port_is_no_password(text: str) -> None:
+    assert redact_text(text) == text
+
+
+@pytest.fixture
+def own_patterns() -> Iterator[None]:
+    use_own_patterns(("ACME-[0-9]+", '(?i)"zoë [^"]+"', "nightjar.*", "\U0001f511+"))
+    yield
+    use_own_patterns(())
+
+
+@pytest.mark.usefixtures("own_patterns")
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_own_patterns_match_the_content_of_strings_in_a_raw_line(is_ascii: bool) -> None:
+    text = 'a ACME-7\tb "ZOË \U0001f511 Ångström" c\n\U0001f511\U0001f511\\d nightjar \\ x\ne [REDACTED:jwt]'
+    line = json.dumps({"t": text, "ACME-1": [7, "nightjar", {"n": "ACME-22"}], "z": "ok"}, ensure_ascii=is_ascii)
+    mark = "[REDACTED:user_pattern]"
+    shown = {"t": f"a {mark}\tb {mark} c\n{mark}\\d {mark}\ne [REDACTED:jwt]", mark: [7, mark, {"n": mark}], "z": "ok"}
+    masked = redact_bytes(line.encode())
+    assert json.loads(masked) == shown and redact_bytes(masked) == masked
+    assert redact_text(text) == shown["t"]
+
+
+@pytest.mark.usefixtures("own_patterns")
+def test_own_patterns_match_through_colours_and_around_placeholders() -> None:
+    assert "7731" not in redact_text("see \x1b[1mACME\x1b[0m-7731 now")
+    assert redact_text("the nightjar [REDACTED:jwt] is ann") == "the [REDACTED:user_pattern]"

@@ -15,6 +15,7 @@ import warnings
 from everturn.capture.file_reader import Redact
 from everturn.capture.policy import Policy
 from everturn.errors import UsageError
+from everturn.secrets.own_patterns import has_own_patterns, use_own_patterns
 from everturn.settings import Settings, load
 from everturn.store.contract import Store, open_store
 
@@ -32,8 +33,11 @@ def policy_of(settings: Settings) -> Policy:
 
 
 def user_policy() -> Policy:
-    """Return the rules of this user's config file. Raises BadConfig."""
-    return policy_of(load())
+    """Return the rules of this user's config file, and mask the patterns it names from now on. Raises BadConfig."""
+    settings = load()
+    if not has_own_patterns():  # a surface may have set those of another file
+        use_own_patterns(settings.secret_patterns)
+    return policy_of(settings)
 
 
 def live_mode(policy: Policy, url: str, workspace: str) -> str:

@@ -84,9 +84,12 @@ class CommandContext:
     @functools.cached_property
     def settings(self) -> Settings:
         """The settings: flag over environment over config file."""
+        from everturn.secrets.own_patterns import use_own_patterns
         from everturn.settings import load
 
-        return load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
+        settings = load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
+        use_own_patterns(settings.secret_patterns)
+        return settings
 
     def store(self, create: bool = False) -> Store:
         """Return the archive, opened once and closed after the command. Without `create` it must exist."""

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from everturn.secrets.families import Span
+from everturn.secrets.own_patterns import OWN_KIND, own_spans
 from everturn.secrets.phrases import word_spans
 from everturn.secrets.rules import CutBytes, token_spans
 from everturn.text.lazy_pattern import lazy_pattern
@@ -64,7 +65,7 @@ def find_spans(data: bytes, raw: bool = False) -> list[Span]:
 
 
 def _plain_spans(data: bytes, raw: bool) -> list[Span]:
-    return token_spans(data, raw) + word_spans(data)
+    return [*token_spans(data, raw), *word_spans(data), *own_spans(data, raw)]
 
 
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:
@@ -107,14 +108,22 @@ def _spans_around_hidden(data: bytes, hidden: list[tuple[int, int]], raw: bool) 
 
 
 def _outside_placeholders(found: list[Span], placeholders: list[tuple[int, int]]) -> list[Span]:
-    """Drop the spans within placeholders: the kind named there is a telling name itself."""
+    """Drop the spans within placeholders: the kind named there is a telling name itself.
+
+    A match of the user's own patterns may hold a placeholder; a secret of another kind that would is none.
+    """
     starts = [start for start, _ in placeholders]
     kept = []
     for span in found:
         before = bisect_left(starts, span[2]) - 1
-        if before < 0 or placeholders[before][1] <= span[1]:
+        is_outside = before < 0 or placeholders[before][1] <= span[1]
+        if is_outside or (span[0] == OWN_KIND and not _is_within(span, placeholders[before])):
             kept.append(span)
     return kept
+
+
+def _is_within(span: Span, outer: tuple[int, int]) -> bool:
+    return outer[0] <= span[1] and span[2] <= outer[1]
 
 
 def _join_spans(found: list[Span]) -> list[Span]:

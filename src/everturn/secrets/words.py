@@ -57,11 +57,13 @@ _AWS = lazy_pattern(rb"secret[_ -]?access[_ -]?key")
 _SHORTEST = {"password": 6, "secret": 8, "api_key": 8, "token": 12}
 _SHORTEST_PRIVATE = 32
 
-#: The password of scheme://user:password@host, which may contain an `@`, or be cut off with the text.
+#: The password of scheme://user:password@host, which may contain `@`, `#` and `?`, or be cut off with the text.
 _URL = lazy_pattern(
-    rb"""://[^\s/?#:@"'`<>\\\[\]{}()$]{0,120}:([^\s/?\#"'`<>\\@]{1,200}(?:@[^\s/?\#"'`<>\\@]{1,60}(?=@))?)"""
+    rb"""://[^\s/?#:@"'`<>\\\[\]{}()$]{0,120}:([^\s/"'`<>\\@]{1,200}(?:@[^\s/?\#"'`<>\\@]{1,60}(?=@))?)"""
     rb"(?:@(?=[\w\[-])|(?=(?:\xe2\x80\xa6|\.\.\.)?\Z))"
 )
+#: Behind a host: a port, and a query or the name of a section.
+_AFTER_PORT = lazy_pattern(rb"[0-9]{1,5}[?#]|[^?#]*[?#][\w.%\[\]-]*=")
 _ENCODED_URL = lazy_pattern(rb"%3a%2f%2f[\w.%~-]{0,120}%3a((?:[\w.!~*+-]|%(?!40)[0-9a-f]{2}){1,200})%40")
 _BEARER = lazy_pattern(rb"bearer[ \t]{1,4}([a-z0-9_.+/~=-]{16,})")
 _USER = lazy_pattern(rb" -u " + _QUOTE + rb"?[^\s:\"'\\]{1,60}:" + _VALUE)
@@ -157,8 +159,10 @@ def _is_credential(data: bytes, start: int, end: int) -> bool:
 
 def _is_password(data: bytes, match: re.Match[bytes]) -> bool:
     """Whether the text between a user and a host is a password. Without a host it may be a port."""
-    if _PLACEHOLDERS.match(match[1]):
+    if _PLACEHOLDERS.match(match[1]) or _AFTER_PORT.match(match[1]):
         return False
+    if b"?" in match[1] or b"#" in match[1]:
+        return match[0].endswith(b"@")
     return match[0].endswith(b"@") or bool(_DIGIT.search(match[1]) and _LETTER.search(match[1]))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from everturn.secrets.own_patterns import use_own_patterns
 from everturn.store.contract import open_store
 from tests.capture.history import OTHER, SID
 from tests.cli.desk import Desk
@@ -71,3 +73,41 @@ def test_a_busy_archive_gets_digests_for_this_list_only(desk: Desk, monkeypatch:
     other.close()
     digests = {line.split()[1] for line in out.splitlines() if line.startswith("github_token") and "-" in line}
     assert code == 4 and len(digests) == 1 and "for this list only" in err
+
+
+@pytest.fixture
+def own_patterns(desk: Desk) -> Iterator[Callable[[str], tuple[int, str, str]]]:
+    """Sets `secrets.patterns`, which holds for this process, until the test ends."""
+    yield lambda value: desk.run("config", "set", "secrets.patterns", value)
+    use_own_patterns(())
+
+
+def test_own_patterns_are_masked_on_every_way_out(desk: Desk, own_patterns: Callable[[str], object]) -> None:
+    prompt = 'ticket ACME-20417 of "Zoë Ångström"\nand ACME-1'
+    desk.take_in(desk.archive.history.turn(prompt, "b"))
+    assert "ACME-20417" in desk.run("show", SID)[1]
+    own_patterns('["ACME-[0-9]{4,6}", "(?i)\\"zoë [^\\"]+\\""]')
+    ways = [("show", SID), ("search", "ticket"), ("sessions", "--json"), ("secrets", "--json")]
+    ways += [("export", SID, "--as", form) for form in ("json", "markdown", "html")]
+    for words in ways:
+        _, out, err = desk.run(*words)
+        assert out and not any(part in out for part in ("ACME-20417", "Zo", "ngstr")), (words, out, err)
+    assert "[REDACTED:user_pattern" in desk.run("show", SID)[1] and "ACME-1" in desk.run("show", SID)[1]
+    assert "ACME-20417" in desk.run("show", SID, "--reveal")[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("ACME-(", "not a pattern in RE2 syntax"),
+        ("(?<=a)b", "not a pattern in RE2 syntax"),
+        ("x*", "matches empty text"),
+        ("x" * 501, "the limit is 500"),
+        ("(?:(?:x{1000}){1000}){1000}", "not a pattern in RE2 syntax"),
+        (json.dumps(["x"] * 51), "too many"),
+    ],
+)
+def test_a_bad_pattern_is_one_sentence_and_is_not_written(desk: Desk, value: str, why: str) -> None:
+    code, out, err = desk.run("config", "set", "secrets.patterns", value)
+    assert (code, out) == (2, "") and why in err and "secrets.patterns" in err and len(err.splitlines()) == 1
+    assert desk.run("config", "get", "secrets.patterns")[1] == "\n"
