@@ -1,0 +1,297 @@
+"""Find, recognise and read threads of Amp.
+
+    <data>/amp/threads/T-<id>.json                                       a thread
+    <editor>/User/globalStorage/sourcegraph.amp/threads3/T-<id>.json     the same, of older versions of the extension
+
+A message of the human may hold results of calls; it is a prompt only if it holds none. A message with role `info` holds
+a summary or a notice. Where answers have no tokens of their own, `usageLedger` gives them by message: before the
+messages it is remembered, after them it adds the tokens to the response of that message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, CallEnd, Message, ReadResult, TokenUsage, fingerprint
+from everturn.sources.contract import (
+    SearchPlaces,
+    SourceCandidate,
+    existing_folders,
+    find_files,
+    read_beginning,
+    read_end,
+)
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_document
+from everturn.sources.toolkit.line_reader import ReadTally, SessionTally, add, listing, mapping
+from everturn.sources.toolkit.values import (
+    blocks_of,
+    count,
+    counted_usage,
+    error_class,
+    exit_code,
+    is_result,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    unknown_message,
+    uri_path,
+    word,
+)
+
+NAME = "amp"
+
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+_THREAD = re.compile(rb'"id"\s*:\s*"(T-[0-9A-Za-z-]{8,80})"')
+_MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
+_TOKENS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+_REFUSED = {"cancelled": "interrupted", "rejected-by-user": "rejected"}
+_DONE = frozenset(("done", "error", *_REFUSED))
+_LEDGER = "usageLedger"
+
+
+def roots(places: SearchPlaces) -> list[Path]:
+    base = Path(places.env.get("XDG_DATA_HOME", "").strip() or places.home / ".local" / "share")
+    moved = places.env.get("AMP_DATA_DIR", "").strip()
+    data = [*([Path(moved)] if moved else []), base / "amp"]
+    users = [places.config_folder() / editor / "User" for editor in _EDITORS]
+    old = [user / "globalStorage" / "sourcegraph.amp" / "threads3" for user in users]
+    return existing_folders([*places.extra.get(NAME, ()), *(folder / "threads" for folder in data), *old])
+
+
+def find(root: Path) -> Iterator[SourceCandidate]:
+    return find_files(root, _pick_file, deepest=3)
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{") or not _MESSAGES.search(start):
+        return None
+    first = first_object(head)
+    thread = word(first.get("id"))
+    if "id" not in first and "messages" not in first and path.name.startswith("T-"):
+        found = _THREAD.findall(read_end(path))
+        thread = found[-1].decode() if found else ""
+    return SourceCandidate(path, "main", thread) if thread.startswith("T-") else None
+
+
+def workspace(head: bytes) -> str:
+    """Return the folder that the first bytes of a thread name; it may come after the messages."""
+    return _folder(first_object(head).get("env"))
+
+
+def resume_command(native_id: str) -> list[str]:
+    return ["amp", "threads", "continue", native_id]
+
+
+def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    if not entry.name.startswith("T-") or not entry.name.endswith(".json") or not entry.is_file():
+        return None
+    return sniff(Path(entry.path), read_beginning(entry.path))
+
+
+def _folder(env: Any) -> str:
+    """Return the working folder of a thread's environment: its own, or that of its first tree."""
+    initial = mapping(mapping(env).get("initial"))
+    for uri in (initial.get("cwd"), *(mapping(tree).get("uri") for tree in listing(initial.get("trees")))):
+        about = mapping(uri)
+        if folder := uri_path(uri) or word(about.get("fsPath")) or word(about.get("path")):
+            return folder
+    return ""
+
+
+# --- messages ---
+def view(record: bytes) -> Message | None:
+    value, trouble = decode_item(record)
+    if value is None and trouble:
+        return None
+    return build(value) if isinstance(value, dict) else unknown_message(value)
+
+
+def build(value: dict[str, Any]) -> Message:
+    """Return the message of an element, or of an event of the ledger."""
+    role, content = word(value.get("role")), value.get("content")
+    if role == "assistant":
+        return _answer(value)
+    if role == "user" and isinstance(content, str | list):
+        return _user_message(value, content)
+    if role == "info":
+        return _info(value)
+    if "toMessageId" in value and "role" not in value:
+        return Message("assistant", "model", "text", *milliseconds(value.get("timestamp")), usage=_ledger_usage(value))
+    return unknown_message(value)
+
+
+def _user_message(value: dict[str, Any], content: str | list[Any]) -> Message:
+    at, precision = milliseconds(mapping(value.get("meta")).get("sentAt"))
+    native_id = _message_id(value)
+    if isinstance(content, list) and any(map(is_result, content)):
+        blocks = [_result(one) if is_result(one) else blocks_of([one], "meta") for one in content]
+        return Message("tool", "tool", "result", at, precision, native_id, blocks=_flat(blocks))
+    blocks = [blocks_of(content, "prompt"), _attached(value.get("userState"))]
+    return Message("user", "human", "text", at, precision, native_id, blocks=_flat(blocks), starts_turn=True)
+
+
+def _answer(value: dict[str, Any]) -> Message:
+    usage = mapping(value.get("usage"))
+    at, precision = milliseconds(usage.get("timestamp"))
+    if at is None:
+        at, precision = milliseconds(mapping(value.get("meta")).get("sentAt"))
+    return Message(
+        "assistant", "model", "text", at, precision, _message_id(value), model=word(usage.get("model")),
+        blocks=tuple(blocks_of(value.get("content"), "answer")), usage=_own_usage(usage),
+    )  # fmt: skip
+
+
+def _info(value: dict[str, Any]) -> Message:
+    """Return a summary of the thread so far, or a notice."""
+    for one in listing(value.get("content")):
+        about = mapping(mapping(one).get("summary"))
+        if text := word(about.get("summary")):
+            return Message("system", "system", "summary", blocks=text_blocks(text, "summary"))
+    blocks = text_blocks("\n".join(strings(value.get("content"), "type")), "meta")
+    return Message("system", "system", "notice", blocks=blocks)
+
+
+def _result(block: dict[str, Any]) -> list[Block]:
+    """Return the result of a call; nothing for one that is still running."""
+    call_id = word(block.get("toolUseID")) or word(block.get("tool_use_id"))
+    run = mapping(block.get("run"))
+    status = word(run.get("status"))
+    if run and status not in _DONE:
+        return []
+    if not run:
+        return blocks_of([block], "meta")
+    given = run.get("error") if status == "error" else run.get("reason") if status in _REFUSED else run.get("result")
+    text = _run_text(given)
+    code = exit_code(mapping(given).get("exitCode"))
+    failure = _REFUSED.get(status) or (error_class(text) if status == "error" else "exit_status" if code else "")
+    end = CallEnd(call_id, bool(failure), failure, code)
+    return [Block("result", text, "tool_output", result=end, data=block)]
+
+
+def _run_text(given: Any) -> str:
+    """Return the text of a result: its output where it names one."""
+    output = mapping(given).get("output", mapping(given).get("message"))
+    return output if isinstance(output, str) else "\n".join(strings(given, "type"))
+
+
+def _attached(state: Any) -> list[Block]:
+    """Return the files that were open or visible when the human asked."""
+    about = mapping(state)
+    names = dict.fromkeys(strings([about.get("activeEditor"), about.get("currentlyVisibleFiles")]))
+    return [Block("document", "\n".join(uri_path(name) for name in names), "meta", data=state)] if names else []
+
+
+def _flat(lists: list[list[Block]]) -> tuple[Block, ...]:
+    return tuple(block for blocks in lists for block in blocks)
+
+
+def _message_id(value: dict[str, Any]) -> str:
+    number = value.get("messageId")
+    return str(number) if type(number) is int and 0 <= number < 1 << 53 else word(number)
+
+
+def _own_usage(usage: dict[str, Any]) -> TokenUsage | None:
+    """Return the tokens of an answer. A stated total decides what was neither read from the cache nor written to it."""
+    counted = counted_usage(usage, *_TOKENS)
+    total = count(usage.get("totalInputTokens"))
+    if counted is None or not total:
+        return counted
+    return replace(counted, input=max(total - counted.cache_read - counted.cache_write, 0))
+
+
+def _ledger_usage(event: dict[str, Any]) -> TokenUsage | None:
+    return counted_usage(event.get("tokens"), "input", "output", "cacheReadInputTokens", "cacheCreationInputTokens")
+
+
+# --- threads ---
+class AmpReaderState(Struct, array_like=True):
+    stage: str = ""
+    index: int = 0  # messages read
+    counted: bool = False  # an answer has tokens of its own
+    ledger: dict[str, list[int]] = {}  # tokens by message, where the ledger comes first
+
+
+def reader(candidate: SourceCandidate, state: bytes) -> AmpReader:
+    return AmpReader(candidate, state)
+
+
+class AmpReader:
+    """Reads one thread."""
+
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        self._state = state_of(state, AmpReaderState)
+        self._name = candidate.native_id or candidate.path.stem
+        self._walk = DocumentWalk("messages", self._state.stage)
+        self._tally = ReadTally()
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        self._tally = ReadTally()
+        return read_document(self._tally, self._walk, data, base, last, self._read_item)
+
+    def state(self) -> bytes:
+        self._state.stage = self._walk.stage
+        return msgspec.msgpack.encode(self._state)
+
+    def _read_item(self, item: DocumentItem, value: Any) -> None:
+        if item.key:
+            self._learn(item, value)
+            self._tally.count("(about)", "known")
+            return
+        message = build(value)
+        if message.origin == "model":
+            message = self._with_tokens(message)
+        self._add(message, item)
+        known = message.kind != "unknown"
+        self._tally.count(plain(value.get("role")) if known else "?", "message" if known else "unknown")
+        self._state.index += 1
+
+    def _with_tokens(self, message: Message) -> Message:
+        name = message.native_id or str(self._state.index)
+        tokens = self._state.ledger.pop(name, None)
+        self._state.counted = self._state.counted or message.usage is not None
+        usage = message.usage or (TokenUsage(*tokens[:4]) if tokens else None)
+        return replace(message, provider_id=f"{self._name}/{name}", usage=usage)
+
+    def _learn(self, item: DocumentItem, value: Any) -> None:
+        session = self._session()
+        if item.key == "title":
+            session.learn(title=word(value), title_rank=1 if word(value) else 0)
+        elif item.key == "env":
+            platform = mapping(mapping(mapping(value).get("initial")).get("platform"))
+            session.learn(workspace=_folder(value), client=word(platform.get("clientVersion")))
+        elif item.key == _LEDGER:
+            self._read_ledger(item)
+
+    def _read_ledger(self, item: DocumentItem) -> None:
+        for event in DocumentWalk("events").split(item.raw, item.start, True):
+            value, _ = decode_item(event.raw)
+            usage = _ledger_usage(value) if not event.key and isinstance(value, dict) else None
+            if usage is None or count(value.get("toMessageId")) is None:
+                continue
+            name = str(count(value["toMessageId"]))
+            if not self._state.index:
+                self._state.ledger[name] = [usage.input, usage.output, usage.cache_read, usage.cache_write]
+            elif not self._state.counted:
+                model = word(value.get("model"))
+                self._add(replace(build(value), provider_id=f"{self._name}/{name}", model=model), event)
+
+    def _add(self, message: Message, item: DocumentItem) -> None:
+        mark = blake2b(item.raw, digest_size=8).hexdigest()
+        identity = fingerprint(f"{self._name}/{item.start if item.key else self._state.index}", mark)
+        message = replace(message, start=item.start, size=len(item.raw), fingerprint=identity)
+        add(self._tally, self._session(), message)
+
+    def _session(self) -> SessionTally:
+        return self._tally.session(self._name)
