@@ -12,7 +12,7 @@ framed as data and redacted, like every answer of recall.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,11 +23,13 @@ from everturn.recall.tool import ConversationRecall
 from everturn.resume.history import History, read_history
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
-from everturn.sources.contract import NewSession, SearchPlaces, Source, SourceCandidate
+from everturn.sources.contract import NewSession, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line, quote_for_model
+from everturn.text.tokens import estimate_tokens
 
 _HEAD_BYTES = 64 << 10  # bytes for `Source.sniff`
+_MOST_NEIGHBOURS = 50  # names of a folder that are looked at to find out whose it is
 
 
 class NativePlan(Struct, frozen=True):
@@ -179,6 +181,7 @@ class Handoff(Struct, frozen=True):
     commands: list[list[str]]  # in this order, in the workspace; the last one is the program
     notes: list[str]
     plan: NativePlan | None = None  # to be carried out first
+    tokens: int = 0  # of the conversation or document that the model gets, estimated; 0 if unknown
 
 
 def agent_named(sources: Sources, name: str) -> Source:
@@ -196,13 +199,41 @@ def agent_named(sources: Sources, name: str) -> Source:
 def open_session(store: Store, sources: Sources, session: Session, options: NativeOptions, machine: str) -> Handoff:
     """Open by the agent's own command if possible, otherwise as a new session. Raise UsageError."""
     why = _why_not_own(store, sources, session, options, machine)
-    source, workspace = options.target, options.workspace or store.session(session.id)[1].workspace
-    if not why and source.resume_command is not None:
-        return Handoff("own", source, workspace, [source.resume_command(session.native_id)], [])
+    source, workspace = options.target, own_workspace(store, options.target, session, options.workspace)
+    if not why and source.resume_command is not None and workspace is not None:
+        tokens = read_history(store, sources, session, keep_thoughts=True).tokens if has_words(session) else 0
+        return Handoff("own", source, workspace, [source.resume_command(session.native_id)], [], tokens=tokens)
     plan = plan_native(store, sources, session, options)
     commands = [command for command in (plan.take_in, plan.command) if command]
     notes = [f"native: {why} → a new session is written from the archive, word for word", *plan.history.notes]
-    return Handoff("native", source, plan.new.workspace, commands, notes, plan)
+    return Handoff("native", source, plan.new.workspace, commands, notes, plan, plan.history.tokens)
+
+
+def own_workspace(store: Store, source: Source, session: Session, wanted: str = "") -> str | None:
+    """Return the folder in which the agent's own command finds a session; None if no such folder is known.
+
+    It is `wanted`, that of the session, or one that a session beside its file names: the file may have been moved there.
+    """
+    recorded = store.session(session.id)[1].workspace
+    if source.finds is None:
+        return recorded
+    path = _file_path(store, session)
+    if (known := next((one for one in (wanted, recorded) if one and source.finds(path, one)), None)) is not None:
+        return known
+    return next(
+        (one for one in _workspaces_beside(source, path) if source.finds(path, one) and os.path.isdir(one)), None
+    )
+
+
+def _workspaces_beside(source: Source, path: Path) -> Iterator[str]:
+    """Yield the working folders that the files beside a session name."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return
+    for name in names[:_MOST_NEIGHBOURS]:
+        if name.endswith(path.suffix) and (folder := source.workspace(read_beginning(path.parent / name))):
+            yield folder
 
 
 def tell_history(
@@ -222,7 +253,8 @@ def tell_history(
         )
     prompt = handoff_prompt(store, sources, session, clean, budget)
     workspace = options.workspace or store.session(session.id)[1].workspace
-    return Handoff("document", options.target, workspace, [native.begin(prompt)], [reason] if reason else [])
+    notes, tokens = [reason] if reason else [], estimate_tokens(prompt)
+    return Handoff("document", options.target, workspace, [native.begin(prompt)], notes, tokens=tokens)
 
 
 def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clean, budget: int) -> str:
@@ -254,12 +286,14 @@ def _why_not_own(store: Store, sources: Sources, session: Session, options: Nati
     if session.agent != options.target.name:
         origin = sources[session.agent].title if session.agent in sources else session.agent
         return f"it was held in {origin}"
+    own = own_workspace(store, options.target, session, options.workspace)
     reasons: Iterable[tuple[bool, str]] = (
         (options.upto is not None, "it is taken up at an earlier turn"),
         (session.kind != "main", "it is part of another session"),
         (session.machine != machine, "it was held on another machine"),
         (_is_file_gone(store, session), "its file is gone"),
-        (bool(options.workspace), "it goes on in another folder"),
+        (bool(options.workspace) and options.workspace != own, "it goes on in another folder"),
+        (own is None, "its file is in the folder of another workspace"),
     )
     return next((why for is_so, why in reasons if is_so), "")
 
@@ -267,10 +301,13 @@ def _why_not_own(store: Store, sources: Sources, session: Session, options: Nati
 def _is_file_gone(store: Store, session: Session) -> bool:
     """Whether the agent no longer has the session, or has it changed."""
     file = store.file_by_id(store.version(session.version).source)[0]
-    if session.state != "current" or file.state == "gone":
-        return True
-    path = store.file_by_id(file.container)[0].path if file.container else file.path
-    return not os.path.exists(Path(path))
+    return session.state != "current" or file.state == "gone" or not os.path.exists(_file_path(store, session))
+
+
+def _file_path(store: Store, session: Session) -> Path:
+    """Return the path of the file that holds a session, or of the container it is in."""
+    file = store.file_by_id(store.version(session.version).source)[0]
+    return Path(store.file_by_id(file.container)[0].path if file.container else file.path)
 
 
 #: Tokens of a quoted session.

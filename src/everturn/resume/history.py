@@ -21,6 +21,7 @@ from everturn.sessions.messages import Sources, read_messages, result_block
 from everturn.sources.toolkit.agent_program import pictures
 from everturn.store.contract import Store
 from everturn.text.printable import plural
+from everturn.text.tokens import estimate_tokens
 
 #: The result of a call without a recorded one.
 INTERRUPTED = (
@@ -51,6 +52,12 @@ class History(Struct, frozen=True):
 
     def count(self, kind: str) -> int:
         return sum(block.kind == kind for message in self.messages for block in message.blocks)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of all texts, calls and results, estimated; images are not counted."""
+        blocks = (block for message in self.messages for block in message.blocks)
+        return sum(estimate_tokens(block.text or (str(block.call.input) if block.call else "")) for block in blocks)
 
     @property
     def notes(self) -> list[str]:

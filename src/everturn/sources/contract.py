@@ -252,6 +252,8 @@ class Source:
     option: str = ""  # name of the command-line option that adds folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
+    finds: Callable[[Path, str], bool] | None = None
+    """Whether `resume_command`, run in this working folder, finds the session of this file; None: it finds every one."""
     native: NativeWriter | None = None  # writes a new session that the agent's own program opens
     check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = None  # finds flaws of records
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session

@@ -48,10 +48,13 @@ class SessionActions(BrowserScreen):
             self.do(self._resume(session))
 
     async def _resume(self, session: int) -> None:
+        from everturn.resume.handoff import own_workspace
         from everturn.tui.text_screen import resume_screen
 
         row, text = await self.archive.ask(lambda store: store.session(session))
-        command = resume_command(self.archive, row, text.workspace)
+        source = self.archive.sources.get(row.agent)
+        folder = await self.archive.ask(lambda store: own_workspace(store, source, row)) if source else text.workspace
+        command = resume_command(self.archive, row, folder) if folder is not None else ""
         apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
         own = ["everturn", "resume", *apart, row.native_id]
         ours = _command_line(own, text.workspace)
@@ -59,7 +62,7 @@ class SessionActions(BrowserScreen):
             self.say("its id cannot be typed; d tells what happened in it", "warn")
             return
         native = _native_command(self.archive, row) if command else []
-        start = StartCommand(tuple(native or own), text.workspace, command or ours)
+        start = StartCommand(tuple(native or own), (native and folder) or text.workspace, command or ours)
         self.app.push_screen(resume_screen(self.archive, command, ours, start))
 
     def action_document(self) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from everturn.sources.claude_code.program import slug
+from tests.capture.history import OTHER as OTHER_SID
 from tests.capture.history import SID
 from tests.cli.desk import KEY, Desk
 
@@ -29,6 +31,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def take_in(desk: Desk, home: Path) -> None:
     history, cwd = desk.archive.history, str(home / "shop")
+    history.project = history.project.with_name(slug(cwd))
+    history.project.mkdir()
     desk.take_in(*(history.turn(f"ask {n} {KEY}", f"answer {n}", cwd=cwd) for n in range(3)))
     _, version = desk.archive.store.files()[0]
     with desk.archive.store.write():
@@ -69,6 +73,62 @@ def test_the_agent_itself_is_run_where_the_session_was_held(desk: Desk, home: Pa
     done = desk.process("resume", SID[:6])
     assert done.returncode == 0, done.stderr
     assert ran.read_text().splitlines() == [str(home / "shop"), "--resume", SID]
+
+
+def sync(desk: Desk) -> None:
+    code, _, err = desk.run("sync", f"--{OWN}-dir", str(desk.archive.history.root))
+    assert code == 0, err
+
+
+def hold_and_move(desk: Desk, home: Path, folder: str) -> Path:
+    """Hold a session, archive it, move its file into the project folder of another workspace, and archive that."""
+    history, cwd = desk.archive.history, str(home / "shop")
+    history.project = history.project.with_name(slug(cwd))
+    history.project.mkdir()
+    history.write(history.turn("ask", "answer", cwd=cwd))
+    sync(desk)
+    assert desk.run("resume", SID[:6], "--print")[1] == f"cd {cwd} && {OWN} --resume {SID}\n"
+    target = history.project.with_name(slug(str(home / folder))) / history.file().name
+    target.parent.mkdir()
+    history.file().rename(target)
+    sync(desk)
+    return target
+
+
+def test_a_session_whose_file_moved_is_opened_where_its_agent_finds_it(desk: Desk, home: Path) -> None:
+    (home / "store").mkdir()
+    moved = hold_and_move(desk, home, "store")
+    text = desk.archive.history.turn("a", "b", OTHER_SID, cwd=str(home / "store"))
+    moved.with_name(f"{OTHER_SID}.jsonl").write_bytes(text)
+    code, out, _ = desk.run("resume", SID[:6], "--print")
+    assert (code, out) == (0, f"cd {home / 'store'} && {OWN} --resume {SID}\n")
+    assert files(home) == set()
+    code, out, _ = desk.run("resume", SID[:6], "--print", "--workspace", str(home / "store"))
+    assert (code, out) == (0, f"cd {home / 'store'} && {OWN} --resume {SID}\n")
+
+
+def test_a_session_whose_file_moved_to_an_unknown_folder_is_written_anew(desk: Desk, home: Path) -> None:
+    hold_and_move(desk, home, "nowhere")
+    code, out, err = desk.run("resume", SID[:6], "--print")
+    assert code == 0 and "its file is in the folder of another workspace" in err
+    (written,) = files(home)
+    assert out == f"cd {home / 'shop'} && {OWN} --resume {written.stem}\n"
+    assert written.parent.name == slug(str(home / "shop"))
+
+
+def test_the_number_of_tokens_is_said_before_anything_starts(desk: Desk, home: Path) -> None:
+    take_in(desk, home)
+    for words in (("resume",), ("resume", "--in", OTHER), ("handoff", "--in", OTHER)):
+        code, _, err = desk.run(*words, SID[:6], "--print")
+        assert code == 0 and " tokens, which " in err and "--strategy document" not in err
+        (item,) = desk.json(*words, SID[:6], "--print")["items"]
+        assert f" about {item['tokens']:,} tokens" in err
+    big = "lighthouse keeper " * 60_000
+    desk.take_in(desk.archive.history.turn(big, "ok", OTHER_SID, cwd=str(home / "shop")), sid=OTHER_SID)
+    (item,) = desk.json("resume", OTHER_SID, "--in", OTHER, "--dry-run")["items"]
+    assert 110_000 < item["tokens"] < 200_000
+    err = desk.run("resume", OTHER_SID, "--in", OTHER, "--dry-run")[2]
+    assert f"everturn resume {OTHER_SID} --strategy document" in err
 
 
 def test_another_agent_gets_a_session_of_its_own_and_is_run(desk: Desk, home: Path) -> None:

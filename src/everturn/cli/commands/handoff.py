@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.resume.handoff import Handoff, NativeOptions
 
+_MANY_TOKENS = 100_000
+
 
 @frame.command(
     "everturn handoff @last --in AGENT",
@@ -86,6 +88,7 @@ def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Hando
 
     for note in opening.notes:
         cx.out.say(note)
+    _say_size(cx, session, opening)
     if opening.plan is not None:
         size = len(opening.plan.content)
         cx.out.say(f"{'would write' if only == 'tell' else 'writes'} {opening.plan.path} ({size:,} bytes)")
@@ -100,6 +103,18 @@ def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Hando
     return _run_commands(cx, opening)
 
 
+def _say_size(cx: frame.CommandContext, session: Session, opening: Handoff) -> None:
+    """Say how many tokens the agent sends with the next prompt, and how to send fewer."""
+    if not opening.tokens:
+        return
+    what = "document" if opening.way == "document" else "conversation"
+    cx.out.say(
+        f"the {what} has about {opening.tokens:,} tokens, which {opening.source.title} sends with the next prompt"
+    )
+    if opening.tokens > _MANY_TOKENS and opening.way != "document":
+        cx.out.say(f"to begin with a short document instead: everturn resume {session.native_id} --strategy document")
+
+
 def _handoff_item(opening: Handoff) -> dict[str, Any]:
     plan = opening.plan
     return {
@@ -110,6 +125,7 @@ def _handoff_item(opening: Handoff) -> dict[str, Any]:
         "workspace": opening.workspace,
         "commands": opening.commands,
         "notes": opening.notes,
+        "tokens": opening.tokens or None,
     }
 
 

@@ -36,6 +36,7 @@ SOURCE = Source(
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
+    finds=lazy_import("everturn.sources.claude_code.program:finds"),
     native=NativeWriter(
         name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
         place=lazy_import("everturn.sources.claude_code.program:place"),

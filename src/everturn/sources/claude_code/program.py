@@ -195,6 +195,11 @@ def slug(workspace: str) -> str:
     return found if len(found) <= _LONGEST_SLUG else f"{found[:_LONGEST_SLUG]}-{_short_hash(name)}"
 
 
+def finds(path: Path, workspace: str) -> bool:
+    """The client looks in the folder of its workspace alone. Case is ignored: drives of Windows come in both."""
+    return path.parent.name.casefold() == slug(workspace).casefold()
+
+
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     """See `NativeWriter`."""
     return b"".join(map(line, _records(new, messages)))
