@@ -19,7 +19,8 @@ from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
 from benchmarks.processes import EVERTURN, MB, Cost, Place, everturn, run
 from everturn.attribution.job import WhyJob, WhyOptions
-from everturn.attribution.repository import Repository
+from everturn.attribution.report import LineAnswer, count_levels
+from everturn.attribution.repository import CommitFacts, Repository
 from everturn.clock import now
 from everturn.sources.contract import all_sources
 from everturn.store.contract import FoundEdit, Store, open_store
@@ -45,7 +46,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
 # --- planted repositories ---
 def _planted(folder: Path, seed: int) -> Iterator[Figure]:
-    total, hidden_lines, hidden_wrong = Score(), 0, 0
+    total, hidden_lines, hidden_wrong, others, credited = Score(), 0, 0, 0, 0
     for number in range(_STORIES):
         place = Place(folder / f"story{number}")
         story = tell_story(place.folder, seed + number)
@@ -54,6 +55,8 @@ def _planted(folder: Path, seed: int) -> Iterator[Figure]:
             total.add(score_story(story, store))
             lines, wrong = _hide_one_by_one(story, store)
             hidden_lines, hidden_wrong = hidden_lines + lines, hidden_wrong + wrong
+            lines, wrong = _ask_for_others(story.root, store)
+            others, credited = others + lines, credited + wrong
     note = f"{_STORIES} repositories from seed {seed}, {total.archived:,} archived lines; " + ", ".join(
         f"{name} {n:,}" for name, n in total.levels.most_common(5) if name.strip()
     )
@@ -73,6 +76,25 @@ def _planted(folder: Path, seed: int) -> Iterator[Figure]:
         0.5,
         note=f"{hidden_lines:,} lines",
     )
+
+    yield Figure("planted: others' lines answered", credited, "lines", 0, note=f"of {others:,}: {_OTHERS}")
+
+
+_OTHERS = "commits of bots, of other people, and from before the first session"
+
+
+def _ask_for_others(root: Path, store: Store) -> tuple[int, int]:
+    """Ask for the lines of commits that no session had a part in; return how many there are and how many are answered."""
+    span = store.edit_span()
+    with Repository(root) as repository:
+        tip = repository.commit_id("HEAD")
+        chosen = [
+            one
+            for one in repository.range_commits("", tip)
+            if one.author != "Ann" or span is None or one.authored < span[0]
+        ]
+        counts = count_levels(WhyJob(repository, store, all_sources(), now()).all_of(chosen, tip, WhyOptions()))
+    return counts.lines, counts.lines - counts.unknown
 
 
 class _HidingJob(WhyJob):
@@ -117,18 +139,35 @@ def _left_out_real() -> Iterator[Figure]:
     for one in given:
         clone, _, archive = one.partition("=")
         with Repository(Path(clone)) as repository, closing(open_store(archive, create=False)) as store:
-            lines, answered, wrong = _leave_one_out(repository, store)
-        note = f"{answered:,} of {lines:,} added lines answered"
-        yield Figure(f"leave-one-out, {Path(clone).name}", 100 * wrong / max(answered, 1), "%", 0.5, note=note)
+            chosen = repository.range_commits("", repository.commit_id("HEAD"))
+            lines = _all_lines(repository, store, chosen)
+            others = _outside(lines, chosen, store)
+            wrong = _leave_one_out(repository, store, chosen, lines)
+        answered, name = sum(bool(line.level) for line in lines), Path(clone).name
+        note = f"{answered:,} of {len(lines):,} added lines answered"
+        yield Figure(f"leave-one-out, {name}", 100 * wrong / max(answered, 1), "%", 0.5, note=note)
+        credited = sum(bool(line.level) for line in others)
+        note = f"of {len(others):,}: commits of bots, and from before the first session"
+        yield Figure(f"others' lines answered, {name}", credited, "lines", 0, note=note)
 
 
-def _leave_one_out(repository: Repository, store: Store) -> tuple[int, int, int]:
-    """Ask for every added line of every commit; then again with the session hidden that was named: any answer is wrong."""
-    chosen = repository.range_commits("", repository.commit_id("HEAD"))
+def _all_lines(repository: Repository, store: Store, chosen: list[CommitFacts]) -> list[LineAnswer]:
+    """Ask for every added line of every commit."""
+    job = WhyJob(repository, store, all_sources(), now())
+    report = job.all_of(chosen, repository.commit_id("HEAD"), WhyOptions())
+    return [line for file in report.files for line in file.lines if line.text.strip()]
+
+
+def _outside(lines: list[LineAnswer], chosen: list[CommitFacts], store: Store) -> list[LineAnswer]:
+    """Return the lines of bots, and those from before the first archived edit."""
+    span = store.edit_span()
+    shas = {one.sha for one in chosen if "[bot]" in one.author or span is None or one.authored < span[0]}
+    return [line for line in lines if line.commit in shas]
+
+
+def _leave_one_out(repository: Repository, store: Store, chosen: list[CommitFacts], lines: list[LineAnswer]) -> int:
+    """Ask again with the session hidden that was named for a line: any answer is wrong. Return how many there are."""
     tip = repository.commit_id("HEAD")
-    job = _HidingJob(repository, store, all_sources(), now())
-    report = job.all_of(chosen, tip, WhyOptions())
-    lines = [line for file in report.files for line in file.lines if line.text.strip()]
     named: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         if line.writer is not None:
@@ -146,7 +185,7 @@ def _leave_one_out(repository: Repository, store: Store) -> tuple[int, int, int]
             for line in lines
             if line.writer is not None and (line.writer.agent, line.writer.session) == (agent, session)
         )
-    return len(lines), sum(bool(line.level) for line in lines), wrong
+    return wrong
 
 
 # --- costs ---

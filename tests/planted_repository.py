@@ -25,6 +25,9 @@ _VERBS = "load merge split check render encode count fetch trim route pack scan 
 _COMMON = ("import os", "import json", "logger = logging.getLogger(__name__)", "    self.items = []", "    result = {}")
 _TRIVIAL = ("", "    return None", "    pass", "    }", "    else:", ")")
 
+#: Authors whose commits no session had a part in.
+_OTHERS = ("bumper[bot] <bot@example.org>", "Ben <ben@example.org>")
+
 Writer = tuple[str, int] | None
 
 
@@ -643,12 +646,13 @@ def _redone(story: PlantedRepository, active: list[Session], number: int) -> Non
 
 
 def _bot(story: PlantedRepository, active: list[Session], number: int) -> None:
-    """Commits of others: nothing of them is in the archive."""
+    """Commits of a bot and of another person: nothing of them is in the archive."""
     story.commit(f"Chapter {number}")
-    story.tick(400)
-    for path in story.paths()[:3]:
-        story.human_edit(path)
-    story.commit(f"Bump {number}")
+    for author in _OTHERS:
+        story.tick(400)
+        for path in story.paths()[:3]:
+            story.human_edit(path)
+        story.commit(f"Bump {number}", None, f"--author={author}")
 
 
 _CHAPTERS = (

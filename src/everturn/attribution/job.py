@@ -126,11 +126,8 @@ class WhyJob:
         if lines and first > len(working):
             raise UsageError(f"{name} has {len(working)} lines; there is no line {first}")
         asked = range(first - 1, min(last, len(working)))
-        if not self.repository.has_commits():
-            committed, head = None, ""
-        else:
-            head = self.repository.commit_id("HEAD")
-            committed = self.repository.files([(head, name)])[head, name]
+        head = self.repository.head()
+        committed = self.repository.files([(head, name)])[head, name] if head else None
         old = committed or []
         pairs = {new: old_line for old_line, new in equal_pairs(old, working)}
         blamed = self._blame(

@@ -113,12 +113,12 @@ class Repository:
         except NothingFound:
             raise UsageError(f"there is no commit {name!r} in this repository; check the name") from None
 
-    def has_commits(self) -> bool:
+    def head(self) -> str:
+        """Return the commit of the working tree; "" if there is none yet."""
         try:
-            self.commit_id("HEAD")
+            return self.commit_id("HEAD")
         except UsageError:
-            return False
-        return True
+            return ""
 
     @cached_property
     def worktrees(self) -> tuple[str, ...]:

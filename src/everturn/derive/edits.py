@@ -71,16 +71,22 @@ def file_edits(start: CallStart, end: CallEnd) -> list[FileEdit]:
 def added_lines(edit: FileEdit) -> Iterator[list[str]]:
     """Yield, for each change of an edit, its lines that are not blank and not in its old text."""
     for change in edit.changes:
-        old = Counter(line.strip() for line in change.old.splitlines()) if change.old else Counter()
-        lines = []
-        for line in change.new.splitlines()[:_MOST_LINES]:
-            bare = line.strip()
-            if old[bare] > 0:
-                old[bare] -= 1
-            elif bare:
-                lines.append(line)
+        new = change.new.splitlines()[:_MOST_LINES]
+        if not change.old:
+            lines = [line for line in new if line and not line.isspace()]
+        else:
+            left = dict(Counter(map(str.strip, change.old.splitlines())))
+            lines = [line for line in new if (bare := line.strip()) and not _take(left, bare)]
         if lines:
             yield lines
+
+
+def _take(left: dict[str, int], line: str) -> bool:
+    """Whether a line is left; if so, there is one less."""
+    count = left.get(line)
+    if count:
+        left[line] = count - 1
+    return bool(count)
 
 
 # --- arguments of editing tools ---
@@ -255,15 +261,16 @@ def _documents(command: str, folder: str) -> Iterator[FileEdit]:
         body_end = closing.start() if closing else len(command)
         body, at = command[line_end + 1 : body_end], closing.end() if closing else len(command)
         head = f"{command[max(line_start, 0) : line_end]}\n{found[2]}\n"
-        place = _folder_at(command, found.start(), folder)
-        targets = [target for one in split_commands(head) for target in _written_to(one)]
+        may_write = ">" in head or "tee" in head
+        targets = [target for one in split_commands(head) for target in _written_to(one)] if may_write else []
+        script = "" if targets else command[max(line_start, 0) : at]
+        paths = [] if targets else list(written_files(script))
+        place = _folder_at(command, found.start(), folder) if targets or paths else folder
         for sign, path in targets:
             kind = "append" if sign == ">>" else "write"
             yield FileEdit(resolve_path(place, path), kind, (Change(body.removesuffix("\n")),))
-        if not targets:
-            script = command[max(line_start, 0) : at]
-            for path in written_files(script):
-                yield FileEdit(resolve_path(place, path), "text", (Change(body),))
+        for path in paths:
+            yield FileEdit(resolve_path(place, path), "text", (Change(body),))
 
 
 def _written_to(one: ShellCommand) -> Iterator[tuple[str, str]]:

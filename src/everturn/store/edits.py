@@ -18,6 +18,7 @@ from everturn.store.contract import FoundEdit
 from everturn.store.sql import CALLS, EDITS, Driver, query_in_lists
 
 _SEPARATOR = bytes(LINE_HASH)  # between two changes of an edit
+_BLANKS = b" \t\r\v\f\x1c\x1d\x1e\x1f"  # what str.split() takes for white space in ASCII, without the line end
 _NAME_SIZE = 4
 _KEY = "edit key"
 _FOUND = (
@@ -83,12 +84,9 @@ class EditStore:
     def line_hashes(self, lines: Sequence[str]) -> list[bytes]:
         """Return the hash of each line; that of a blank line is all zero."""
         key = self._edit_key
-        bare = ("".join(line.split()) for line in lines)
         return [
-            blake2b(line.encode("utf-8", "surrogatepass"), digest_size=LINE_HASH, key=key).digest()
-            if line
-            else _SEPARATOR
-            for line in bare
+            blake2b(bare, digest_size=LINE_HASH, key=key).digest() if bare else _SEPARATOR
+            for bare in _bare_lines(lines)
         ]
 
     def _pack_lines(self, changes: Sequence[Sequence[str]]) -> bytes:
@@ -98,6 +96,16 @@ class EditStore:
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
         data = name.encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(data, digest_size=_NAME_SIZE, key=self._edit_key).digest(), "big")
+
+
+def _bare_lines(lines: Sequence[str]) -> list[bytes]:
+    """Return the lines without white space; all in one pass if they are ASCII."""
+    text = "\n".join(lines)
+    if text.isascii():
+        found = text.encode().translate(None, _BLANKS).split(b"\n")
+        if len(found) == len(lines):  # no line has a line end in it
+            return found
+    return ["".join(line.split()).encode("utf-8", "surrogatepass") for line in lines]
 
 
 def _found(row: Sequence[object]) -> FoundEdit:
