@@ -1,0 +1,35 @@
+"""Kimi CLI and its successor Kimi Code: one log of events per session and per subagent, named `wire.jsonl`.
+
+Kimi CLI writes `{"timestamp", "message": {"type", "payload"}}`, Kimi Code writes `{"type", "time", …}`. Titles are in a file
+beside the log, which is not read.
+"""
+
+from __future__ import annotations
+
+from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
+
+SOURCE = Source(
+    name="kimi",
+    title="Kimi CLI",
+    parser=1,
+    fields=(
+        "protocol_version",
+        "payload",
+        "user_input",
+        "token_usage",
+        "return_value",
+        "parent_tool_call_id",
+        "stepUuid",
+        "toolCallId",
+        "toolCalls",
+        "usageScope",
+        "inputOther",
+        "turnId",
+    ),
+    reader=lazy_import("everturn.sources.kimi.reader:KimiReader"),
+    view=lazy_import("everturn.sources.kimi.message:view"),
+    workspace=no_workspace,
+    option="kimi-dir",
+    resume_command=lambda native_id: ["kimi", "--session", native_id],
+    **lazy_imports("everturn.sources.kimi.reader", "roots", "find", "sniff", "folder_of"),
+)
