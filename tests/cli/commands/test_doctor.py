@@ -60,6 +60,13 @@ HOMES: dict[str, Callable[[Path], Any]] = {
     "chat_markdown": copy_samples("chat_markdown", "agent-conversations", suffix=".md"),
     "chatgpt": copy_samples("chatgpt", "extra", "conversations.json", ".json"),
     "claude_ai": copy_samples("claude_ai", "extra", "conversations.json", ".json"),
+    "amp": copy_samples("amp", ".local/share/amp/threads", suffix=".json"),
+    "copilot_chat": copy_samples(
+        "copilot_chat", ".config/Code/User/workspaceStorage/1f/chatSessions", "{uuid}.json", ".json"
+    ),
+    "copilot_chat (journal)": copy_samples(
+        "copilot_chat", ".config/Code/User/workspaceStorage/1f/chatSessions", "{uuid}.jsonl"
+    ),
     "claude_code": copy_samples("claude_code", ".claude/projects/-home-ann-shop", "{uuid}.jsonl"),
     "cline": copy_tree("cline", ".cline/data/tasks"),
     "codex": copy_samples("codex", ".codex/sessions/2026/03/01", "rollout-2026-03-01T10-00-00-{uuid}.jsonl"),
@@ -116,17 +123,20 @@ def person(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     return Person(tmp_path / "home", capsys)
 
 
-def test_every_format_with_a_folder_is_tried() -> None:
-    assert {name.partition(" ")[0] for name in HOMES} == set(all_sources()) - WITHOUT_FOLDER
+def homes() -> dict[str, Callable[[Path], Any]]:
+    """Return every home. A format without one above is tried with its samples in a folder that the person names."""
+    listed = {name.partition(" ")[0] for name in HOMES}
+    rest = sorted(set(all_sources()) - WITHOUT_FOLDER - listed)
+    return HOMES | {name: copy_tree(name, "extra") for name in rest}
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", homes())
 def test_after_a_sync_every_folder_is_fully_in_the_archive(name: str, person: Person) -> None:
-    held = HOMES[name](person.home)
+    held = homes()[name](person.home)
     source = all_sources()[name.partition(" ")[0]]
     more = [f"--{source.option}", str(person.home / "extra")] if (person.home / "extra").exists() else []
     before = person.folders(*more)
-    assert before and all(check["level"] != "ok" for check in before.values()), before
+    assert before and all(check["level"] != "ok" for check in before.values()), "add the home of this agent to HOMES"
     assert person.run("sync", *more)[0] in (0, 4)
     after = person.folders(*more)
     assert set(after) == set(before)
