@@ -201,12 +201,26 @@ _HEAD = 3
 _ONE_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % _HEAD)
 
 
+#: What follows marks that are frequent in ordinary text.
+_THEN = {
+    b"pat": rb"[A-Za-z0-9]{14}\.",
+    b"pat.": rb"[A-Za-z0-9]{22}",
+    b"-us": rb"[0-9]",
+    b"00D": rb"[A-Za-z0-9]{12,15}!",
+    b"1/1": rb"[0-9]{12}",
+    b"2/1": rb"[0-9]{12}",
+    b"0.": rb"[0-9a-f]{8}-",
+    b"dp.": rb"[a-z]{2,5}\.",
+    b"sl.": rb"[A-Za-z0-9_.-]{20}",
+}
+
+
 def _sorted_rules() -> tuple[list[Search], list[Search], dict[bytes, list[_Rule]]]:
     broken: list[Search] = []
     inside: list[Search] = []
     by_head: dict[bytes, list[_Rule]] = {}
     for rule in _rules():
-        search = re.escape(rule[1]), partial(_matches, rule)
+        search = re.escape(rule[1]) + _THEN.get(rule[1], b""), partial(_matches, rule)
         if rule[0] in _BROKEN_KINDS:
             broken.append(search)
         elif rule[0] in _INSIDE_KINDS or not _ONE_RUN.fullmatch(rule[1]):
@@ -224,6 +238,12 @@ def _matches(rule: _Rule, data: bytes) -> list[Span]:
 
 #: Families with other signs in their tokens, families with a run of letters and digits inside, and all others.
 BROKEN_FAMILIES, INSIDE_FAMILIES, _RULES_BY_HEAD = _sorted_rules()
+_RUN_MARKS = sorted({rule[1] for rules in _RULES_BY_HEAD.values() for rule in rules})
+_SHORTEST_TOKEN = 19  # bytes of a run of 20, perhaps without its first
+#: What data must contain, in RE2's syntax, before `run_tokens` is worth calling: a mark where a word begins, and a run.
+RUN_CONDITION = rb"(?:^|[^A-Za-z0-9_-]|\\[nrt]|[0-9;\[][mK])(?:%b)" % b"|".join(
+    re.escape(mark) + rb"[A-Za-z0-9_-]{%d}" % max(0, _SHORTEST_TOKEN - len(mark)) for mark in _RUN_MARKS
+)
 
 
 def run_tokens(data: bytes, starts: Iterable[int]) -> Iterator[Span]:

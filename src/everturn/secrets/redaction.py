@@ -71,7 +71,7 @@ def _plain_spans(data: bytes, raw: bool) -> list[Span]:
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:
     """Return the ranges of colours and invisible characters, in order."""
     found = [match.span() for match in _COLOUR.finditer(data)] if b"\x1b" in data else []
-    if b"\\" in data:
+    if b"\\u" in data:
         # Escaped twice and more, they have further backslashes before them.
         found += [(_first_backslash(data, match.start()), match.end()) for match in _ESCAPED.finditer(data)]
     if not data.isascii():

@@ -17,7 +17,15 @@ from collections.abc import Iterator
 from functools import cache, partial
 from itertools import accumulate
 
-from everturn.secrets.families import BROKEN_FAMILIES, INSIDE_FAMILIES, Search, Span, not_within_word, run_tokens
+from everturn.secrets.families import (
+    BROKEN_FAMILIES,
+    INSIDE_FAMILIES,
+    RUN_CONDITION,
+    Search,
+    Span,
+    not_within_word,
+    run_tokens,
+)
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.pattern_set import PatternSet
 
@@ -52,9 +60,9 @@ _MOST_RESTS = 12
 _MARKED = (
     (b"A(?:[KSB]IA|CCA)[A-Z2-7]{16}|AIza|AGE-SECRET|ATATT3", rb"A(?:(?P<aws_access_key>(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?![A-Za-z0-9]))|(?P<google_key>Iza[A-Za-z0-9_-]{35})"
      rb"|(?P<age_key>GE-SECRET-KEY-1[A-Z0-9]{50,})|(?P<atlassian_token>TATT3[A-Za-z0-9_=-]{100,}))"),
-    (b"gl(?:[a-z]{2,5}-|sa_|c_eyJ)", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
+    (b"gl(?:(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-|sa_|c_eyJ)", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
      rb"|(?P<grafana_token>sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_eyJ[A-Za-z0-9+/]{40,}={0,2}))"),
-    (b"sk-[A-Za-z0-9]", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
+    (b"sk-(?:ant-|proj-|svcacct-|admin-|None-|or-v1-|[A-Za-z0-9]{32})", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
      rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
     (b"xox[a-z][.-]|xapp-", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
      rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
@@ -73,7 +81,7 @@ _MARKED = (
     (rb"\.atlasv1\.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
     (b"dapi", rb"dapi(?P<databricks_token>" + not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
     # Not merged with others: a long run of `eyJ` would be searched again from each of them.
-    (b"eyJ", rb"eyJ(?P<jwt>" + not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
+    (rb"\.eyJ", rb"eyJ(?P<jwt>" + not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
      rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
 )  # fmt: skip
 
@@ -182,11 +190,13 @@ _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 
 def token_spans(data: bytes, raw: bool) -> list[Span]:
     """Return the secrets known by their shape, in no order. `raw` is JSON: a secret ends with its string."""
-    found = _search_all(data, _BROKEN_SET, _BROKEN_SEARCHES)
-    if runs := _long_runs(data):
+    numbers = _CONDITIONS.search(data)
+    found = _search_all(data, [number for number in numbers if number < _FIRST_NEAR])
+    if numbers and numbers[-1] >= _FIRST_NEAR and (runs := _long_runs(data)):
         found += run_tokens(data, (start for start, _ in runs))
         part = CutBytes(data, _parts_near_runs(data, runs), b" ")
-        spans = [*_search_all(part.data, _NEAR_SET, _NEAR_SEARCHES), *_prefixed_tokens(part.data)]
+        near = [number for number in numbers if _FIRST_NEAR <= number < len(_SEARCHES)]
+        spans = [*_search_all(part.data, near), *_prefixed_tokens(part.data)]
         found += [(kind, *part.original_range(start, end)) for kind, start, end in spans]
     found += _token_cut_off(data)
     found = [
@@ -199,9 +209,8 @@ def token_spans(data: bytes, raw: bool) -> list[Span]:
     return found
 
 
-def _search_all(data: bytes, conditions: PatternSet, searches: list[Search]) -> list[Span]:
-    """Return what the searches find. Only those whose condition is met are run."""
-    return [span for number in conditions.search(data) for span in searches[number][1](data)]
+def _search_all(data: bytes, numbers: list[int]) -> list[Span]:
+    return [span for number in numbers for span in _SEARCHES[number][1](data)]
 
 
 def _long_runs(data: bytes) -> list[tuple[int, int]]:
@@ -259,19 +268,21 @@ def _signature_spans(pattern: re.Pattern[bytes], data: bytes) -> list[Span]:
     return _named_spans(pattern, data) if b"&" in data else []
 
 
-_BROKEN_SEARCHES: list[Search] = [
+#: Searches in all of the data, and from `_FIRST_NEAR` those near long runs.
+_SEARCHES: list[Search] = [
     *(
         (mark, partial(_signature_spans if mark.startswith(b"sig") else _named_spans, lazy_pattern(pattern)))
         for mark, pattern in _BROKEN
     ),
     *BROKEN_FAMILIES,
-]
-_NEAR_SEARCHES: list[Search] = [
     *((mark, partial(_named_spans, lazy_pattern(pattern))) for mark, pattern in _MARKED),
     *INSIDE_FAMILIES,
 ]
-_BROKEN_SET = PatternSet(condition for condition, _ in _BROKEN_SEARCHES)
-_NEAR_SET = PatternSet(condition for condition, _ in _NEAR_SEARCHES)
+_FIRST_NEAR = len(_BROKEN) + len(BROKEN_FAMILIES)
+_PREFIXES = b"|".join(re.escape(head) for rules in _BY_END.values() for head, _, _ in rules)
+_CONDITIONS = PatternSet(
+    (*(condition for condition, _ in _SEARCHES), RUN_CONDITION, rb"(?:%b)[A-Za-z0-9]{20}" % _PREFIXES)
+)
 
 
 def _token_cut_off(data: bytes) -> Iterator[Span]:
