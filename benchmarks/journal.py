@@ -35,6 +35,7 @@ from everturn.store.contract import Store
 #: Messages in a long session, and how many are measured at a time.
 LONG, MEASURED = 10_000, 300
 _SIZE = 630  # of a message, in bytes
+_REQUESTS = 64  # messages before the end; the requests among them are measured
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
@@ -76,6 +77,7 @@ def _large_result() -> Iterator[Figure]:
 
 class _Backend(Script):
     wire = chat_completions.WIRE
+    adds_bodies = True
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         return chat_completions.body(request, True)
@@ -84,27 +86,31 @@ class _Backend(Script):
 def _requests() -> Iterator[Figure]:
     """The next request of a session, prepared again and again while it grows."""
     took = {length: _prepared(length) for length in (100, 1_000, LONG)}
-    note = ", ".join(f"{value:.1f} ms at {length:,}" for length, value in took.items())
-    yield Figure("preparing a request at 10,000 messages", took[LONG] / took[100], "× that at 100", bar=1.5, note=note)
-    yield Figure(
-        "preparing a request at 10,000 messages", took[LONG] / took[1_000], "× that at 1,000", bar=1.5, note=note
-    )
+    note = ", ".join(f"{median(some):.2f} ms at {length:,}" for length, some in took.items())
+    means = ", ".join(f"{_mean(some):.2f}" for some in took.values())
+    for short in (100, 1_000):
+        ratio = median(took[LONG]) / median(took[short])
+        note = f"{note}; mean {means}" if short == 100 else note
+        yield Figure("preparing a request at 10,000 messages", ratio, f"× that at {short:,}", bar=1.5, note=note)
+    ratio = _mean(took[LONG]) / _mean(took[100])
+    yield Figure("the same, mean of requests", ratio, "× that at 100", note="with those that move the view")
 
 
-def _prepared(length: int) -> float:
-    past, backend, dice, took = JournalState("s"), _Backend(()), random.Random(3), []
-    sent = None
-    for n in range(length + 40):
+def _prepared(length: int) -> list[float]:
+    """Milliseconds for each of some requests: selection, repair, wire form and hashes; not the JSON that is sent."""
+    past, backend, dice, took = JournalState("s"), _Backend(()), random.Random(3), list[float]()
+    for n in range(length):
         answer = chat_completions.message({"role": "assistant", "content": _text(dice)})
         past.take(records.UserRecord(n=past.count, parts=(ChatPart("text", _text(dice)),)))
-        if n * 2 >= length:
+        sent = None
+        if n * 2 >= length - _REQUESTS:
             begun = time.process_time()
             sent = prepare_request(past, backend, RequestView(), 4096).sent
-            took.append(time.process_time() - begun)
-        if len(took) == 20:
+            took.append(1000 * (time.process_time() - begun))
+        if n * 2 >= length:
             break
         past.take(records.ResponseRecord(n=past.count, reply=Reply(answer), sent=sent))
-    return median(took) * 1000
+    return took[1:]  # the first one is that of a session that was taken up
 
 
 # syncs ------------------------------------------------------------------------------------------------------------------

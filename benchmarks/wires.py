@@ -21,7 +21,7 @@ from everturn.llm.history_repair import NO_RECORD, repair_history, with_call_id
 from everturn.llm.history_rules import certain_violations, validate_request
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest
 from everturn.loop.context import Sizes, assemble_context
-from everturn.loop.model_request import request_prefix
+from everturn.loop.request_prefix import request_prefix
 from tests.llm.histories import WIRES, cuts, messages_of, request, sent, taken_up
 
 SEEDS = 150

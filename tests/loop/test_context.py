@@ -19,7 +19,7 @@ from everturn.loop.context import (
     context_budget,
     is_result,
 )
-from everturn.loop.model_request import changed_parts, request_prefix
+from everturn.loop.request_prefix import changed_parts, request_prefix
 from tests.llm.histories import WIRES, messages_of, request, sent
 
 

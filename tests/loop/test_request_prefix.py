@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.loop.model_request import changed_parts, request_prefix
+from everturn.loop.request_prefix import changed_parts, request_prefix
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}

@@ -114,6 +114,7 @@ class HttpBackend:
     """A `Backend` over HTTP. `key` returns the key or ""."""
 
     takes_tools = True
+    adds_bodies = True  # the messages of a history are those of its parts, one after the other
 
     def __init__(
         self,

@@ -149,6 +149,7 @@ _IMAGE = 1_600  # tokens; about the most that a provider counts
 _MESSAGE_SHARE = 4  # no message takes more than 1/4 of the budget, unless it is the newest
 _LONG_TEXT = 4_096  # characters; sizes of longer texts are cached
 _NOTE_TOKENS = 40  # tokens for the note about messages left out
+_FRAMES = 256  # sizes of texts around the messages that are kept
 _LEAST_RECALLED = 200  # the fewest tokens of recalled text worth sending
 
 
@@ -171,6 +172,15 @@ class Sizes:
     count: Callable[[str], int] = estimate_tokens
     margin: float = MARGIN
     _known: dict[int, tuple[ChatMessage | ChatPart, int]] = field(default_factory=dict)
+    _texts: dict[str, int] = field(default_factory=dict)  # around the messages, the newest few
+
+    def frame(self, text: str) -> int:
+        """Count a text that comes in every request: the system prompt, the description of a tool."""
+        if (known := self._texts.get(text)) is None:
+            known = self._texts[text] = self.text(text)
+            if len(self._texts) > _FRAMES:
+                del self._texts[next(iter(self._texts))]
+        return known
 
     def text(self, text: str) -> int:
         return int(self.count(text) * self.margin + 1) if text else 0
@@ -204,6 +214,102 @@ class Sizes:
         return len(msgspec.json.encode(part.raw, enc_hook=str)) // 4 if not isinstance(part.raw, str) else 0
 
 
+#: Where messages have to be left out, the view begins at the first turn of a block of so many messages.
+BLOCK = 32
+
+
+@dataclass
+class GrowingView:
+    """The messages in view from some place on, all of them unchanged. Only new ones are looked at.
+
+    The view begins at a block of turns, so it keeps its beginning until the next block has to go. It is the same however
+    often it was asked for: the earliest block from which everything fits.
+    """
+
+    tokens: int = 0
+    has_seals: bool = False
+    _begin: int = 0  # the number of its first message in the session
+    _room: int = -1  # tokens at the time of the cut; -1: nothing was cut
+    _largest: int = 0
+    _messages: list[ChatMessage] = field(default_factory=list)
+
+    def place(self, history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes) -> int | None:
+        """Return the place from which everything fits; None if there is no such block, or if a text has to be cut.
+
+        `dropped` messages were before this history.
+        """
+        place = self._begin - dropped
+        if not self._messages or place < 0 or self._room < (room if place else -1):
+            return self._cut(history, dropped, room, sizes)
+        end = place + len(self._messages)
+        if history[place:end] != self._messages:
+            return self._cut(history, dropped, room, sizes)
+        self._take(history[end:], sizes)
+        return place if self._fits(place, room) else self._cut(history, dropped, room, sizes)
+
+    def _fits(self, place: int, room: int) -> bool:
+        if not place:
+            return self.tokens <= room
+        return self.tokens <= room - _NOTE_TOKENS and self._largest <= room // _MESSAGE_SHARE
+
+    def _take(self, messages: Sequence[ChatMessage], sizes: Sizes) -> None:
+        for message in messages:
+            size = sizes.message(message)
+            self.tokens, self._largest = self.tokens + size, max(self._largest, size)
+            self.has_seals = self.has_seals or is_sealed(message)
+        self._messages += messages
+
+    def _cut(self, history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes) -> int | None:
+        self.tokens, self.has_seals, self._largest, self._messages = 0, False, 0, []
+        place = _first_in_view(history, dropped, room, sizes)
+        if place is None:
+            return None
+        self._begin, self._room = dropped + place, room if place else -1
+        self._take(history[place:], sizes)
+        return place if self._fits(place, room) else None
+
+
+def _first_in_view(history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes) -> int | None:
+    """Return 0 if everything fits, else the first turn of the earliest block from which everything fits, or None."""
+    tokens, first = 0, len(history)
+    for place in range(len(history) - 1, -1, -1):
+        tokens += sizes.message(history[place])
+        if tokens > room:
+            break
+        first = place if tokens <= room - _NOTE_TOKENS else first
+    else:
+        return 0
+    for place in range(first, len(history)):
+        if _begins_turn(history, place) and not _has_earlier_turn(history, dropped, place):
+            return place
+    return None
+
+
+def _has_earlier_turn(history: Sequence[ChatMessage], dropped: int, place: int) -> bool:
+    """Whether another turn begins in the same block before this one."""
+    first = max(0, (dropped + place) // BLOCK * BLOCK - dropped)
+    return any(_begins_turn(history, one) for one in range(first, place))
+
+
+def _begins_turn(history: Sequence[ChatMessage], place: int) -> bool:
+    if not _is_prompt(history[place]):
+        return False
+    return not place or not _is_prompt(history[place - 1])
+
+
+def _is_prompt(message: ChatMessage) -> bool:
+    return message.role != "assistant" and not is_result(message)
+
+
+def is_sealed(message: ChatMessage) -> bool:
+    """Whether a message has thoughts that only its provider can read."""
+    return any(map(is_sealed_thought, message.parts))
+
+
+def is_sealed_thought(part: ChatPart) -> bool:
+    return part.kind == "thinking" and isinstance(part.raw, dict)
+
+
 def context_budget(window: int, reserve: int = RESERVE) -> int:
     """Return the tokens for a request if so many are reserved for the answer; at least half the window."""
     return max(window - reserve, window // 2)
@@ -225,18 +331,18 @@ def assemble_context(  # noqa: PLR0913 -- what a request is made of
     `earlier` messages before these are left out in any case.
     """
     sizes = sizes or Sizes()
-    spent = sum(sizes.text(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
+    spent = sum(sizes.frame(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
     if append_only:
         return _append_state(history, most - spent, system, _format_sections(state, recalled, 0), sizes)
     base = _join_system(system, _format_sections(state, "", 0))
-    view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
+    view = _ContextView(sizes, max(0, most - spent - sizes.frame(base) - _NOTE_TOKENS))
     view.take(split_turns(history))
     left_out = earlier + len(history) - len(view.messages)
     quoted = view.fit_recalled(recalled)
     whole = _join_system(system, _format_sections(state, quoted, left_out))
     if left_out:
         view.said.append(f"{left_out} earlier messages are not in view; they are in the archive")
-    tokens = spent + sizes.text(whole) + sum(map(sizes.message, view.messages))
+    tokens = spent + sizes.frame(whole) + sum(map(sizes.message, view.messages))
     return RequestContext(whole, tuple(view.messages), tokens, left_out, tuple(view.said), fits=tokens <= most)
 
 
@@ -282,7 +388,7 @@ class _ContextView:
     def fit_recalled(self, words: str) -> str:
         """Return as much of the recalled text as fits."""
         size = self._sizes.text(words)
-        room = self._left - self._sizes.text(RECALLED)
+        room = self._left - self._sizes.frame(RECALLED)
         if size <= room:
             return words
         self.said.append("what was recalled is cut" if room >= _LEAST_RECALLED else "what was recalled is left out")

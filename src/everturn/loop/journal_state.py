@@ -16,8 +16,9 @@ from typing import Any
 from everturn.errors import Conflict, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, ToolSpec
 from everturn.loop import records
-from everturn.loop.context import Sizes
+from everturn.loop.context import GrowingView, Sizes
 from everturn.loop.records import ASK_AGAIN, INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
+from everturn.loop.request_prefix import HistoryDigest
 
 #: States of a call. Done: it has its result. In doubt: it was begun, and its outcome is unknown.
 DONE, IN_DOUBT, NOT_STARTED = "done", "in doubt", "not started"
@@ -71,6 +72,8 @@ class JournalState:
     reply: Reply | None = None  # the last response
     call_ids: set[str] = field(default_factory=set, repr=False)  # of all calls so far
     sizes: Sizes = field(default_factory=Sizes, repr=False, compare=False)
+    view: GrowingView = field(default_factory=GrowingView, repr=False, compare=False)  # of the last request
+    digest: HistoryDigest = field(default_factory=HistoryDigest, repr=False, compare=False)
     _characters: int = 0  # of the messages, at least
     _open: int = 0  # calls of the last response without a result
     _answers: dict[int, ChatMessage] = field(default_factory=dict)  # the last one, and those with orphans

@@ -9,7 +9,8 @@ is an error. Without it, sealed thoughts are sent while the beginning happens to
 turns are left out. Compaction marks of the provider start the prefix anew; marks for caching do not count.
 
 A backend may have more members than `llm.Backend`: `bound`, and `wire` with `body(request)`, the request as sent. Without
-`body`, the neutral form is compared.
+`body`, the neutral form is compared. With `adds_bodies`, the messages in the body of a history are those of its parts, one
+after the other (see `request_prefix`): then only new messages are prepared.
 
 `ask_model` asks in a thread of its own, so that the caller can leave at any time. Leaving aborts the request if the stream has
 a method `abort`; another stream is closed by its own thread at the next delta.
@@ -17,8 +18,6 @@ a method `abort`; another stream is closed by its own thread at the next delta.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import queue
 import threading
 import time
@@ -34,9 +33,10 @@ from everturn.errors import BadAnswer, PrefixChanged
 from everturn.llm.history_repair import repair_history
 from everturn.llm.protocol import Backend, ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop import context
-from everturn.loop.context import RequestContext
+from everturn.loop.context import RequestContext, is_sealed, is_sealed_thought
 from everturn.loop.journal_state import JournalState
-from everturn.loop.records import Prefix, RequestRecord
+from everturn.loop.records import RequestRecord
+from everturn.loop.request_prefix import BodyDigest, RequestDigest
 
 #: Default tokens of one request and its answer.
 WINDOW = 128_000
@@ -79,6 +79,8 @@ def prepare_request(past: JournalState, backend: Backend, view: RequestView, ans
     history = past.history
     if _is_prefix_bound(backend, view):
         return _check_prefix(past, make(fit(history, append_only=True)))
+    if (selected := _select_unchanged(past, history, fit.keywords["most"], fit)) is not None:
+        return make(selected)
     earlier = _count_earlier(history, past.sizes, fit.keywords["most"])
     history = history[earlier:] if earlier else history
     if any(map(is_sealed, history)):
@@ -88,6 +90,18 @@ def prepare_request(past: JournalState, backend: Backend, view: RequestView, ans
         history = drop_sealed_thoughts(history)
     whole = None if earlier else _fit_whole(fit(()), history, past, fit.keywords["most"])
     return make(whole or fit(history, earlier=earlier))
+
+
+def _select_unchanged(
+    past: JournalState, history: Sequence[ChatMessage], most: int, fit: Callable[..., RequestContext]
+) -> RequestContext | None:
+    """Return all messages from a block of turns on, if nothing has to be cut or sealed. Only new messages cost."""
+    around = fit(())
+    place = None if around.said else past.view.place(history, past.dropped, most - around.tokens, past.sizes)
+    if place is None or past.view.has_seals:
+        return None
+    around = fit((), earlier=past.dropped + place) if place else around
+    return structs.replace(around, messages=tuple(history[place:]), tokens=around.tokens + past.view.tokens)
 
 
 def _count_earlier(history: Sequence[ChatMessage], sizes: context.Sizes, most: int) -> int:
@@ -105,11 +119,6 @@ def compare_request(past: JournalState, backend: Backend, view: RequestView, req
     selected = RequestContext(request.system, request.messages, 0, 0, ())
     prepared = _make_request(past, backend, request, selected)
     return _check_prefix(past, prepared) if _is_prefix_bound(backend, view) else prepared
-
-
-def is_sealed(message: ChatMessage) -> bool:
-    """Whether a message has thoughts that only its provider can read."""
-    return any(map(_is_sealed_thought, message.parts))
 
 
 def drop_sealed_thoughts(history: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -143,23 +152,25 @@ def _make_request(
     past: JournalState, backend: Backend, request: ModelRequest, selected: RequestContext
 ) -> PreparedRequest:
     wire, shown = str(getattr(backend, "wire", "")), getattr(backend, "body", None)
-    mended = repair_history(selected.messages, wire=wire)
-    request = structs.replace(request, messages=mended.messages, system=selected.system)
-    body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
+    request = structs.replace(request, messages=selected.messages, system=selected.system)
+    mended: list[str] = []
+    digest: RequestDigest | BodyDigest | None = None
+    if shown is None or getattr(backend, "adds_bodies", False):
+        digest = past.digest.digest(request, shown or _plain_body, wire, backend)
+    if digest is None:
+        repaired = repair_history(selected.messages, wire=wire)
+        mended, request = repaired.mended, structs.replace(request, messages=repaired.messages)
+        digest = BodyDigest(shown(request) if shown is not None else _plain_body(request))
+    form = wire if shown is not None else ""
     # The seals of another provider do not matter.
     last = past.sent if past.sent is not None and past.sent.wire == form else None
-    digest = _BodyDigest(body)
     sent = RequestRecord(digest.prefix(), form, tuple(digest.changed(last.prefix)) if last is not None else ())
     append = selected.append.parts[0].text if selected.append is not None else ""
-    return PreparedRequest(request, sent, append, (*selected.said, *mended.mended))
-
-
-def _is_sealed_thought(part: ChatPart) -> bool:
-    return part.kind == "thinking" and isinstance(part.raw, dict)
+    return PreparedRequest(request, sent, append, (*selected.said, *mended))
 
 
 def _drop_thoughts(message: ChatMessage) -> ChatMessage:
-    return structs.replace(message, parts=tuple(part for part in message.parts if not _is_sealed_thought(part)))
+    return structs.replace(message, parts=tuple(part for part in message.parts if not is_sealed_thought(part)))
 
 
 def _plain_body(request: ModelRequest) -> Mapping[str, Any]:
@@ -263,109 +274,3 @@ class _StreamReader:
             self._inbox.put(_STREAM_END)
         except BaseException as failure:  # raised in the waiting thread
             self._inbox.put(failure)
-
-
-# --- the prefix of an answer ---
-_MARKS = "cache_control"
-_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
-
-
-def request_prefix(body: Mapping[str, Any]) -> Prefix:
-    """Return the prefix of the answer to a request body of any wire format."""
-    return _BodyDigest(body).prefix()
-
-
-def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a prefix that a new request changes; empty if the provider will accept it.
-
-    Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
-    """
-    return _BodyDigest(body).changed(prefix)
-
-
-class _BodyDigest:
-    """The hashes of a request body. Each message is encoded once."""
-
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        messages, self._start = _messages_after_compaction(body)
-        self._system, self._tools = _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools"))
-        self._encoded = [b"\0" if one is None else _encode_value(one) + b"\n" for one in messages]
-        bare = [_without_thoughts(one) for one in messages]
-        self._words = [
-            line if one is whole else b"\0" if one is None else _encode_value(one) + b"\n"
-            for one, whole, line in zip(bare, messages, self._encoded, strict=True)
-        ]
-
-    def prefix(self) -> Prefix:
-        count = len(self._encoded)
-        return Prefix(
-            self._system, self._tools, _hash_lines(self._encoded), _hash_lines(self._words), count, self._start
-        )
-
-    def changed(self, prefix: Prefix) -> list[str]:
-        changed = ["system"] if self._system != prefix.system else []
-        changed += ["tools"] if self._tools != prefix.tools else []
-        if self._start != prefix.start and self._start:  # compacted since: the earlier thoughts are gone
-            return changed
-        if len(self._encoded) < prefix.count or _hash_lines(self._words[: prefix.count]) != prefix.words:
-            changed.append("messages")
-        elif _hash_lines(self._encoded[: prefix.count]) != prefix.messages:
-            changed.append("thinking")
-        return changed
-
-
-def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:
-    given = body.get("messages", body.get("input"))
-    messages = list(given) if isinstance(given, list) else [given] if given else []
-    for place in range(len(messages) - 1, -1, -1):
-        if _is_compaction(messages[place]):
-            return messages[place:], _hash(messages[place])
-    return messages, ""
-
-
-def _is_compaction(message: Any) -> bool:
-    if not isinstance(message, dict):
-        return False
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return any(isinstance(one, dict) and one.get("type") == "compaction" for one in [message, *blocks])
-
-
-def _hash_lines(lines: Sequence[bytes]) -> str:
-    value = hashlib.sha256()
-    for line in lines:
-        value.update(line)
-    return value.hexdigest()
-
-
-def _without_thoughts(message: Any) -> Any:
-    if not isinstance(message, dict) or message.get("type") == "reasoning":
-        return None if isinstance(message, dict) else message
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    kept = [one for one in content if not (isinstance(one, dict) and one.get("type") in _THOUGHTS)]
-    return message if len(kept) == len(content) else {**message, "content": kept}
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(_encode_value(value)).hexdigest()
-
-
-def _encode_value(value: Any) -> bytes:
-    try:
-        made = msgspec.json.encode(value, order="deterministic")
-        return (
-            made
-            if _MARKS.encode() not in made
-            else msgspec.json.encode(_without_cache_marks(value), order="deterministic")
-        )
-    except UnicodeEncodeError:  # a lone surrogate
-        return json.dumps(_without_cache_marks(value), sort_keys=True).encode()
-
-
-def _without_cache_marks(value: Any) -> Any:
-    """Return the value without marks for caching; the same object if there are none."""
-    if isinstance(value, dict):
-        return {name: _without_cache_marks(one) for name, one in value.items() if name != _MARKS}
-    return [_without_cache_marks(one) for one in value] if isinstance(value, list) else value
