@@ -1,0 +1,27 @@
+"""Continue: one JSON document per session in `~/.continue/sessions`, of the editor extensions and of the command line."""
+
+from __future__ import annotations
+
+from everturn.sources.contract import Source, lazy_imports
+
+SOURCE = Source(
+    name="continue_dev",
+    title="Continue",
+    parser=1,
+    fields=(
+        "history",
+        "sessionId",
+        "workspaceDirectory",
+        "contextItems",
+        "editorState",
+        "promptLogs",
+        "toolCallStates",
+        "toolCallState",
+        "chatModelTitle",
+    ),
+    option="continue-dir",
+    **lazy_imports(
+        "everturn.sources.continue_dev.reader",
+        "roots", "find", "sniff", "workspace", "view", "reader",
+    ),
+)  # fmt: skip
