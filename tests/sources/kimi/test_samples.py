@@ -88,6 +88,20 @@ def test_a_subagent_with_a_log_of_its_own_is_named_and_not_read_twice() -> None:
     ]  # fmt: skip
 
 
+def test_the_rest_of_arguments_that_were_cut_off_is_part_of_the_same_response(tmp_path: Path) -> None:
+    call = '{"type": "ToolCall", "payload": {"id": "c", "function": {"name": "ReadFile", "arguments": "{\\"path\\": \\"tide"}}}'
+    rest = '{"type": "ToolCallPart", "payload": {"arguments_part": "table.md\\"}"}}'
+    step = '{"type": "StepBegin", "payload": {"n": 1}}'
+    log = tmp_path / "cut.jsonl"
+    log.write_text("".join(f'{{"timestamp": 1782000000.5, "message": {event}}}\n' for event in (step, call, rest)))
+    ((_, data, whole),) = readings(SOURCE, log)
+    assert_keeps_promises(SOURCE, data, whole)
+    first, second = whole.all()
+    assert first.provider_id == second.provider_id
+    assert [block.text for block in second.blocks] == ['table.md"}']
+    assert {row[2] for row in whole.census} == {"known", "message"}
+
+
 def test_types_nobody_knows_are_kept_shown_and_counted() -> None:
     for name, kind, text in (("cli", "Lighthouse", "green light"), ("code", "lantern.lit", "red light")):
         whole = whole_of(name)

@@ -119,6 +119,12 @@ def _call(payload: Rec) -> Message:
     return Message("assistant", "model", blocks=(_call_block(payload),))
 
 
+def _call_rest(payload: Rec) -> Message:
+    """Return the rest of the arguments of a call that another event had cut off. The call keeps what it was logged with."""
+    text = word(payload.get("arguments_part"))
+    return Message("assistant", "model", blocks=(Block("unknown", text, "tool_input", data=payload),) if text else ())
+
+
 def _result(payload: Rec) -> Message:
     value = mapping(payload.get("return_value"))
     block = _result_block(payload, "tool_call_id", [value.get("output"), value.get("message")], value.get("is_error"))
@@ -200,7 +206,7 @@ def _undo(payload: Rec) -> Message:
 
 
 _BUILDERS: dict[str, Callable[[Rec], Message | None]] = {
-    "TurnBegin": _turn, "SteerInput": _steer, "ContentPart": _part, "ToolCall": _call, "ToolResult": _result,
+    "TurnBegin": _turn, "SteerInput": _steer, "ContentPart": _part, "ToolCall": _call, "ToolCallPart": _call_rest, "ToolResult": _result,
     "StatusUpdate": _status, "ApprovalResponse": _approval, "BtwBegin": _side_question, "BtwEnd": _side_answer,
     "StepInterrupted": _told("interrupt"), "StepRetry": _told("notice", "error_type"), "CompactionEnd": _compaction,
     "Notification": _told("notification", "title", "body"), "PlanDisplay": _told("context", "file_path", "content"),
