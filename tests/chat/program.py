@@ -235,8 +235,8 @@ class Terminal:
 class Sitting(Pane):
     """A chat on a screen of tmux, line by line."""
 
-    def __init__(self, desk: Desk, *words: str, size: tuple[int, int] = (100, 40)) -> None:
-        super().__init__(desk.folder, desk.command(*words), desk.env, size, desk.workspace)
+    def __init__(self, desk: Desk, *words: str, size: tuple[int, int] = (100, 40), **env: str) -> None:
+        super().__init__(desk.folder, desk.command(*words), {**desk.env, **env}, size, desk.workspace)
         self._prompts = 0
 
     def ready(self) -> str:

@@ -6,6 +6,7 @@ file afterwards. `README.md` says which requirement each test is for.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.model_server import Asked, ModelServer
 from tests.model_wires import Says
 
 pytestmark = pytest.mark.needs("tmux")
+TOPIC = "a topic: use token buckets, then integration tests"  # what the summary of the scripted model tells
 READY = "Assistant: I have reviewed our previous conversation. Ready to continue!"
 
 
@@ -30,7 +32,7 @@ def counted(queries: int) -> str:
 
 def test_the_way_out_tells_what_was_kept_and_how_to_go_on(desk: Desk) -> None:
     with Sitting(desk, "chat") as sitting:
-        assert sitting.say("hello") == "You: hello\nAssistant: answer 1"
+        assert sitting.say(TOPIC) == f"You: {TOPIC}\nAssistant: answer 1"
         told = sitting.leave()
     (session,) = desk.sessions()
     wanted = [
@@ -79,7 +81,7 @@ def test_a_saved_conversation_has_the_layout_of_the_document(desk: Desk) -> None
 @pytest.mark.parametrize("queries", [1, 5, pytest.param(20, marks=pytest.mark.slow)])
 def test_compacting_goes_on_in_a_child_that_begins_with_the_summary(desk: Desk, queries: int) -> None:
     with Sitting(desk, "chat") as sitting:
-        sitting.say(*(f"question {n}" for n in range(queries)))
+        sitting.say(*(f"question {n}: {TOPIC}" for n in range(queries)))
         shown = sitting.say("compact").split("\n")
         tokens = sitting.say("/tokens")
         assert sitting.say("and on") == f"You: and on\nAssistant: answer {queries + 1}"
@@ -261,3 +263,43 @@ def test_several_sessions_are_told_together_and_all_are_its_parents(desk: Desk) 
     assert desk.run("resume", both.native_id, "--chain", str(target)).code == 0
     text = target.read_text()
     assert all(f"**You:** {words}" in text for words in ("about apples", "about pears", "both"))
+
+
+def test_a_session_picked_in_browse_goes_on_in_a_chat(desk: Desk) -> None:
+    desk.chat("about zebras")
+    (old,) = desk.sessions()
+    with Sitting(desk, "browse") as sitting:
+        sitting.wait("1 sessions")
+        sitting.press("Enter")
+        sitting.wait(lambda text: "answer 1" in text and "↵ resume" in text)
+        sitting.press("Enter")
+        sitting.wait("To go on with this session")
+        sitting.press("Enter")
+        shown = sitting.wait("You:", everything=True)
+        assert f"everturn resume {old.native_id}" in shown
+        sitting.say("and lions")
+        sitting.leave()
+    assert "about zebras" in str(desk.server.asked[-2].body) and "and lions" in str(desk.server.asked[-2].body)
+
+
+def test_a_session_picked_in_browse_goes_on_in_its_own_agent(desk: Desk) -> None:
+    folder, stand_in = desk.home / ".claude" / "projects" / "-work", desk.folder / "bin" / "claude"
+    stand_in.parent.mkdir()
+    stand_in.write_text('#!/bin/sh\necho "started in $PWD: claude $*"\n')
+    stand_in.chmod(0o755)
+    folder.mkdir(parents=True)
+    about = {"sessionId": "0b7e3c52-1111-4222-8333-444455556666", "cwd": str(desk.workspace), "version": "2.0.0"}
+    line = {**about, "type": "user", "uuid": "u1", "parentUuid": None, "timestamp": "2026-01-01T10:00:00.000Z"}
+    (folder / f"{about['sessionId']}.jsonl").write_text(
+        json.dumps({**line, "message": {"role": "user", "content": "mend the door"}}) + "\n"
+    )
+    assert desk.run("add", str(folder)).code == 0
+    with Sitting(desk, "browse", PATH=f"{stand_in.parent}:{desk.env['PATH']}") as sitting:
+        sitting.wait("1 sessions")
+        sitting.press("Enter")
+        sitting.wait("↵ resume")
+        sitting.press("Enter")
+        sitting.wait("To go on with this session in its agent:")
+        sitting.press("Enter")
+        assert sitting.ended() == 0
+        assert f"started in {desk.workspace}: claude --resume {about['sessionId']}" in sitting.text()

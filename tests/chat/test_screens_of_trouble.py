@@ -5,6 +5,7 @@ Whatever happens, a person is told in a sentence, nothing that was said is lost,
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,10 @@ def test_a_parent_that_is_gone_is_told_and_the_session_is_whole(desk: Desk) -> N
     assert words_of(desk.server.asked[-1])[-2:] == ["two", "three"]
 
 
+def asks_for_the(number: int, text: str) -> bool:
+    return text.count("Continue? (y/n)") == number
+
+
 def test_sessions_without_a_summary_or_with_broken_marks_are_told_by_a_document(desk: Desk) -> None:
     folder = desk.folder / "old"
     folder.mkdir()
@@ -209,10 +214,11 @@ def test_sessions_without_a_summary_or_with_broken_marks_are_told_by_a_document(
     (folder / "none.md").write_text(SAVED.format(name="none", summary=""))
     assert desk.run("add", str(folder)).code == 0
     with Sitting(desk, "chat", "--no-summary") as sitting:
-        for name, why in (("torn", "invalid summary format"), ("none", "no summary")):
-            sitting.ready()
+        sitting.ready()
+        for number, (name, why) in enumerate((("torn", "invalid summary format"), ("none", "no summary")), 1):
             sitting.enter(f"/resume {name}")
-            assert "⚠️ Session created with Sally, using Assistant." in sitting.wait("Continue? (y/n)")
+            asked = sitting.wait(partial(asks_for_the, number), everything=True)
+            assert asked.count("⚠️ Session created with Sally, using Assistant.") == number
             sitting.enter("y")
             shown = sitting.ready()
             assert f"⚠️ Session can't be resumed ({why}), starting fresh from a document" in shown

@@ -126,17 +126,17 @@ def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: t
         assert terminal.ended() == 0
 
 
-def test_the_command_to_go_on_is_left_on_the_terminal(desk: Desk) -> None:
+def test_a_command_that_cannot_be_started_is_left_on_the_terminal(desk: Desk) -> None:
     history(desk)
-    with browsing(desk, size=(140, 24)) as terminal:
+    with browsing(desk, size=(140, 24), env={"PATH": str(desk.db.parent)}) as terminal:
         terminal.wait("1 sessions")
         terminal.press("r")
         terminal.wait("To go on with this session")
         terminal.press("Enter")
-        assert terminal.ended() == 0
+        assert terminal.ended() == 1
         screen = terminal.text()
-        assert SID in screen
-        assert "everturn  " not in screen
+        assert "claude cannot be started: No such file or directory; the command is: cd " in screen
+        assert SID in screen and "everturn  " not in screen
 
 
 def test_a_file_is_written_and_never_written_over(desk: Desk) -> None:

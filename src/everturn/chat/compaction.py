@@ -58,6 +58,7 @@ def summarise(conversation: Conversation, screen: ChatScreen) -> ChatSummary:
         made = ChatSummary(failed="stopped")
     if not made.failed:
         screen.say("✓")
+        _tell_note(made, screen)
         return made
     screen.say("")
     screen.warn(f"Summary generation failed - session saved without a summary by the model ({made.failed})")
@@ -187,7 +188,13 @@ def summary_for(setup: ChatSetup, session: Session, screen: ChatScreen) -> ChatS
     screen.say("📝 No summary yet: generating it now...", end=" ")
     made = make_summary(setup, session, previous_summary(setup, session), screen.say)
     screen.say("" if made.failed else "✓")
+    _tell_note(made, screen)
     return ChatSummary(failed=_missing_summary_reason(setup, session)) if made.failed else made
+
+
+def _tell_note(made: ChatSummary, screen: ChatScreen) -> None:
+    if made.note:
+        screen.warn(made.note)
 
 
 def _missing_summary_reason(setup: ChatSetup, session: Session) -> str:

@@ -163,11 +163,11 @@ class Conversation:
     # --- requests ---
     def _inject_hint(self) -> None:
         """Tell the model once if the last message refers to something out of view and the archive surely holds it."""
-        from everturn.derive.references import find_reference, phrases_in
+        from everturn.derive.references import ASK_TO_RECALL, find_reference, phrases_in
 
         *before, last = self.past.history
         is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was injected after it yet
-        if not is_said or not self.loop.tools or not phrases_in(_message_text(last)):
+        if not is_said or not phrases_in(_message_text(last)):
             return
         shown = self._view(before).messages
         if find_reference(_message_text(last), [_message_text(message) for message in shown]) is None:
@@ -176,7 +176,7 @@ class Conversation:
             recall = make_recall(self.setup, self.journal.session, _count_prompts(shown) + 1)
             hint = recall.hint(_message_text(last))
         if hint:
-            self.journal.inject(hint, "hint")
+            self.journal.inject(hint if self.setup.has_recall else hint.replace(ASK_TO_RECALL, ""), "hint")
 
     def _assemble(self, past: JournalState) -> ModelRequest:
         self._inject_hint()

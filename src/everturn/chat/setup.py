@@ -191,11 +191,15 @@ class ChatSetup:
         return (self.asker.backend.window if self.asker.backend else 0) or ASSUMED_WINDOW
 
     @property
+    def has_recall(self) -> bool:
+        """Whether the agent can use recall: as a tool of the loop, or as an argument that it takes."""
+        backend = self.asker.backend
+        return backend is not None and (backend.takes_tools or bool(getattr(backend, "takes_recall", False)))
+
+    @property
     def instructions(self) -> str:
         """The system prompt, with the instruction about recall if the agent can use it."""
-        backend = self.asker.backend
-        has_recall = backend is not None and (backend.takes_tools or getattr(backend, "takes_recall", False))
-        return "\n\n".join(filter(None, (self.system, INSTRUCTION if has_recall else "")))
+        return "\n\n".join(filter(None, (self.system, INSTRUCTION if self.has_recall else "")))
 
     def enter_session(self, session: str, recall: Callable[..., str]) -> None:
         """Tell an agent with a memory of its own which session comes next; a model needs no telling."""

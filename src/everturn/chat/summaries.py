@@ -1,9 +1,10 @@
 """The summary of a session: a short block of Markdown that the next session begins with.
 
 A model writes it *out of band*: the conversation is quoted in a request of its own, so that the request for a summary
-never becomes a topic of the conversation. The summary is stale as soon as the session goes on. Without a model, or if it
-fails, the same block is made from the session's state; that one is never kept. The block is the text between the marks.
-The last well-formed one counts, because a conversation may mention the marks and a model may repeat the request.
+never becomes a topic of the conversation. Its bullets are checked against the record (`summary_check`). The summary is
+stale as soon as the session goes on. Without a model, or if it fails, the same block is made from the session's state; that
+one is never kept. The block is the text between the marks. The last well-formed one counts, because a conversation may
+mention the marks and a model may repeat the request.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class ChatSummary(Struct, frozen=True):
     by: str = ""  # model | kept | mechanical | source
     failed: str = ""
     receipts: tuple[Receipt, ...] = ()
+    note: str = ""  # what the check against the record found, in one line
 
 
 def prompt_for(conversation: str, previous: str = "", form: str = "") -> str:
@@ -116,6 +118,8 @@ def make_summary(
     setup: ChatSetup, session: Session, previous: str = "", say: Callable[[str], None] = lambda text: None
 ) -> ChatSummary:
     """Let the model write the summary of a session, keep it and return it. A model's failure does not raise."""
+    from everturn.chat.summary_check import check_summary  # its rules take a while to compile
+
     asker = setup.summariser
     if asker is None:
         return ChatSummary(failed="no model may be asked for it")
@@ -129,7 +133,8 @@ def make_summary(
         else:
             found = extract(reply, bool(setup.summary_form))
             if found is not None:
-                made = ChatSummary(found, "model", receipts=tuple(asker.receipts[before:]))
+                checked = check_summary(setup, session, found, previous)
+                made = ChatSummary(checked.text, "model", receipts=tuple(asker.receipts[before:]), note=checked.note)
                 _keep_summary(setup, session, made)
                 return made
             why = "the answer has no summary between the marks"

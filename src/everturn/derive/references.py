@@ -26,9 +26,10 @@ PHRASES = (
     "what we did", "earlier", "the previous", "as I said", "like I mentioned", "that thing", "we already",
 )  # fmt: skip
 
+ASK_TO_RECALL = " Use the conversation_recall tool to search for relevant context before proceeding."
 HINT = (
-    "[System: The user may be referencing earlier conversation that is no longer in your context window. "
-    "Use the conversation_recall tool to search for relevant context before proceeding.]"
+    "[System: The user may be referencing earlier conversation that is no longer in your context window."
+    f"{ASK_TO_RECALL}]"
 )
 
 _MAX_CHARS = 400_000  # read of a window, from its end

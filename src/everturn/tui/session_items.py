@@ -77,6 +77,7 @@ class HeadingItem(Struct, frozen=True):
     text: Line
     turn: int = -1
     blank: bool = False  # a line of room before it
+    is_head: bool = False  # a fact about the session
 
     def lines(self, width: int) -> list[Line]:
         return [*([()] if self.blank else []), cut(self.text, width)]
@@ -315,7 +316,8 @@ def head_of(archive: ScreenArchive, session: Session, text: SessionText, relativ
         f"{plural(session.n_turns, 'turn')}, {plural(session.n_calls, 'call')}, {plural(session.n_errors, 'error')}",
     )
     for number, fact in enumerate(filter(None, facts)):
-        yield HeadingItem(("fact", number), ((archive.line(fact, _WIDEST), "dim"),))
+        offer: tuple[Span, ...] = (("  ↵ resume", "ok"),) if number == 0 else ()
+        yield HeadingItem(("fact", number), ((archive.line(fact, _WIDEST), "dim"), *offer), is_head=True)
     if session.state != "current":
         yield HeadingItem(("fact", -1), (("an older edition: its file was rewritten since", "warn"),))
     if not has_words(session):

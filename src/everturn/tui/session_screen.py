@@ -145,7 +145,7 @@ class SessionScreen(SessionActions):
 ❯ what was asked · ✓ ✗ … calls that went well, failed, have no result · ▸ folded · ↳ another session
 """
     BINDINGS = [
-        Binding("enter", "open", "open", tooltip="unfold, fold, or go to another session"),
+        Binding("enter", "open", "open", tooltip="unfold, fold, go to another session; at the head: resume"),
         Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
         Binding("right_square_bracket,n", "turn(1)", "next turn", show=False),
         Binding("left_square_bracket,p", "turn(-1)", "turn before", show=False),
@@ -185,7 +185,7 @@ class SessionScreen(SessionActions):
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open or close an item, show the whole of a cut text, or follow a link."""
+        """Open or close an item, show the whole of a cut text, or follow a link. The head of the session offers to resume it."""
         item = event.item
         if isinstance(item, FoldedItem):
             self.do(self._toggle_item(item))
@@ -193,6 +193,8 @@ class SessionScreen(SessionActions):
             self.browser.open_session(item.session)
         elif isinstance(item, WordsItem) and (item.body.before or item.body.beyond):
             self.action_whole()
+        elif isinstance(item, HeadingItem) and item.is_head:
+            self.action_resume()
 
     async def _toggle_item(self, item: FoldedItem) -> None:
         if (feed := self.feed) is not None:
