@@ -104,6 +104,9 @@ def test_chats_are_found_with_the_folder_of_their_window(tmp_path: Path) -> None
     assert SOURCE.folder_of is not None
     assert {SOURCE.folder_of(one.path) for one in found} == {"/home/ann/my zoo"}
     assert SOURCE.folder_of(tmp_path / "a" / "b.json") == ""
+    with goldens.ingest("copilot_chat", folder / "chatSessions" / JOURNAL.name) as taken:
+        (session,) = taken.store.sessions_of("copilot_chat", SEALS)
+        assert taken.store.session(session.id)[1].workspace == "/home/ann/my zoo"
 
 
 @given(seed=st.integers(0, 2**64))

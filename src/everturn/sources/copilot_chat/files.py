@@ -33,6 +33,7 @@ from everturn.sources.toolkit.line_reader import listing, mapping, single_record
 from everturn.sources.toolkit.values import uri_path, word
 
 NAME = "copilot_chat"
+WINDOW_FOLDER = "windowFolder"  # a member that `unpack` adds: the folder that a file beside the journal names
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS")
 _REMOTE = (".vscode-remote", ".vscode-server")
@@ -84,7 +85,7 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     document = replay(path)
     if "requests" in document:
         name = word(document.get("sessionId")) or candidate.path.stem
-        yield Member(name, _lines(document), native_id=name)
+        yield Member(name, _lines(document, folder_of(candidate.path)), native_id=name)
 
 
 def replay(path: Path) -> dict[str, Any]:
@@ -138,9 +139,10 @@ def _append(holder: Any, key: Any, change: dict[str, Any]) -> None:
     holder[key] += listing(change.get("v"))
 
 
-def _lines(document: dict[str, Any]) -> Iterator[bytes]:
+def _lines(document: dict[str, Any], folder: str) -> Iterator[bytes]:
     """Yield the document with a request on each line. What changes as the chat grows comes after the requests."""
-    yield b'{"sessionId":' + line(document.get("sessionId")).rstrip() + b',"requests":[\n'
+    head = {"sessionId": document.get("sessionId"), WINDOW_FOLDER: folder}
+    yield line(head).rstrip(b"}\n") + b',"requests":[\n'
     separator = b""
     for request in listing(document.get("requests")):
         yield separator + line(request)

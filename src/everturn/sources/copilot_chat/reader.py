@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Message, ReadResult, TokenUsage, fingerprint
 from everturn.sources.contract import SourceCandidate
+from everturn.sources.copilot_chat.files import WINDOW_FOLDER
 from everturn.sources.copilot_chat.message import (
     INVOCATIONS,
     answer_message,
@@ -62,7 +63,8 @@ class CopilotChatReader:
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
             title = word(value) if item.key in ("customTitle", "computedTitle") else ""
-            self._tally.session(self._name).learn(title=title, title_rank=1 if title else 0)
+            folder = word(value) if item.key == WINDOW_FOLDER else ""
+            self._tally.session(self._name).learn(title=title, title_rank=1 if title else 0, workspace=folder)
             self._tally.count("(about)", "known")
             return
         messages = list(_Request(item.raw, value).messages())
