@@ -1,0 +1,16 @@
+"""Crush: a database of all sessions of a project, in `.crush` in the project's folder."""
+
+from __future__ import annotations
+
+from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
+
+SOURCE = Source(
+    name="crush",
+    title="Crush",
+    parser=1,
+    reader=lazy_import("everturn.sources.crush.reader:CrushReader"),
+    is_database=True,
+    workspace=no_workspace,
+    option="crush-dir",
+    **lazy_imports("everturn.sources.crush.reader", "roots", "find", "sniff", "view", "folder_of", "unpack"),
+)
