@@ -21,6 +21,7 @@ SUMMARY = {summary!r}
 
 class Agent:
     name = {name!r}
+    context_window = {window}
 
     def __init__(self):
         self.told = []
@@ -44,19 +45,19 @@ class Agent:
 ENDINGS = {"object": "agent = Agent()", "maker": "def create_agent():\n    return Agent()"}
 
 
-def write_agent(folder: Path, name: str = "Simple Sally", ending: str = "maker") -> Path:
-    """Write the file of an agent."""
+def write_agent(folder: Path, name: str = "Simple Sally", ending: str = "maker", window: int = 0) -> Path:
+    """Write the file of an agent. A window of 0 is not known."""
     path = folder / f"{name.lower().replace(' ', '_')}.py"
-    path.write_text(_SOURCE.format(summary=SUMMARY, name=name, ending=ENDINGS[ending]))
+    path.write_text(_SOURCE.format(summary=SUMMARY, name=name, window=window, ending=ENDINGS[ending]))
     return path
 
 
 class Teller:
     """Chats with one kind of agent."""
 
-    def __init__(self, desk: Desk, kind: str) -> None:
+    def __init__(self, desk: Desk, kind: str, window: int = 0) -> None:
         self.desk, self.kind = desk, kind
-        self.path = write_agent(desk.folder) if kind == "agent" else None
+        self.path = write_agent(desk.folder, window=window) if kind == "agent" else None
         self.name = "Simple Sally" if self.path else "Assistant"
         self.words = ("--agent", str(self.path)) if self.path else ()
 
