@@ -14,6 +14,7 @@ import pytest
 
 from everturn.cli import main
 from everturn.sources.contract import all_sources
+from tests.sources.crush import test_crush as crush
 from tests.sources.cursor import test_cursor as cursor
 from tests.sources.goose import test_goose as goose
 from tests.sources.opencode import building as opencode
@@ -71,6 +72,7 @@ HOMES: dict[str, Callable[[Path], Any]] = {
     "cline": copy_tree("cline", ".cline/data/tasks"),
     "codex": copy_samples("codex", ".codex/sessions/2026/03/01", "rollout-2026-03-01T10-00-00-{uuid}.jsonl"),
     "copilot_cli": copy_samples("copilot_cli", ".copilot/session-state", "{uuid}/events.jsonl"),
+    "crush": in_folder("extra/zoo", crush.build_database),
     "cursor": copy_samples("cursor", ".cursor/projects/shop/agent-transcripts", "{stem}/{stem}.jsonl"),
     "cursor (database)": in_folder(".config/Cursor/User/globalStorage/state.vscdb", cursor.database),
     "gemini": copy_samples("gemini", ".gemini/tmp/zoo/chats", "session-{n}.jsonl"),
