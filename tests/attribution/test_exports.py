@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,24 @@ def test_a_note_has_ids_and_ranges_and_no_request(story: PlantedRepository, run:
         [sys.executable, str(SUMMARY), "", "HEAD"], cwd=story.root, capture_output=True, text=True, check=True
     )
     assert session.id in done.stdout and "4 of 4" in done.stdout
+
+
+def test_forget_tells_how_to_remove_the_notes_that_name_a_session(story: PlantedRepository, run: Run) -> None:
+    session = plant(story)
+    run("sync")
+    export(run, story, "notes", "--yes")
+    code, out, err = run("forget", session.id, "--yes", "--json")
+    assert code == 0, err
+    (command,) = json.loads(out)["remove_notes"]
+    subprocess.run(shlex.split(command), check=True, capture_output=True)
+    assert not story.git("notes", "--ref=ai", "list").strip()
+
+
+def test_restore_points_from_commits_and_files_to_turns(story: PlantedRepository, run: Run) -> None:
+    session = plant(story)
+    run("sync")
+    code, out, err = run("restore", session.id)
+    assert code == 0 and "everturn why" in err and "everturn why" not in out
 
 
 def test_a_note_of_others_is_never_replaced(story: PlantedRepository, run: Run) -> None:

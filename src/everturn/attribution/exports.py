@@ -7,7 +7,8 @@ wrote them. A note carries ids, levels and line numbers. Texts of requests are a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Collection, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +16,8 @@ from msgspec import Struct
 
 from everturn.attribution.report import CommitNote, LineAnswer, WhyReport, Writer
 from everturn.attribution.repository import Repository
+from everturn.model.archive import KeptRow
+from everturn.store.contract import Store
 from everturn.text.times import iso
 
 #: Levels that are exported unless others are asked for.
@@ -23,6 +26,7 @@ NOTES, OWN_NOTES = "ai", "everturn"
 _SCHEMA = "authorship/3.0.0"
 _DIGITS = 14
 _TRACE = "0.1.0"
+_GIT_NOTE = "git note"  # the kind of kept rows that say where a session is named in a note
 
 Clean = Callable[[str], str]
 Requests = dict[tuple[str, str, int], str]  # (agent, session, turn) → request
@@ -34,6 +38,7 @@ class NoteDraft(Struct, frozen=True):
     commit: str
     ref: str
     text: str
+    writers: tuple[tuple[str, str], ...] = ()  # agent and session
 
 
 def requests_of(report: WhyReport, clean: Clean) -> Requests:
@@ -50,14 +55,28 @@ def note_drafts(
         ref = NOTES if repository.note(NOTES, sha) is None else OWN_NOTES
         if ref == OWN_NOTES and repository.note(OWN_NOTES, sha) is not None:
             continue  # a note is never replaced
-        yield NoteDraft(sha, ref, _note_text(sha, files, report.commits.get(sha), requests or {}))
+        writers = {(one.writer.agent, one.writer.session) for lines in files.values() for one in lines if one.writer}
+        text = _note_text(sha, files, report.commits.get(sha), requests or {})
+        yield NoteDraft(sha, ref, text, tuple(sorted(writers)))
 
 
-def write_notes(repository: Repository, drafts: list[NoteDraft]) -> int:
-    """Write notes; return how many."""
+def write_notes(repository: Repository, drafts: list[NoteDraft], store: Store, now: int) -> int:
+    """Write notes; return how many. The archive keeps where they are, for `forget`."""
+    place = str(repository.root or repository.common)
     for one in drafts:
         repository.add_note(one.ref, one.commit, one.text)
+        key = json.dumps([place, one.ref, one.commit])
+        with store.write():
+            for agent, session in one.writers:
+                store.keep(KeptRow(_GIT_NOTE, agent, session, key, "{}", now))
     return len(drafts)
+
+
+def note_removals(store: Store, sessions: Collection[str]) -> list[str]:
+    """Return the commands that remove the notes which name one of these sessions, as far as this archive wrote them."""
+    keys = dict.fromkeys(one.key for one in store.kept(_GIT_NOTE) if one.subject in sessions)
+    places = (json.loads(key) for key in keys)
+    return [shlex.join(["git", "-C", place, "notes", f"--ref={ref}", "remove", sha]) for place, ref, sha in places]
 
 
 def _note_text(sha: str, files: dict[str, list[LineAnswer]], commit: CommitNote | None, requests: Requests) -> str:

@@ -132,12 +132,7 @@ class TranscriptPrinter:
         flags = [flag for name, flag in known.items() if name in self.left_out]
         if flags:
             self.out.say(f"\nthere is more: {' '.join(flags)}")
-        edited = {one.row.path for one in self.store.edits_of_session(self.session.id)}
-        if edited:
-            files = plural(len(edited), "edited file")
-            self.out.say(
-                f"\n{files}: `everturn why FILE` says which turn wrote a line, `everturn why COMMIT` who wrote a commit"
-            )
+        point_to_why(self.out, self.store, self.session)
 
     def _print_passage(self, passage: Passage) -> None:
         out, pen = self.out, self.pen
@@ -209,6 +204,16 @@ _RELATIONS = {
     ("teammate_of", True): "in the team of",
     ("teammate_of", False): "teammate",
 }
+
+
+def point_to_why(out: Output, store: Store, session: Session) -> None:
+    """Say how to get from the files and commits of a session to the turns behind them."""
+    edited = {one.row.path for one in store.edits_of_session(session.id)}
+    if edited:
+        files = plural(len(edited), "edited file")
+        out.say(
+            f"\n{files}: `everturn why FILE` says which turn wrote a line, `everturn why COMMIT` who wrote a commit"
+        )
 
 
 def _failure_text(call: Call | None) -> str:

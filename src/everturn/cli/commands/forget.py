@@ -79,6 +79,7 @@ def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> lis
 
 
 def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: bool, yes: bool, dry_run: bool) -> int:
+    from everturn.attribution.exports import note_removals
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.cli.output import in_one_line
     from everturn.maintenance.forget import forget_sessions, plan_forget
@@ -92,16 +93,17 @@ def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: 
     cx.out.say(f"{plural(len(doomed), 'session')}, {plural(sum(one.n_messages for one in doomed), 'message')}")
     if _is_refused(cx, [one.native_id for one in doomed], yes, dry_run):
         return 0
-    desk = _desk(cx, store)
+    desk, removals = _desk(cx, store), note_removals(store, {one.native_id for one in doomed})
     done = forget_sessions(desk, all_sources(), rows, keep_forks, vectors_to_erase(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
-    _finish(cx, store, done, _erase_beside(cx, done.names))
+    _finish(cx, store, done, _erase_beside(cx, done.names), removals)
     return 0
 
 
 def _forget_messages(
     cx: frame.CommandContext, session: str, turn: int | None, message: int | None, text: str, yes: bool, dry_run: bool
 ) -> int:
+    from everturn.attribution.exports import note_removals
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.errors import NothingFound
     from everturn.maintenance.forget import find_matching, forget_messages, text_pattern
@@ -126,9 +128,9 @@ def _forget_messages(
     cx.out.say(f"{plural(len(found), 'message')} in {plural(len(names), 'session')}")
     if _is_refused(cx, names, yes, dry_run):
         return 0
-    whole = pattern if row is None else None
+    whole, removals = pattern if row is None else None, note_removals(store, names)
     done = forget_messages(_desk(cx, store), all_sources(), found, whole, vectors_to_erase(cx, store))
-    _finish(cx, store, done, _erase_beside(cx, names))
+    _finish(cx, store, done, _erase_beside(cx, names), removals)
     return 0
 
 
@@ -168,11 +170,13 @@ def _erase_beside(cx: frame.CommandContext, names: Sequence[str]) -> list[str]:
     return _erase_copies(cx) + _erase_saved(cx, list(names)) + _erase_handoffs(cx, list(names))
 
 
-def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
+def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str], removals: list[str]) -> None:
     if cx.json:
-        cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
-    else:
-        _print_report(cx, store, done, copies)
+        cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies, remove_notes=removals)
+        return
+    _print_report(cx, store, done, copies)
+    for one in removals:
+        cx.out.warn(f"a git note may still name it; this removes the note: {cx.out.text(one)}")
 
 
 def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:

@@ -83,7 +83,7 @@ def _export(
         cx.out.emit(f"refs/notes/{one.ref}  {one.commit}\n{one.text}")
     if drafts and not yes:
         click.confirm(f"write {plural(len(drafts), 'note')} to this repository?", abort=True, err=True)
-    write_notes(job.repository, drafts)
+    write_notes(job.repository, drafts, cx.store(), now())
     cx.out.say(f"wrote {plural(len(drafts), 'note')}; `git push origin refs/notes/*` shares them")
 
 
