@@ -49,13 +49,6 @@ def test_forget_tells_how_to_remove_the_notes_that_name_a_session(story: Planted
     assert not story.git("notes", "--ref=ai", "list").strip()
 
 
-def test_restore_points_from_commits_and_files_to_turns(story: PlantedRepository, run: Run) -> None:
-    session = plant(story)
-    run("sync")
-    code, out, err = run("restore", session.id)
-    assert code == 0 and "everturn why" in err and "everturn why" not in out
-
-
 def test_a_note_of_others_is_never_replaced(story: PlantedRepository, run: Run) -> None:
     plant(story)
     run("sync")

@@ -80,10 +80,6 @@ def command(cx: frame.CommandContext, target: str, form: str, path: str, force: 
             cx.out.say(note)
         write = _write_turns if options["dump_turns"] else _write_document
         text, is_complete = write(cx, found, {**options, "form": "json" if cx.json else form})
-        if not found.temporary:
-            from everturn.cli.transcript_printer import point_to_why
-
-            point_to_why(cx.out, found.store, found.session)
     finally:
         if found.temporary:
             found.store.close()
