@@ -283,7 +283,8 @@ def test_a_session_picked_in_browse_goes_on_in_a_chat(desk: Desk) -> None:
 
 
 def test_a_session_picked_in_browse_goes_on_in_its_own_agent(desk: Desk) -> None:
-    folder, stand_in = desk.home / ".claude" / "projects" / "-work", desk.folder / "bin" / "claude"
+    encoded = re.sub(r"[^A-Za-z0-9]", "-", str(desk.workspace))  # where the agent looks for sessions of the folder
+    folder, stand_in = desk.home / ".claude" / "projects" / encoded, desk.folder / "bin" / "claude"
     stand_in.parent.mkdir()
     stand_in.write_text('#!/bin/sh\necho "started in $PWD: claude $*"\n')
     stand_in.chmod(0o755)

@@ -200,7 +200,7 @@ class Conversation:
             context.assemble_context, most=most, state=self.state_text(), tools=self.past.tools, sizes=self.past.sizes
         )
         is_bound = self.setup.backend.bound
-        if is_bound or any(map(model_request.is_sealed, history)):
+        if is_bound or any(map(context.is_sealed, history)):
             system = self._bound_system() or (self.past.system if is_bound else "")
             whole = fit(history, system=system, append_only=True)
             if whole.fits and (system or is_bound):
