@@ -85,7 +85,9 @@ def _conversations(
             written = list(member.lines)
             assert all(line.find(b"\n") == len(line) - 1 for line in written[:-1]), "a line that is none"
             name = Path(f"{found.path}#{member.name}")
-            yield SourceCandidate(name, member.kind, member.native_id, member.parent), b"".join(written), True
+            # A member is lines of records, or a document written line by line.
+            is_lines = all(line.startswith(b"{") and line.rstrip().endswith(b"}") for line in written)
+            yield SourceCandidate(name, member.kind, member.native_id, member.parent), b"".join(written), is_lines
     except OSError:  # the file cannot be read at all, and that is what is said of it
         pass
 

@@ -92,6 +92,8 @@ def _built(name: str, folder: Path) -> Iterator[tuple[str, bytes]]:
         yield "state.vscdb", _closed(folder / "a.db", cursor_database)
     if name == "goose":
         yield "sessions.db", _closed(folder / "b.db", goose_database)
+    if name == "crush":
+        yield "crush.db", _closed(folder / "e.db", crush_database)
     if name == "opencode":
         yield "opencode.db", _closed(folder / "c.db", lambda path: building.database(path, building.SESSIONS))
     if name in ("chatgpt", "claude_ai"):
@@ -102,6 +104,12 @@ def _built(name: str, folder: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{ROLLOUT}.zst", packed((SAMPLES / name / "samples" / "new-era.jsonl").read_bytes())
     if name == "terminal":
         yield from _recordings()
+
+
+def crush_database(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path)
+    connection.executescript((SAMPLES / "crush" / "samples" / "crush.sql").read_text("utf-8"))
+    return connection
 
 
 def _closed(path: Path, make: Callable[[Path], sqlite3.Connection]) -> bytes:

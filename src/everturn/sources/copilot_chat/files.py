@@ -12,6 +12,7 @@ elements if there is an `i`; 3 deletes the value at `k`. A journal is a containe
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ _DEEPEST = 5
 
 _REQUESTS = re.compile(rb'"requests"\s*:\s*\[')
 _VALUE = re.compile(rb'"v"\s*:\s*\{')
+_CHANGE = re.compile(rb'^\{"kind":[0-3],', re.MULTILINE)  # a line of a journal, whose first one may be damaged
 _OWN = re.compile(
     rb'"(requesterUsername|responderUsername|initialLocation|creationDate|sessionId|requestId|lastMessageDate)"\s*:'
 )
@@ -68,7 +70,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     first = first_object(head)
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return None
-    if first.get("kind") == 0 and _VALUE.search(head):
+    if (first.get("kind") == 0 and _VALUE.search(head)) or _CHANGE.search(head):
         return SourceCandidate(path, "container")
     if "kind" in first and "v" in first:
         return None
@@ -83,9 +85,10 @@ def folder_of(path: Path) -> str:
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     document = replay(path)
-    if "requests" in document:
-        name = word(document.get("sessionId")) or candidate.path.stem
-        yield Member(name, _lines(document, folder_of(candidate.path)), native_id=name)
+    if "requests" not in document:
+        raise OSError(errno.EINVAL, "no line of this journal holds the whole chat", str(path))
+    name = word(document.get("sessionId")) or candidate.path.stem
+    yield Member(name, _lines(document, folder_of(candidate.path)), native_id=name)
 
 
 def replay(path: Path) -> dict[str, Any]:
