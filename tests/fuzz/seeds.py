@@ -156,7 +156,8 @@ def _known(source: Source, folder: Path, path: str, data: bytes) -> Iterator[See
         except OSError:
             return
         for one, lines in members[:6]:
-            yield Seed(f"{path}#{len(lines)}", lines[:LARGEST], one.kind, one.native_id, True)
+            is_lines = all(line.startswith(b"{") and line.endswith(b"}") for line in lines.splitlines() if line)
+            yield Seed(f"{path}#{len(lines)}", lines[:LARGEST], one.kind, one.native_id, is_lines)
 
 
 def _bundle(folder: Path) -> list[Seed]:

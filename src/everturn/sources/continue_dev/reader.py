@@ -99,7 +99,8 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return None
     name = word(first.get("sessionId"))
     if not name and not is_whole:
-        name = _SESSION.findall(read_end(path))[-1].decode("utf-8", "replace")
+        named = _SESSION.findall(read_end(path))  # the member in the head may hold no text
+        name = named[-1].decode("utf-8", "replace") if named else ""
     return SourceCandidate(path, "main", name or path.stem)
 
 
