@@ -91,7 +91,7 @@ def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path) -> None:
         with Sitting(desk, "chat") as sitting:
             sitting.say("words", "compact")
     (told,) = [last_words(one) for one in server.asked if is_restoration(one)]
-    assert "- point 899" in told and "- point 0\n" in told
+    assert "- point 899" in told and "- point 0 (not found in the record)\n" in told
 
 
 @pytest.mark.few(1)

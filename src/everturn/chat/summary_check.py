@@ -122,7 +122,10 @@ class _SummaryRecord:
         turns = [] if cited else self._turns_about(bullet.text)
         citation = f" [{'; '.join(f't{turn + 1}' for turn in sorted(turns))}]" if turns else ""
         checked = check_sentence(self._ground, bullet.section, f"{one_line(bullet.text, 500)}{citation}")
-        if checked.statement.check == CONTRADICTED:
+        is_absent = all(
+            "does not occur in" in one for one in checked.reasons
+        )  # a name that nobody used is no contradiction
+        if checked.statement.check == CONTRADICTED and not is_absent:
             return checked.reasons[0]
         if not checked.holds:
             self._unsupported.add(bullet.line)
