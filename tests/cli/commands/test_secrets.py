@@ -87,7 +87,7 @@ def test_own_patterns_are_masked_on_every_way_out(desk: Desk, own_patterns: Call
     desk.take_in(desk.archive.history.turn(prompt, "b"))
     assert "ACME-20417" in desk.run("show", SID)[1]
     own_patterns('["ACME-[0-9]{4,6}", "(?i)\\"zoë [^\\"]+\\""]')
-    ways = [("show", SID), ("search", "ticket"), ("sessions", "--json"), ("secrets", "--json")]
+    ways: list[tuple[str, ...]] = [("show", SID), ("search", "ticket"), ("sessions", "--json"), ("secrets", "--json")]
     ways += [("export", SID, "--as", form) for form in ("json", "markdown", "html")]
     for words in ways:
         _, out, err = desk.run(*words)
