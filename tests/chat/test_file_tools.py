@@ -39,6 +39,7 @@ def use(work: Path, name: str, **given: Any) -> str:
 def test_files_are_read_with_line_numbers_as_a_quotation(work: Path) -> None:
     text = use(work, "read_file", path="src/a.py", first_line=2, last_line=3)
     assert text.startswith("src/a.py, lines 2 to 3 of 4.\n-----") and "\n2: two\n3: three\n" in text
+    assert "quoted from the workspace" in text
     with pytest.raises(FileRefused, match="there are none from 9"):
         use(work, "read_file", path="src/a.py", first_line=9)
 

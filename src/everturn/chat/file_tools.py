@@ -58,7 +58,7 @@ def _read_file(workspace: str) -> Tool:
             shown.append(line[:_MOST_OUTPUT])
         end = first + len(shown) - 1
         more = f"\nNot shown: lines {end + 1} to {last}; ask with first_line={end + 1}." if end < last else ""
-        return f"{path}, lines {first} to {end} of {len(lines)}.\n{quote_for_model(chr(10).join(shown))}{more}"
+        return f"{path}, lines {first} to {end} of {len(lines)}.\n{quote_for_model(chr(10).join(shown), 'the workspace')}{more}"
 
     return read_file
 
