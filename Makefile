@@ -5,8 +5,8 @@ BIN = .venv/bin
 # Tests run on every core; `make test PYTEST="-n 0 -x -k words"` gives pytest other arguments.
 PYTEST ?= -n auto
 COVER = --cov --cov-branch --cov-report=
-# The slow tests wait for other processes now and then: one worker more than there are cores.
-SLOW = $(subst -n auto,-n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1),$(PYTEST))
+# Tests wait for other processes now and then: one worker more than there are cores.
+MORE = $(subst -n auto,-n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1),$(PYTEST))
 FILES = src tests scripts benchmarks
 # Compiled modules are kept in .venv: the tests start hundreds of interpreters, and compiling takes longer than running.
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/pycache
@@ -42,8 +42,8 @@ docs-check: .venv/ready-dev
 # Branch coverage may not fall below `fail_under` (pyproject.toml). It is measured where it costs little: not in the slow
 # tests, which do more of the same, and not in the processes that tests start.
 test-all: .venv/ready-dev
-	@$(BIN)/python -m pytest -q -m "not slow" -rs --durations=10 --durations-min=1 $(COVER) $(PYTEST)
-	@$(BIN)/python -m pytest -q -m slow -rs --durations=10 --durations-min=1 $(SLOW)
+	@$(BIN)/python -m pytest -q -m "not slow" -rs --durations=10 --durations-min=1 $(COVER) $(MORE)
+	@$(BIN)/python -m pytest -q -m slow -rs --durations=10 --durations-min=1 $(MORE)
 
 docs: .venv/ready-dev  ## write docs/commands.md anew
 	@PYTHONPATH=src:. $(BIN)/cog -r $(DOCS)
