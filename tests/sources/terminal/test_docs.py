@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import redirect_stdout
 from dataclasses import fields
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -28,7 +29,10 @@ def test_the_example_prints_what_the_page_says() -> None:
 
 def test_every_public_name_is_there_and_explained() -> None:
     table = PAGE[PAGE.index("| name | is |") :]
-    names = re.findall(r"`([A-Z][A-Za-z_]+)`", table)
+    elsewhere = re.findall(r"^\| ([^|\n]+) in `(everturn[a-z_.]+)` \|", table, re.M)
+    for cell, module in elsewhere:
+        assert all(hasattr(import_module(module), name) for name in re.findall(r"`([A-Z][A-Za-z_]+)`", cell)), cell
+    names = re.findall(r"`([A-Z][A-Za-z_]+)`", re.sub(r"^\| [^|\n]+ in `everturn[a-z_.]+` \|", "", table, flags=re.M))
     assert {"TurnParser", "TurnRound", "ArtifactAction", "MAX_EVIDENCE_SEARCHES"} <= set(names)
     assert [name for name in names if not hasattr(rounds, name)] == []
     for shown in (rounds.TurnRound, rounds.ArtifactAction):
