@@ -26,6 +26,7 @@ SERVERS = ("everturn web --open",)
 def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Run `everturn` on a machine without history, which makes the sample archive."""
     home = tmp_path_factory.mktemp("home")
+    (home / ".claude" / "projects").mkdir(parents=True)  # an agent that was installed and never used
     env = {**os.environ, "HOME": str(home), "EVERTURN_HOME": str(home / "archive"), "NO_COLOR": "1"}
     done = run((), env, cwd=home)
     assert done.returncode == 0, done.stderr

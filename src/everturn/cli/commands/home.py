@@ -11,6 +11,7 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
+from everturn.sources.contract import SearchPlaces
 from everturn.text.printable import plural
 
 
@@ -20,8 +21,7 @@ def command(cx: frame.CommandContext) -> int:
     from everturn.sources.contract import all_sources
 
     places = cx.places()
-    roots = [root for source in all_sources().values() for root in source.roots(places)]
-    if not roots and _is_empty(cx):
+    if not _has_history(places) and _is_empty(cx):
         return _show_sample(cx)
     if cx.settings.is_missing:
         out = cx.out
@@ -36,6 +36,18 @@ def command(cx: frame.CommandContext) -> int:
         if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
             raise click.Abort
     return _sync_and_status(cx, cx.store(create=True), places)
+
+
+def _has_history(places: SearchPlaces) -> bool:
+    """Whether an agent has left a file here. A folder that cannot be listed counts: the sync reports it."""
+    from everturn.sources.contract import all_sources
+
+    try:
+        return any(
+            True for source in all_sources().values() for root in source.roots(places) for _ in source.find(root)
+        )
+    except OSError:
+        return True
 
 
 def _is_empty(cx: frame.CommandContext) -> bool:
