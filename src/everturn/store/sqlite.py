@@ -282,6 +282,8 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
     has_log = path.with_name(f"{path.name}-wal").exists()
     driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
     try:
+        if size and driver.one("PRAGMA page_count") == (0,):
+            size = _size(path, url)  # opening has undone a first write that was interrupted
         if size:
             _inspect_archive(driver, has_log, upgrade)
         _prepare_connection(driver, durable)
