@@ -34,6 +34,21 @@ class Order(pydantic.BaseModel):
     to: Country
 
 
+class Odd:
+    """A type that no schema describes."""
+
+
+def test_an_argument_that_cannot_be_described_is_named_in_one_sentence() -> None:
+    def look(thing: Odd) -> str:
+        return str(thing)
+
+    with pytest.raises(
+        UsageError, match=r"tool look: an argument cannot be described to a model: .*Odd.* is not supported"
+    ) as told:
+        tool(look)
+    assert "\n" not in str(told.value)
+
+
 def test_a_tool_is_called_like_its_function() -> None:
     @tool
     def add(a: int, b: int = 2) -> int:

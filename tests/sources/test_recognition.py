@@ -112,6 +112,15 @@ def test_a_quoted_transcript_does_not_hide_the_document_around_it(name: str, pat
     assert best.source.name == "specstory"
 
 
+@pytest.mark.parametrize(("name", "path"), TEXTS, ids=IDS)
+def test_asking_only_until_nobody_can_win_changes_no_winner(name: str, path: Path) -> None:
+    head = read_beginning(path)
+    few = weigh_claims(all_sources().values(), path, head)
+    every = weigh_claims(all_sources().values(), path, head, every=True)
+    assert few == every[: len(few)]
+    assert (winner(few), tied(few)) == (winner(every), tied(every))
+
+
 def always(name: str, *fields: str) -> Source:
     """Return a source that claims every file."""
     real = all_sources()["pi"]

@@ -204,7 +204,7 @@ def make_idempotency_key(session: str, response: int, call_id: str) -> str:
 
 
 def decode_model(kind: type, value: Any) -> Any:
-    """Validate a value for a pydantic model. msgspec calls this for types it does not know."""
+    """Validate a value for a pydantic model. msgspec calls this for types it does not know, and expects this error."""
     validate = getattr(kind, "model_validate", None)
     if validate is None:
         raise NotImplementedError(f"{kind.__name__} is no type of an argument")
@@ -246,7 +246,11 @@ def _make_tool(fn: Callable[..., Any], options: dict[str, Any]) -> Tool:
     if options.get("policy", "") not in POLICIES:
         raise UsageError(f"tool {name}: there is no policy {options['policy']!r}; there are {', '.join(POLICIES[1:])}")
     context, takes = _signature(fn, name)
-    schema = options.get("parameters") or json_schema(takes)
+    try:
+        schema = options.get("parameters") or json_schema(takes)
+    except TypeError as failure:  # msgspec names the type in its last line
+        reason = str(failure).strip().rpartition("\n")[2]
+        raise UsageError(f"tool {name}: an argument cannot be described to a model: {reason}") from failure
     description = options.get("description") or inspect.getdoc(fn) or ""
     made = Tool(fn, name, description, schema, takes=takes, context=context)
     return replace(made, **{key: value for key, value in options.items() if key not in ("parameters", "description")})

@@ -13,7 +13,7 @@
     × its position  a little less for each after the third of one session, so that others are seen too
 
 The order depends only on the archive, the query and the day of `now`, so pages fit together. For a typing error its nearest
-known words are searched too (`retrieval.spelling`); `RankedHits.replaced` says so.
+known words are searched too (`retrieval.typos`); `RankedHits.replaced` says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.retrieval.spelling import find_replacements
+from everturn.retrieval.typos import find_replacements
 from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
 from everturn.store.index import rareness
 

@@ -45,7 +45,7 @@ from everturn.retrieval.scope import (
     is_unwanted,
     limit_to_scope,
 )
-from everturn.retrieval.spelling import meant_filters
+from everturn.retrieval.typos import meant_filters
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources
 from everturn.store.contract import IndexHit, IndexQuery, Store

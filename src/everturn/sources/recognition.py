@@ -44,12 +44,20 @@ class SourceClaim(NamedTuple):
         return self.source.rank, not self.buried, self.score
 
 
-def weigh_claims(sources: Iterable[Source], path: Path, head: bytes) -> list[SourceClaim]:
-    """Return the claims on a file with these first bytes, the best first."""
+def weigh_claims(sources: Iterable[Source], path: Path, head: bytes, every: bool = False) -> list[SourceClaim]:
+    """Return the claims on a file with these first bytes, the best first.
+
+    Sources are asked in the order of the evidence they can have. Without `every`, asking ends when no other source can
+    reach the best claim: the winner, and whether there is one, are the same.
+    """
     fields = fields_in(head)
-    claims = [
-        _weigh(source, found, head, fields) for source in sources if (found := source.sniff(path, head)) is not None
-    ]
+    bounds = [((source.rank, True, len(_seen_fields(source, fields))), source) for source in sources]
+    claims: list[SourceClaim] = []
+    for bound, source in sorted(bounds, key=lambda one: one[0], reverse=True):
+        if not every and claims and max(claim.weight for claim in claims) > bound:
+            break
+        if (found := source.sniff(path, head)) is not None:
+            claims.append(_weigh(source, found, head, fields))
     return sorted(claims, key=lambda claim: claim.weight, reverse=True)
 
 
@@ -84,7 +92,7 @@ def resembles_transcript(head: bytes) -> bool:
 
 
 def _weigh(source: Source, found: SourceCandidate, head: bytes, fields: frozenset[str]) -> SourceClaim:
-    seen = [name for name in source.fields if name in fields]
+    seen = _seen_fields(source, fields)
     buried = bool(source.fields) and bool(fields) and not _begins_like_json(head)
     if seen:
         reason = f"{len(seen)} of {len(source.fields)} fields: {', '.join(seen)}"
@@ -93,6 +101,10 @@ def _weigh(source: Source, found: SourceCandidate, head: bytes, fields: frozense
     if buried:
         reason += "; but the file does not begin with a record"
     return SourceClaim(source, found, len(seen), buried, reason)
+
+
+def _seen_fields(source: Source, fields: frozenset[str]) -> list[str]:
+    return [name for name in source.fields if name in fields]
 
 
 def _begins_like_json(head: bytes) -> bool:

@@ -68,7 +68,7 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
     if not path.is_file():
         raise UsageError(f"{path} is not an ordinary file; `everturn add {path}` looks at every file of a folder")
     head = read_beginning(path)
-    claims = weigh_claims(all_sources().values(), path.resolve(), head)
+    claims = weigh_claims(all_sources().values(), path.resolve(), head, every=True)
     best = winner(claims)
     items = [
         {"source": claim.source.name, "title": claim.source.title, "score": claim.score, "reason": claim.reason,
