@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, find_files, sniff_files
+from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.toolkit.file_search import find_files, sniff_files
 
 
 def put(root: Path, *names: str) -> None:

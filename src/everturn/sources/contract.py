@@ -13,9 +13,9 @@ import importlib
 import os
 import pkgutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +25,10 @@ from everturn.model.conversation import Message, ReadResult, SessionPart
 
 #: Number of bytes from the start of a file that `Source.sniff` gets.
 HEAD = 64 << 10
+
+
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
+_REMOTE_EDITORS = (".vscode-remote", ".vscode-server", ".cursor-server")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,16 @@ class SearchPlaces:
         if self.platform == "win32":
             return Path(self.env.get("APPDATA", "") or self.home / "AppData" / "Roaming")
         return Path(self.env.get("XDG_CONFIG_HOME", "") or self.home / ".config")
+
+    def data_folder(self) -> Path:
+        """Return the folder in which programs that follow the XDG rules keep their data."""
+        return Path(self.env.get("XDG_DATA_HOME", "").strip() or self.home / ".local" / "share")
+
+    def editor_folders(self) -> list[Path]:
+        """Return the user folders of the editors built on VS Code, local and remote."""
+        local = [self.config_folder() / editor / "User" for editor in _EDITORS]
+        remote = [self.home / name / "data" / "User" for name in _REMOTE_EDITORS]
+        return [*local, *remote, self.home / ".local" / "share" / "code-server" / "User"]
 
 
 @dataclass(frozen=True)
@@ -329,9 +343,33 @@ def lazy_imports(module: str, *names: str) -> dict[str, Any]:
     return {name: lazy_import(f"{module}:{name}") for name in names}
 
 
-def named_folders(name: str) -> Callable[[SearchPlaces], list[Path]]:
-    """Return a `Source.roots` for a format without a folder of its own: the existing folders the user named for it."""
-    return lambda places: [folder.absolute() for folder in places.extra.get(name, ()) if folder.is_dir()]
+def named_folders(name: str, *patterns: str, files: bool = False) -> Callable[[SearchPlaces], list[Path]]:
+    """Return a `Source.roots`: the folders that the user named for a format, then those of the patterns that exist.
+
+    A pattern begins with `~` (the home folder), `$NAME` (an environment variable; skipped if it is not set), `{config}` and
+    `{data}` (where programs of this platform keep settings and data), `{editor}` (the user folder of every editor built on
+    VS Code) or `{working}` (the working folder). With `files`, single files count too.
+    """
+
+    def find_roots(places: SearchPlaces) -> list[Path]:
+        found = [folder for pattern in patterns for folder in _expand_pattern(pattern, places)]
+        return existing_folders([*places.extra.get(name, ()), *found], files=files)
+
+    return find_roots
+
+
+def _expand_pattern(pattern: str, places: SearchPlaces) -> list[Path]:
+    start, _, rest = pattern.partition("/")
+    if start.startswith("$"):
+        value = places.env.get(start[1:], "").strip()
+        bases = [places.expand(value)] if value else []
+    elif start == "{editor}":
+        bases = places.editor_folders()
+    elif start == "{working}":
+        bases = [places.working] if places.working is not None else []
+    else:
+        bases = [{"~": places.home, "{config}": places.config_folder(), "{data}": places.data_folder()}[start]]
+    return [base / rest for base in bases]
 
 
 def existing_folders(folders: Iterable[Path], *, files: bool = False) -> list[Path]:
@@ -341,80 +379,6 @@ def existing_folders(folders: Iterable[Path], *, files: bool = False) -> list[Pa
         if folder.exists() if files else folder.is_dir():
             existing.setdefault(os.path.realpath(folder), folder.absolute())
     return list(existing.values())
-
-
-def find_files(
-    root: Path,
-    pick: Callable[[os.DirEntry[str]], SourceCandidate | None],
-    *,
-    skipped: Collection[str] = (),
-    deepest: int = 8,
-    closed_by: str = "",
-    in_order: bool = True,
-) -> Iterator[SourceCandidate]:
-    """Yield what `pick` makes of the files below a root, `in_order` of their names, those of a folder before its subfolders'.
-
-    Links to folders and folders named in `skipped` are not entered, nor are the folders beside a picked file named
-    `closed_by`. An unreadable folder does not stop the search: the first error is raised at the end.
-    """
-    failures: list[OSError] = []
-
-    def walk(folder: str, depth: int) -> Iterator[SourceCandidate]:
-        folders: list[str] = []
-        is_closed = depth >= deepest
-        try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name) if in_order else list(listing)
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders += [] if entry.name in skipped else [entry.path]
-                elif (candidate := pick(entry)) is not None:
-                    is_closed = is_closed or entry.name == closed_by
-                    yield candidate
-        except OSError as failure:
-            failures.append(failure)
-        for inner in () if is_closed else folders:
-            yield from walk(inner, depth + 1)
-
-    yield from walk(str(root), 0)
-    if failures:
-        raise failures[0]
-
-
-def find_in_folders(
-    root: Path,
-    names: Iterable[str],
-    pick: Callable[[Path, os.DirEntry[str]], SourceCandidate | None],
-    *,
-    deepest: int = 8,
-    in_order: bool = True,
-) -> Iterator[SourceCandidate]:
-    """Yield what `find_files` finds in the folders of a root with these names, or in the root itself if it has none.
-
-    `pick` gets the folder, too. An unreadable folder does not stop the search: the first error is raised at the end.
-    """
-    failures: list[OSError] = []
-    for start in [root / name for name in names if (root / name).is_dir()] or [root]:
-        try:
-            yield from find_files(start, partial(pick, start), deepest=deepest, in_order=in_order)
-        except OSError as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
-
-
-def sniff_files(
-    root: Path,
-    sniff: Callable[[Path, bytes], SourceCandidate | None],
-    *suffixes: str,
-    onerror: Callable[[OSError], object] | None = None,
-) -> Iterator[SourceCandidate]:
-    """Yield the files below a root that have one of the suffixes and are recognised; hidden folders are not entered."""
-    for folder, folders, names in os.walk(root, onerror=onerror):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for path in (Path(folder, name) for name in sorted(names) if name.endswith(suffixes)):
-            if (candidate := sniff(path, read_beginning(path))) is not None:
-                yield candidate
 
 
 def no_folders(places: SearchPlaces) -> list[Path]:

@@ -18,24 +18,17 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, ReadResult, fingerprint
 from everturn.sources.aider.message import HEAD, AiderLineState, build, call_id, opens, speaker_of
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
 from everturn.sources.toolkit.values import digest, message_digest, plain, state_of
 
-NAME = "aider"
 HISTORY = ".aider.chat.history.md"
 
 _SKIPPED = frozenset((".git", "node_modules", ".venv", "venv", "__pycache__", ".cache", "site-packages"))
 _HEAD = re.compile(rb"\s*(?:\xef\xbb\xbf)?# aider chat started at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*(?:\n|\Z)")
 _ANY_HEAD = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$", re.MULTILINE)
 _PROMPT = re.compile(rb"^#### \S", re.MULTILINE)
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing folders named by the user, and the single files of the environment and the home folder."""
-    named = places.env.get("AIDER_CHAT_HISTORY_FILE", "").strip()
-    files = [*([places.expand(named)] if named else []), places.home / HISTORY]
-    return existing_folders([*places.extra.get(NAME, ()), *files], files=True)
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

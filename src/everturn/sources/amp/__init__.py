@@ -6,7 +6,7 @@ result, an error or a reason. Tokens are part of each answer; threads from befor
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="amp",
@@ -23,9 +23,10 @@ SOURCE = Source(
         "userState",
         "sentAt",
     ),
+    roots=named_folders("amp", "$AMP_DATA_DIR/threads", "{data}/amp/threads", "{editor}/globalStorage/sourcegraph.amp/threads3"),
     option="amp-dir",
     **lazy_imports(
         "everturn.sources.amp.reader",
-        "roots", "find", "sniff", "workspace", "view", "reader", "resume_command",
+        "find", "sniff", "workspace", "view", "reader", "resume_command",
     ),
 )  # fmt: skip

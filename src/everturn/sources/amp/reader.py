@@ -22,14 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, ReadResult, TokenUsage, fingerprint
-from everturn.sources.contract import (
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_files,
-    read_beginning,
-    read_end,
-)
+from everturn.sources.contract import SourceCandidate, read_beginning, read_end
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_document
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally, add, listing, mapping
 from everturn.sources.toolkit.values import (
@@ -49,24 +43,12 @@ from everturn.sources.toolkit.values import (
     word,
 )
 
-NAME = "amp"
-
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _THREAD = re.compile(rb'"id"\s*:\s*"(T-[0-9A-Za-z-]{8,80})"')
 _MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
 _TOKENS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 _REFUSED = {"cancelled": "interrupted", "rejected-by-user": "rejected"}
 _DONE = frozenset(("done", "error", *_REFUSED))
 _LEDGER = "usageLedger"
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    base = Path(places.env.get("XDG_DATA_HOME", "").strip() or places.home / ".local" / "share")
-    moved = places.env.get("AMP_DATA_DIR", "").strip()
-    data = [*([Path(moved)] if moved else []), base / "amp"]
-    users = [places.config_folder() / editor / "User" for editor in _EDITORS]
-    old = [user / "globalStorage" / "sourcegraph.amp" / "threads3" for user in users]
-    return existing_folders([*places.extra.get(NAME, ()), *(folder / "threads" for folder in data), *old])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

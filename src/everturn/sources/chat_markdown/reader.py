@@ -36,7 +36,8 @@ from everturn.sources.chat_markdown.message import (
     summary_text,
     unguard_text,
 )
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, sniff_files
+from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders
+from everturn.sources.toolkit.file_search import sniff_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
 from everturn.sources.toolkit.values import message_digest, milliseconds, state_of
 from everturn.text.times import iso

@@ -22,7 +22,8 @@ import msgspec
 
 from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
 from everturn.sources.claude_code.whole_files import form_of, records_in
-from everturn.sources.contract import SearchPlaces, SourceCandidate, find_files, read_beginning
+from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_lines import JsonLines
 from everturn.sources.toolkit.values import word
 

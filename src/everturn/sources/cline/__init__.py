@@ -10,7 +10,7 @@ elements), `reader` (a whole document).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="cline",
@@ -27,6 +27,13 @@ SOURCE = Source(
     ),
     reader=lazy_import("everturn.sources.cline.reader:ClineReader"),
     view=lazy_import("everturn.sources.cline.reader:view"),
+    roots=named_folders(
+        "cline",
+        "{editor}/globalStorage/saoudrizwan.claude-dev/tasks",
+        "{editor}/globalStorage/rooveterinaryinc.roo-cline/tasks",
+        "$CLINE_DIR/data/tasks",
+        "~/.cline/data/tasks",
+    ),
     option="cline-dir",
-    **lazy_imports("everturn.sources.cline.files", "roots", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.cline.files", "find", "sniff", "workspace"),
 )

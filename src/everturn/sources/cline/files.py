@@ -16,33 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from everturn.model.conversation import Message
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import milliseconds, text_blocks, word
 
-NAME = "cline"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
 
-_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
-_REMOTE = (".vscode-remote", ".vscode-server", ".cursor-server")
 _DEEPEST = 10
 
 _ROLE = re.compile(rb'"role"\s*:\s*"(?:user|assistant)"')
 _MARKS = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
 _TIME = re.compile(rb'"ts"\s*:\s*\d{1,15}')
 _FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    """Return the existing task folders named by the user, and those of every editor in its default folder; each once."""
-    folders = list(places.extra.get(NAME, ()))
-    for user in _user_folders(places):
-        folders += [user / "globalStorage" / extension / "tasks" for extension in _EXTENSIONS]
-    named = places.env.get("CLINE_DIR", "").strip()
-    folders += [Path(named) / "data" / "tasks"] if named else []
-    return existing_folders([*folders, places.home / ".cline" / "data" / "tasks"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
@@ -73,12 +60,6 @@ def _is_history(first: dict[str, Any], head: bytes) -> bool:
 def workspace(head: bytes) -> str:
     match = _FOLDER.search(head)
     return match[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if match else ""
-
-
-def _user_folders(places: SearchPlaces) -> list[Path]:
-    base, home = places.config_folder(), places.home
-    remote = [home / name / "data" / "User" for name in _REMOTE]
-    return [*(base / editor / "User" for editor in _EDITORS), *remote, home / ".local/share/code-server/User"]
 
 
 def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:

@@ -6,8 +6,16 @@ Read first: `files` (where they are), `records` (records of both eras, reader st
 
 from __future__ import annotations
 
-from everturn.sources.codex.files import NAME, find, resume_command, roots, sniff, workspace
-from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
+from everturn.sources.codex.files import NAME, find, resume_command, sniff, workspace
+from everturn.sources.contract import (
+    AskProgram,
+    Install,
+    NativeWriter,
+    Source,
+    lazy_import,
+    lazy_imports,
+    named_folders,
+)
 
 SOURCE = Source(
     name=NAME,
@@ -25,7 +33,7 @@ SOURCE = Source(
         "base_instructions",
         "call_id",
     ),
-    roots=roots,
+    roots=named_folders(NAME, "$CODEX_HOME", "~/.codex"),
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.codex.reader:open_reader"),

@@ -23,14 +23,8 @@ from typing import Any, NamedTuple
 
 from everturn.sources.codex.calls import folder_in
 from everturn.sources.codex.records import HEADER, CodexRecord, open_record
-from everturn.sources.contract import (
-    Member,
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_in_folders,
-    read_beginning,
-)
+from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.line_reader import Rec, mapping, records
 from everturn.sources.toolkit.values import decode_value, strings, word
 
@@ -45,10 +39,6 @@ _ROLLOUT = re.compile(
 _SCREEN_LOG = "/screen-log"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DEEPEST = 12
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    return existing_folders([*places.extra.get(NAME, ()), home_folder(places), places.home / ".codex"])
 
 
 def home_folder(places: SearchPlaces) -> Path:

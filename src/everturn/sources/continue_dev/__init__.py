@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="continue_dev",
@@ -19,9 +19,10 @@ SOURCE = Source(
         "toolCallState",
         "chatModelTitle",
     ),
+    roots=named_folders("continue_dev", "$CONTINUE_GLOBAL_DIR/sessions", "~/.continue/sessions"),
     option="continue-dir",
     **lazy_imports(
         "everturn.sources.continue_dev.reader",
-        "roots", "find", "sniff", "workspace", "view", "reader",
+        "find", "sniff", "workspace", "view", "reader",
     ),
 )  # fmt: skip

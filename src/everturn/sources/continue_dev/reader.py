@@ -23,14 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, ReadResult, TokenUsage, fingerprint
-from everturn.sources.contract import (
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_files,
-    read_beginning,
-    read_end,
-)
+from everturn.sources.contract import SourceCandidate, read_beginning, read_end
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_document
 from everturn.sources.toolkit.line_reader import ReadTally, add, listing, mapping
 from everturn.sources.toolkit.values import (
@@ -51,13 +45,10 @@ from everturn.sources.toolkit.values import (
     word,
 )
 
-NAME = "continue_dev"
-
 _HISTORY = re.compile(rb'"history"\s*:\s*\[')
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _MESSAGE = re.compile(rb'"(?:message|contextItems)"\s*:\s*[\[{]')
 _FOLDER = "workspaceDirectory"
-_MODELS = ("chatModelTitle", "model")
 
 #: Kinds of the tools whose names the toolkit does not know.
 _KINDS = {
@@ -75,12 +66,6 @@ _KINDS = {
 }
 _PATHS = ("filepath", "path", "dirPath")
 _STATES = {"errored": "", "canceled": "rejected"}
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    moved = places.env.get("CONTINUE_GLOBAL_DIR", "").strip()
-    homes = [*([Path(moved)] if moved else []), places.home / ".continue"]
-    return existing_folders([*places.extra.get(NAME, ()), *(home / "sessions" for home in homes)])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

@@ -6,7 +6,7 @@ messages), `reader` (a whole document).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders, no_workspace
 
 SOURCE = Source(
     name="copilot_chat",
@@ -26,6 +26,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.copilot_chat.reader:CopilotChatReader"),
     view=lazy_import("everturn.sources.copilot_chat.message:view"),
     workspace=no_workspace,
+    roots=named_folders("copilot_chat", "{editor}/workspaceStorage", "{editor}/globalStorage/emptyWindowChatSessions"),
     option="copilot-chat-dir",
-    **lazy_imports("everturn.sources.copilot_chat.files", "roots", "find", "sniff", "folder_of", "unpack"),
+    **lazy_imports("everturn.sources.copilot_chat.files", "find", "sniff", "folder_of", "unpack"),
 )

@@ -19,25 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everturn.sources.contract import (
-    Member,
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_files,
-    read_beginning,
-    read_end,
-)
+from everturn.sources.contract import Member, SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.chat_export import line
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import decode_item, first_object
 from everturn.sources.toolkit.line_reader import listing, mapping, single_record
 from everturn.sources.toolkit.values import uri_path, word
 
-NAME = "copilot_chat"
 WINDOW_FOLDER = "windowFolder"  # a member that `unpack` adds: the folder that a file beside the journal names
 
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS")
-_REMOTE = (".vscode-remote", ".vscode-server")
 _FOLDERS = ("chatSessions", "emptyWindowChatSessions")
 _DEEPEST = 5
 
@@ -51,13 +41,6 @@ _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
 _EVIDENCE = 2
 #: Members that change with every key the human presses; they are no part of the conversation.
 _DRAFTS = frozenset(("inputState", "requests"))
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    base, home = places.config_folder(), places.home
-    users = [base / editor / "User" for editor in _EDITORS] + [home / name / "data" / "User" for name in _REMOTE]
-    folders = [user / name for user in users for name in ("workspaceStorage", "globalStorage/emptyWindowChatSessions")]
-    return existing_folders([*places.extra.get(NAME, ()), *folders])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

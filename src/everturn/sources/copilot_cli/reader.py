@@ -18,8 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.copilot_cli.message import build, is_known
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -152,20 +153,12 @@ def _put(values: dict[str, str], key: str, value: str, most: int) -> None:
 
 
 # --- files ---
-NAME = "copilot_cli"
 
 _SESSIONS, _EVENTS = "session-state", "events.jsonl"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _BEGINNING = re.compile(rb'\s*\{"type":"session\.start","data":\{"sessionId":"([^"\\]{1,200})"')
 _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "system.")
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    named, older = places.env.get("COPILOT_HOME", "").strip(), places.env.get("XDG_STATE_HOME", "").strip()
-    folders = [places.expand(named)] if named else []
-    folders += [places.home / ".copilot", *([Path(older) / ".copilot"] if older else [])]
-    return existing_folders([*places.extra.get(NAME, ()), *folders])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

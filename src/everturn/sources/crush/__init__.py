@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders, no_workspace
 
 SOURCE = Source(
     name="crush",
@@ -11,6 +11,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.crush.reader:CrushReader"),
     is_database=True,
     workspace=no_workspace,
+    roots=named_folders("crush", "{working}/.crush"),
     option="crush-dir",
-    **lazy_imports("everturn.sources.crush.reader", "roots", "find", "sniff", "view", "folder_of", "unpack"),
+    **lazy_imports("everturn.sources.crush.reader", "find", "sniff", "view", "folder_of", "unpack"),
 )

@@ -20,14 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, fingerprint
-from everturn.sources.contract import (
-    Member,
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_files,
-    read_beginning,
-)
+from everturn.sources.contract import Member, SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import (
     Counted,
@@ -54,7 +48,6 @@ from everturn.sources.toolkit.values import (
     word,
 )
 
-NAME = "crush"
 _FOLDER, _FILE = ".crush", "crush.db"
 _SCHEMA = (b"TABLE sessions", b"TABLE messages", b"parent_session_id", b"prompt_tokens", b"parts BLOB")
 _KINDS = {
@@ -68,11 +61,6 @@ _ATTACHED = frozenset(("binary", "image_url"))
 
 
 # --- files ---
-def roots(places: SearchPlaces) -> list[Path]:
-    working = [places.working / _FOLDER] if places.working is not None else []
-    return existing_folders([*places.extra.get(NAME, ()), *working])
-
-
 def find(root: Path) -> Iterator[SourceCandidate]:
     return find_files(root, _pick_file, deepest=6)
 

@@ -10,7 +10,7 @@ message), `reader` (a whole conversation).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="cursor",
@@ -24,6 +24,7 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.cursor.reader:view"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
+    roots=named_folders("cursor", "~/.cursor", "{config}/Cursor/User"),
     option="cursor-dir",
-    **lazy_imports("everturn.sources.cursor.files", "roots", "find", "sniff", "workspace", "unpack"),
+    **lazy_imports("everturn.sources.cursor.files", "find", "sniff", "workspace", "unpack"),
 )

@@ -24,31 +24,19 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from everturn.sources.contract import (
-    Member,
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_in_folders,
-    read_beginning,
-)
+from everturn.sources.contract import Member, SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, open_snapshot, stamp
 from everturn.sources.toolkit.values import milliseconds, word
 
-NAME = "cursor"
 DATABASE = "state.vscdb"
 
 _TRANSCRIPTS = "agent-transcripts"
 _LINE = rb'\s*\{\s*"role"\s*:\s*"(?:user|assistant)"\s*,\s*"message"\s*:\s*\{\s*"content"\s*:\s*\['
 _EXPORT = rb"\s*# [^\n]*\n+_Exported on [^\n]{1,200} from Cursor(?: \([^()\n]{1,40}\))?_"
 _FOLDER = rb'"workspace":("(?:[^"\\]|\\.)*")'
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    default = [places.home / ".cursor", places.config_folder() / "Cursor" / "User"]
-    return existing_folders([*places.extra.get(NAME, ()), *default])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -41,8 +42,6 @@ from everturn.sources.toolkit.values import (
     text_blocks,
     word,
 )
-
-NAME = "factory_droid"
 
 #: Entries that hold no messages, or repeat what other entries say.
 SILENT = frozenset("session_start session_end session_settings todo_state agent_turn_outcome".split())
@@ -149,10 +148,6 @@ def _message(
 
 
 # --- files ---
-def roots(places: SearchPlaces) -> list[Path]:
-    return existing_folders([*places.extra.get(NAME, ()), places.home / ".factory"])
-
-
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield the sessions below a root: the client's folder, its `sessions`, or any folder with sessions."""
     sessions = root / "sessions"

@@ -5,8 +5,16 @@ Read first: `files` (where they are), `message` (a record by itself, with its ca
 
 from __future__ import annotations
 
-from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
-from everturn.sources.gemini.files import NAME, find, folder_of, resume_command, retention, roots, sniff, workspace
+from everturn.sources.contract import (
+    AskProgram,
+    Install,
+    NativeWriter,
+    Source,
+    lazy_import,
+    lazy_imports,
+    named_folders,
+)
+from everturn.sources.gemini.files import NAME, find, folder_of, resume_command, retention, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -22,7 +30,7 @@ SOURCE = Source(
         "functionResponse",
         "startTime",
     ),
-    roots=roots,
+    roots=named_folders(NAME, "$GEMINI_CLI_HOME/.gemini", "~/.gemini"),
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.gemini.reader:GeminiReader"),

@@ -15,16 +15,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources.contract import (
-    HEAD,
-    Retention,
-    SearchPlaces,
-    SourceCandidate,
-    existing_folders,
-    find_in_folders,
-    read_beginning,
-    read_end,
-)
+from everturn.sources.contract import HEAD, Retention, SourceCandidate, read_beginning, read_end
+from everturn.sources.toolkit.file_search import find_in_folders
 
 NAME = "gemini"
 
@@ -40,12 +32,6 @@ _LISTED = re.compile(rb"\*\*Workspace Directories:\*\*(?:\s|\\[nrt]){1,8}-[ \t]{
 _ROOT_MARK = ".project_root"
 _AGE = re.compile(r"(\d{1,6})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    moved = places.env.get("GEMINI_CLI_HOME", "").strip()
-    named = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else [])]
-    return existing_folders([*named, places.home / ".gemini"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, fingerprint
-from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, listing, mapping
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
@@ -206,21 +206,9 @@ class GooseReader(LineReader[GooseReaderState]):
 
 
 # --- files ---
-NAME = "goose"
 _SCHEMA = (b"CREATE TABLE sessions", b"CREATE TABLE messages", b"content_json", b"working_dir")
 _FIRST = rb'\s*\{(?=[^\n]*"working_dir"\s*:)(?=[^\n]*"(?:message_count|description)"\s*:)(?![^\n]*"role"\s*:)'
 _FOLDER = rb'"working_dir"\s*:\s*("(?:[^"\\]|\\.)*")'
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    folders = list(places.extra.get(NAME, ()))
-    moved = places.env.get("GOOSE_PATH_ROOT", "").strip()
-    folders += [Path(moved) / "data" / "sessions"] if moved else []
-    if places.platform == "win32":
-        base = places.config_folder() / "Block" / "goose" / "data"
-    else:
-        base = Path(places.env.get("XDG_DATA_HOME", "") or places.home / ".local" / "share") / "goose"
-    return existing_folders([*folders, base / "sessions"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

@@ -19,8 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_in_folders, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.kimi.message import SUBAGENT, build, event_of, is_known, nested_event
+from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -34,20 +35,12 @@ from everturn.sources.toolkit.line_reader import (
 )
 from everturn.sources.toolkit.values import decode_value, plain, state_of, word
 
-NAME = "kimi"
-
 _LOG = "wire.jsonl"
 _FOLDERS = ("sessions", "imported_sessions")
 _MOST_SETTINGS = 4 << 20
 
 
 # --- files ---
-def roots(places: SearchPlaces) -> list[Path]:
-    named = [places.env.get(key, "").strip() for key in ("KIMI_SHARE_DIR", "KIMI_CODE_HOME")]
-    folders = [*places.extra.get(NAME, ()), *(places.expand(name) for name in named if name)]
-    return existing_folders([*folders, places.home / ".kimi", places.home / ".kimi-code"])
-
-
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield the logs below a root: the client's folder, or any folder with logs."""
     return find_in_folders(root, _FOLDERS, _pick_by_content)

@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -180,18 +181,11 @@ def _message(
 
 
 # --- files ---
-NAME = "pi"
 
 _SESSIONS = "sessions"
 _NAMED = re.compile(
     r".*[_-]([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl", re.IGNORECASE | re.DOTALL
 )
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    named = places.env.get("PI_CODING_AGENT_DIR", "").strip()
-    folders = [*places.extra.get(NAME, ()), *([places.expand(named)] if named else [])]
-    return existing_folders([*folders, places.home / ".pi" / "agent"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

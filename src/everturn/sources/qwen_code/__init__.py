@@ -6,7 +6,7 @@ format `gemini` reads.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="qwen_code",
@@ -26,8 +26,9 @@ SOURCE = Source(
         "functionResponse",
     ),
     reader=lazy_import("everturn.sources.qwen_code.reader:QwenReader"),
+    roots=named_folders("qwen_code", "$QWEN_RUNTIME_DIR", "$QWEN_HOME", "~/.qwen"),
     option="qwen-dir",
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
-    **lazy_imports("everturn.sources.qwen_code.reader", "roots", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.qwen_code.reader", "find", "sniff", "workspace"),
     **lazy_imports("everturn.sources.qwen_code.message", "view", "original"),
 )

@@ -16,8 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
+from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.qwen_code.message import build, record_kind
+from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -30,18 +31,10 @@ from everturn.sources.toolkit.line_reader import (
 )
 from everturn.sources.toolkit.values import digest, plain, state_of, word
 
-NAME = "qwen_code"
-
 _TYPES = frozenset(("user", "assistant", "tool_result", "system"))
 _MODEL_TITLE, _HUMAN_TITLE = 2, 3
 #: So many turns can be taken back.
 _TURNS = 200
-
-
-def roots(places: SearchPlaces) -> list[Path]:
-    named = [places.env.get(key, "").strip() for key in ("QWEN_RUNTIME_DIR", "QWEN_HOME")]
-    folders = [*places.extra.get(NAME, ()), *(places.expand(name) for name in named if name)]
-    return existing_folders([*folders, places.home / ".qwen"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:

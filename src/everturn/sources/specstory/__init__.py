@@ -5,7 +5,7 @@ Reading order: `message` (the layout, tool calls, and one section as a message),
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders, no_workspace
 
 SOURCE = Source(
     name="specstory",
@@ -14,6 +14,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
+    roots=named_folders("specstory"),
     option="specstory-dir",
-    **lazy_imports("everturn.sources.specstory.reader", "roots", "find", "sniff", "folder_of"),
+    **lazy_imports("everturn.sources.specstory.reader", "find", "sniff", "folder_of"),
 )

@@ -20,7 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
-from everturn.sources.contract import SourceCandidate, sniff_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import sniff_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
