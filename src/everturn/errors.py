@@ -165,6 +165,16 @@ class OlderArchive(EverturnError):
         super().__init__(f"{url} was written by an older everturn; run `everturn sync` once to bring it up to date")
 
 
+class MigrationNeeded(EverturnError):
+    """A shared archive has an older schema, which only its administrator upgrades."""
+
+    def __init__(self, url: str, found: int, needed: int) -> None:
+        super().__init__(
+            f"{url} is shared and has schema {found}, but this everturn needs schema {needed}; "
+            "ask its administrator to run `everturn admin migrate`, or use the version of everturn that your team uses"
+        )
+
+
 class NoSpace(EverturnError):
     """The disk is full."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -16,11 +18,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, UsageError
+from everturn.errors import (
+    Busy,
+    EverturnError,
+    MigrationNeeded,
+    NewerArchive,
+    NoArchive,
+    NoSpace,
+    NotAnArchive,
+    UsageError,
+)
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SessionText, SourceFile, Version
 from everturn.model.vocabulary import FIELDS
 from everturn.store import postgres, postgres_driver, sql, sql_store
-from everturn.store.contract import IndexQuery, SessionFilter, Store, open_store
+from everturn.store.contract import IndexQuery, SessionFilter, Store, migrate_store, open_store
 from everturn.store.postgres import PostgresStore, open_postgres, parse_address
 from everturn.store.postgres_driver import PostgresDriver
 
@@ -261,23 +272,21 @@ def test_an_archive_is_opened_while_its_creator_commits(
 ) -> None:
     """Its tables are listed already, and this connection still believes that there is no such schema."""
     open_store(postgres_url).close()
-    check, write = postgres._check_server, PostgresDriver.write
+    ask, write = postgres._applied_migrations, PostgresDriver.write
     lock_taken: list[bool] = []
 
-    def forget_schema(driver: PostgresDriver) -> None:
-        check(driver)
-        driver.run("SET search_path TO pg_catalog")
-        with pytest.raises(NotAnArchive, match='"schema_migrations" does not exist'):
-            driver.all("SELECT * FROM schema_migrations")
+    def ask_too_early(driver: PostgresDriver) -> sql_store.Applied:
+        if not lock_taken:
+            raise NotAnArchive(driver.url, 'relation "schema_migrations" does not exist')
+        return ask(driver)
 
     @contextmanager
     def write_and_learn(driver: PostgresDriver) -> Iterator[None]:
         with write(driver):
-            driver.run(f'SET search_path TO "{driver.schema}", pg_catalog')
             lock_taken.append(True)
             yield
 
-    monkeypatch.setattr(postgres, "_check_server", forget_schema)
+    monkeypatch.setattr(postgres, "_applied_migrations", ask_too_early)
     monkeypatch.setattr(PostgresDriver, "write", write_and_learn)
     store = open_store(postgres_url, create=create, upgrade=False)
     assert lock_taken == [True]
@@ -381,6 +390,107 @@ def test_rows_asked_for_in_a_transaction_can_be_read_after_it(store: PostgresSto
         rows = store.driver.each('SELECT "seq" FROM "message" ORDER BY "seq"')
         assert next(rows) == (0,)
     assert list(rows) == [(1,), (2,)]
+
+
+def test_a_stream_of_rows_that_is_given_up_ends_its_transaction(store: PostgresStore) -> None:
+    new_session(store, "rows", [in_prompt("word")] * 2500)
+    rows = store.driver.each('SELECT "seq" FROM "message" ORDER BY "seq"')
+    next(rows)
+    assert isinstance(rows, Generator)
+    rows.close()
+    assert store.driver.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    with store.write():
+        store.set_setting("key", "value")
+    assert store.setting("key") == "value"
+
+
+def test_nothing_of_a_transaction_is_left_in_its_connection(store: PostgresStore, postgres_server: str) -> None:
+    """A pooler may give each transaction another connection: settings, cursors and locks must end with it."""
+    settings = "SELECT name, setting FROM pg_settings WHERE source='session' ORDER BY name"
+    with psycopg.connect(postgres_server, client_encoding="utf8", application_name="everturn") as fresh:
+        usual = fresh.execute(settings).fetchall()
+    new_session(store, "pooled", [in_prompt("word")] * 1100)
+    rows = store.driver.each('SELECT "seq" FROM "message"')
+    next(rows)
+    with store.reading():
+        assert store.search(IndexQuery(groups=((("word",),),)))
+    with store.driver.connection.cursor() as cursor:
+        assert cursor.execute(settings).fetchall() == usual
+        assert cursor.execute("SELECT name FROM pg_cursors").fetchall() == []
+        held = "SELECT 1 FROM pg_locks WHERE locktype='advisory' AND pid=pg_backend_pid()"
+        assert cursor.execute(held).fetchall() == []
+    assert len(list(rows)) == 1099
+
+
+# clients that stop ------------------------------------------------------------------------------------------------
+
+_STOP_IN_TRANSACTION = """
+import os, signal, sys
+from everturn.store.contract import open_store
+store = open_store(sys.argv[1])
+with store.write():
+    store.set_setting("count", "stopped")
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+_STOP_IN_COPY = """
+import os, signal, sys
+from everturn.store.contract import open_store
+store = open_store(sys.argv[1])
+def rows():
+    for number in range(20_000):
+        yield f"key {number}", "stopped"
+    os.kill(os.getpid(), signal.SIGSTOP)
+with store.write():
+    store.driver.copy('"setting" ("key","value")', rows())
+"""
+
+
+@pytest.mark.parametrize("program", [_STOP_IN_TRANSACTION, _STOP_IN_COPY], ids=["in a transaction", "in a COPY"])
+def test_a_stopped_client_does_not_keep_the_others_waiting(
+    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr(postgres_driver, "STALLED_SECONDS", 0.2)
+    stopped = subprocess.Popen([sys.executable, "-c", program, postgres_url])
+    try:
+        _, status = os.waitpid(stopped.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        with store.write():
+            store.set_setting("count", "1")
+        assert store.setting("count") == "1"
+        assert store.setting("key 1") == ""
+    finally:
+        stopped.kill()
+        stopped.wait()
+
+
+@pytest.mark.slow
+def test_eight_processes_create_one_archive(postgres_url: str) -> None:
+    program = "import sys; from everturn.store.contract import open_store; open_store(sys.argv[1]).close()"
+    started = [
+        subprocess.Popen([sys.executable, "-c", program, postgres_url], stderr=subprocess.PIPE) for _ in range(8)
+    ]
+    failures = [error for process in started if (error := process.communicate()[1])]
+    assert failures == []
+
+
+# a shared archive -------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_archive_is_migrated_by_its_administrator_only(
+    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = sql_store.known_migrations("postgres")
+    with store.write():
+        store.set_setting("shared", "yes")
+    steps = (*known, sql_store.Migration(99, "later", 'CREATE TABLE "later" ("x" text)', "abc"))
+    monkeypatch.setattr(sql_store, "known_migrations", lambda engine: steps)
+    for upgrade in (True, False):
+        with pytest.raises(MigrationNeeded, match=rf"schema {known[-1].number}, .* needs schema 99; .*admin migrate"):
+            open_store(postgres_url, upgrade=upgrade)
+    migrate_store(postgres_url).close()
+    opened = open_store(postgres_url, upgrade=False)
+    assert opened.check(quick=True).schema == 99
+    opened.close()
 
 
 # erasing ----------------------------------------------------------------------------------------------------------

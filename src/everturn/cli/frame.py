@@ -52,6 +52,7 @@ SECTIONS = {
     "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
     "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),
     "For agents": ("install", "uninstall", "mcp", "drain", "enrich", "statusline"),
+    "Team": ("admin",),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Set up": ("config", "completion"),
 }

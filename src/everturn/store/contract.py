@@ -375,7 +375,8 @@ class Store(Protocol):
 def open_store(url: str, create: bool = True, clock: Any = None, upgrade: bool = True, durable: bool = False) -> Store:
     """Open an archive: a path or sqlite:path, memory:, or postgresql://…; migrate it if it is older.
 
-    Without `upgrade`, raise OlderArchive instead of migrating. With `durable`, a commit is on disk when it returns;
+    Without `upgrade`, raise OlderArchive instead of migrating; a shared archive is never migrated here and raises
+    MigrationNeeded. With `durable`, a commit is on disk when it returns;
     without it, a power failure (but no crash of the process) may lose the last ones.
     """
     if url.startswith(("postgresql:", "postgres:")):
@@ -385,3 +386,12 @@ def open_store(url: str, create: bool = True, clock: Any = None, upgrade: bool =
     from everturn.store import sqlite
 
     return sqlite.open_sqlite(url, create, clock or now, durable, upgrade)
+
+
+def migrate_store(url: str) -> Store:
+    """Open an archive that must exist and migrate it, also if it is shared: `everturn admin migrate`."""
+    if url.startswith(("postgresql:", "postgres:")):
+        from everturn.store import postgres
+
+        return postgres.open_postgres(url, create=False, upgrade_shared=True)
+    return open_store(url, create=False)

@@ -8,6 +8,9 @@ of the derived tables, U+FFFD replaces what PostgreSQL cannot store (NUL, lone s
 Writers of one archive take turns: a write transaction holds an advisory lock named after the schema until it ends. So
 what the shared code has read inside `write()` is still true at the commit. Readers never wait.
 
+An archive of one person is migrated by the everturn that opens it. A shared one (setting `shared`) is migrated by
+`everturn admin migrate` only: otherwise the newest laptop of a team would lock out all the others.
+
 Backups are up to the server: `pg_dump --schema=everturn`. After `forget`, `scrub` rewrites the tables. Deleted data may
 remain in the server's write-ahead log until that is recycled, and in earlier backups and replicas.
 """
@@ -19,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, UsageError
+from everturn.errors import EverturnError, MigrationNeeded, NoArchive, NotAnArchive, OlderArchive, UsageError
 from everturn.store import sql_store
 from everturn.store.contract import StoreHealth
 from everturn.store.sql_store import SqlStore
@@ -40,9 +43,14 @@ class PostgresAddress(NamedTuple):
 
 
 def open_postgres(
-    url: str, create: bool = True, clock: Clock = now, upgrade: bool = True, durable: bool = False
+    url: str,
+    create: bool = True,
+    clock: Clock = now,
+    upgrade: bool = True,
+    durable: bool = False,
+    upgrade_shared: bool = False,
 ) -> PostgresStore:
-    """Open an archive on a server, create it if `create` is set, and migrate it.
+    """Open an archive on a server, create it if `create` is set, and migrate it; a shared one with `upgrade_shared` only.
 
     With `durable`, the server syncs its log at every commit, whatever its default.
     """
@@ -58,9 +66,8 @@ def open_postgres(
     driver = connect(*parse_address(url))
     try:
         _check_server(driver)
-        _migrate(driver, create, clock, upgrade)
-        if durable:
-            driver.run("SET synchronous_commit TO on")
+        _Migrator(driver, create, upgrade, upgrade_shared).migrate(clock)
+        driver.durable = durable
     except BaseException:
         driver.close()
         raise
@@ -97,7 +104,7 @@ class PostgresStore(SqlStore):
     def scrub(self) -> None:
         """Rewrite every table without deleted rows, and refresh the planner's statistics."""
         for (name,) in self.driver.all(_TABLES, [self.driver.schema]):
-            self.driver.run(f'VACUUM (FULL, ANALYZE) "{name}"')
+            self.driver.script(f'VACUUM (FULL, ANALYZE) "{self.driver.schema}"."{name}"')
 
 
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname=? ORDER BY tablename"
@@ -154,29 +161,39 @@ def _check_server(driver: PostgresDriver) -> None:
         )
 
 
-def _migrate(driver: PostgresDriver, create: bool, clock: Clock, upgrade: bool) -> None:
-    """Apply the missing steps in one transaction: others see the old archive or the new one."""
-    if not _missing_steps(driver, _applied_so_far(driver), create, upgrade):
-        return
-    with driver.write():
-        # Asked again under the lock: another process may have been faster.
-        for step in _missing_steps(driver, _applied_migrations(driver), create, upgrade):
-            driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
-            driver.run(_NOTES)
-            driver.script(step.sql)
-            driver.run(sql_store.NOTE, [step.number, step.name, step.checksum, clock()])
+class _Migrator(NamedTuple):
+    """What the caller allows to be done to the schema."""
 
+    driver: PostgresDriver
+    create: bool
+    upgrade: bool
+    upgrade_shared: bool
 
-def _missing_steps(
-    driver: PostgresDriver, applied: sql_store.Applied, create: bool, upgrade: bool
-) -> list[sql_store.Migration]:
-    """Return the steps to apply. Raises NoArchive or OlderArchive if the caller does not allow that."""
-    undone = sql_store.pending_migrations(driver.url, sql_store.known_migrations("postgres"), applied)
-    if not applied and not create:
-        raise NoArchive(f"{driver.url} (schema {driver.schema})")
-    if applied and undone and not upgrade:
-        raise OlderArchive(driver.url)
-    return undone
+    def migrate(self, clock: Clock) -> None:
+        """Apply the missing steps in one transaction: others see the old archive or the new one."""
+        driver = self.driver
+        if not self._missing_steps(_applied_so_far(driver)):
+            return
+        with driver.write():
+            # Asked again under the lock: another process may have been faster.
+            for step in self._missing_steps(_applied_migrations(driver)):
+                driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
+                driver.run(_NOTES)
+                driver.script(step.sql)
+                driver.run(sql_store.NOTE, [step.number, step.name, step.checksum, clock()])
+
+    def _missing_steps(self, applied: sql_store.Applied) -> list[sql_store.Migration]:
+        """Return the steps to apply. Raises NoArchive, OlderArchive or MigrationNeeded if that is not allowed."""
+        driver, known = self.driver, sql_store.known_migrations("postgres")
+        undone = sql_store.pending_migrations(driver.url, known, applied)
+        if not applied and not self.create:
+            raise NoArchive(f"{driver.url} (schema {driver.schema})")
+        if applied and undone and not self.upgrade_shared:
+            if driver.one(_SHARED) is not None:
+                raise MigrationNeeded(driver.url, applied[-1][0], known[-1].number)
+            if not self.upgrade:
+                raise OlderArchive(driver.url)
+        return undone
 
 
 def _applied_so_far(driver: PostgresDriver) -> sql_store.Applied:
@@ -200,6 +217,7 @@ def _applied_migrations(driver: PostgresDriver) -> sql_store.Applied:
     return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(sql_store.NOTED)]
 
 
+_SHARED = """SELECT 1 FROM "setting" WHERE "key"='shared' AND "value"<>''"""
 _NOTES = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
         number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL

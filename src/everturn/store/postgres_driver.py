@@ -2,20 +2,29 @@
 
 Text that PostgreSQL cannot store (NUL, lone surrogates) is stored with U+FFFD instead of being refused. Sums come back as
 integers. No message contains a password.
+
+No setting outlives a transaction, so a connection pooler may give every transaction to another server process. A statement
+of its own is a transaction of its own, sent together with its settings: one round trip. Inside `reading()` statements are
+sent in a pipeline, so the settings travel with the first query.
+
+Writers take turns. A writer that stops in the middle (a suspended laptop) cannot keep the others waiting: the server ends
+a transaction that is idle for STALLED_SECONDS, and a waiting writer ends one that has waited as long for data of its client.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, count
 from typing import Any
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import errors
 from psycopg.abc import Buffer
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper, NumericBinaryLoader, NumericLoader
 from psycopg.types.string import StrDumperUnknown
@@ -24,7 +33,26 @@ from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
 from everturn.store.sql import Row
 
 #: How long a writer waits for the others before it raises Busy.
-LOCK_SECONDS = 30
+LOCK_SECONDS = 90.0
+#: After this time a writer whose client sends nothing loses its transaction.
+STALLED_SECONDS = 30.0
+_PAGE = 1000  # rows of a stream
+
+#: For libpq, unless the URL has others: a client that lost its server notices within a minute.
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+
+_SETTINGS = "SELECT set_config('search_path',?,true)"
+_WRITER_SETTINGS = """
+    SELECT set_config('search_path',?,true),set_config('lock_timeout',?,true),
+    set_config('idle_in_transaction_session_timeout',?,true),
+    CASE WHEN ? THEN set_config('synchronous_commit','on',true) END,pg_advisory_xact_lock(?)
+"""
+#: Ends the holder of the lock if it has waited for its client that long, in a transaction or in the middle of a COPY.
+_END_STALLED = """
+    SELECT pg_terminate_backend(a.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid=l.pid
+    WHERE l.locktype='advisory' AND l.granted AND l.objsubid=1 AND (l.classid::bigint << 32 | l.objid::bigint)=?
+    AND a.wait_event='ClientRead' AND a.state_change < clock_timestamp() - ? * interval '1 second'
+"""
 
 _PLAIN_INSERT = re.compile(r'INSERT INTO ("\w+" \([^)]*\)) VALUES \(\?(?:,\?)*\)')
 
@@ -38,12 +66,15 @@ class PostgresDriver:
         self.connection = connection
         self.url = url
         self.schema = schema
+        self.durable = False  # whether every commit waits for the disk, whatever the server's default
         self.server_number = connection.info.server_version
         self.server = str(connection.info.parameter_status("server_version"))
+        self._path = f'"{schema}", pg_catalog'  # our schema first: it has its own `lower`
         self._lock = int.from_bytes(blake2b(f"everturn {schema}".encode(), digest_size=8).digest(), "big", signed=True)
         self._writing = False
         self._reading = False
         self._names = count(1)
+        self._streams: list[_RowStream] = []
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self.translated_errors():
@@ -54,12 +85,20 @@ class PostgresDriver:
             return self._execute(sql, params).fetchone()
 
     def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """Yield the rows, fetched in pages."""
-        # WITH HOLD: reading may continue after the transaction that ran the query.
-        name = f"each_{next(self._names)}"
-        with self.translated_errors(), psycopg.RawServerCursor(self.connection, name, withhold=True) as cursor:
-            cursor.itersize = 1000
-            yield from cursor.execute(number_parameters(sql), params, binary=True)
+        """Yield the rows, fetched in pages as long as the transaction lasts; what is left at its end is read then."""
+        with ExitStack() as stack:
+            if not self._writing and not self._reading:
+                self._settle_streams()
+                stack.enter_context(self._single_transaction())
+            stream = _RowStream(self, f"each_{next(self._names)}", stack.pop_all())
+        with self.translated_errors():
+            stream.open(sql, params)
+        self._streams.append(stream)
+        try:
+            while stream.fill():
+                yield stream.rows.popleft()
+        finally:
+            stream.close()
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
         with self.translated_errors():
@@ -97,11 +136,13 @@ class PostgresDriver:
         if self._writing:
             yield
             return
-        with self.translated_errors(), self.connection.transaction():
+        self._settle_streams()
+        with self.translated_errors(), ExitStack() as stack:
+            self._take_turn(stack)
             self._writing = True
             try:
-                self._execute("SELECT pg_advisory_xact_lock(?)", [self._lock])
                 yield
+                self._settle_streams()
             finally:
                 self._writing = False
 
@@ -110,11 +151,13 @@ class PostgresDriver:
         if self._writing or self._reading:
             yield
             return
-        with self.translated_errors(), self.connection.transaction():
+        self._settle_streams()
+        with self.translated_errors(), self._snapshot(), self.connection.pipeline(), self.connection.transaction():
             self._reading = True
             try:
-                self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+                self._send(_SETTINGS, [self._path])
                 yield
+                self._settle_streams()
             finally:
                 self._reading = False
 
@@ -134,8 +177,107 @@ class PostgresDriver:
         except psycopg.Error as error:
             raise (translate_error(self.url, error) or error) from error
 
+    # --- transactions ---
     def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
+        if self.connection.info.transaction_status != _IDLE or self._reading:
+            return self._send(sql, params)
+        with self._single_transaction():
+            return self._send(sql, params)
+
+    def _send(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         return self.connection.execute(number_parameters(sql), params, binary=True)
+
+    @contextmanager
+    def _single_transaction(self) -> Iterator[None]:
+        """Send a transaction with its settings at once."""
+        with self.connection.pipeline(), self.connection.transaction():
+            self._send(_SETTINGS, [self._path])
+            yield
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Let the next transaction see one state of the archive."""
+        connection, usual = self.connection, self.connection.isolation_level
+        connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
+        try:
+            yield
+        finally:
+            if not connection.closed:
+                connection.isolation_level, connection.read_only = usual, None
+
+    def _take_turn(self, stack: ExitStack) -> None:
+        """Begin a transaction with the lock of writers. Raises Busy after LOCK_SECONDS."""
+        wait, waited = min(STALLED_SECONDS, LOCK_SECONDS), 0.0
+        given = (self._path, f"{wait * 1000:.0f}", f"{STALLED_SECONDS * 1000:.0f}", self.durable, self._lock)
+        while True:
+            with ExitStack() as attempt:
+                attempt.enter_context(self.connection.transaction())
+                try:
+                    self._send(_WRITER_SETTINGS, given)
+                except errors.LockNotAvailable as refused:
+                    attempt.pop_all().__exit__(*sys.exc_info())
+                    waited += wait
+                    if waited >= LOCK_SECONDS:
+                        raise Busy(self.url) from refused
+                    self.all(_END_STALLED, [self._lock, STALLED_SECONDS])
+                    continue
+                stack.enter_context(attempt.pop_all())
+                return
+
+    def _settle_streams(self) -> None:
+        """Read what is left of every stream: its transaction ends."""
+        for stream in list(self._streams):
+            stream.settle()
+
+
+class _RowStream:
+    """The rows of a query, in pages from a cursor of the server. `transaction` is the stream's own, if it has one."""
+
+    def __init__(self, driver: PostgresDriver, name: str, transaction: ExitStack) -> None:
+        self._driver, self._name, self._transaction = driver, name, transaction
+        self._is_open = False
+        self.rows: deque[Row] = deque()
+
+    def open(self, sql: str, params: Sequence[Any]) -> None:
+        try:
+            self._driver._send(f"DECLARE {self._name} NO SCROLL CURSOR FOR {sql}", params)
+        except BaseException:
+            self._transaction.__exit__(*sys.exc_info())
+            raise
+        self._is_open = True
+
+    def fill(self) -> bool:
+        """Fetch a page if no row is at hand; return whether there is one."""
+        if not self.rows and self._is_open:
+            with self._driver.translated_errors():
+                self.rows.extend(self._driver._send(f"FETCH {_PAGE} FROM {self._name}", ()).fetchall())
+            if len(self.rows) < _PAGE:
+                self._end()
+        return bool(self.rows)
+
+    def settle(self) -> None:
+        """Read all that is left and end the cursor."""
+        if self._is_open:
+            with self._driver.translated_errors():
+                self.rows.extend(self._driver._send(f"FETCH ALL FROM {self._name}", ()).fetchall())
+            self._end()
+
+    def close(self) -> None:
+        """End the cursor and drop what is left."""
+        if self._is_open and not self._driver.connection.closed:
+            self._end()
+        self._is_open = False
+
+    def _end(self) -> None:
+        self._is_open = False
+        self._driver._streams.remove(self)
+        if self._driver.connection.info.transaction_status == _ACTIVE:
+            self._driver._send(f"CLOSE {self._name}", ())
+        self._transaction.close()
+
+
+_IDLE = psycopg.pq.TransactionStatus.IDLE
+_ACTIVE = psycopg.pq.TransactionStatus.INTRANS
 
 
 def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
@@ -146,20 +288,16 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
             conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, client_encoding="utf8",
             application_name=str(given.get("application_name") or "everturn"),
             connect_timeout=str(given.get("connect_timeout") or 10),
+            **{name: str(given.get(name) or value) for name, value in _KEEPALIVE.items()},
         )  # fmt: skip
     except psycopg.Error as error:
         raise EverturnError(
             f"cannot open {shown}: {_error_line(error)}; check the address and that the server runs"
         ) from error
     _register_adapters(connection)
-    driver = PostgresDriver(connection, shown, schema)
-    with driver.translated_errors():
-        # Our schema first: it has its own `lower`.
-        connection.execute(sql.SQL("SET search_path TO {}, pg_catalog").format(sql.Identifier(schema)))
-        connection.execute(sql.SQL("SET lock_timeout TO {}").format(LOCK_SECONDS * 1000))
-        # A stricter level would fix the snapshot of a writer before it waits for its turn.
-        connection.execute("SET default_transaction_isolation TO 'read committed'")
-    return driver
+    # A stricter level would fix the snapshot of a writer before it waits for its turn.
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    return PostgresDriver(connection, shown, schema)
 
 
 def translate_error(url: str, error: psycopg.Error) -> EverturnError | None:
