@@ -13,7 +13,7 @@ import pytest
 
 from everturn.store.contract import Store
 from tests.attribution.conftest import Run
-from tests.planted_repository import PlantedRepository, Session, tell_story
+from tests.planted_repository import Line, PlantedRepository, Session, tell_story
 from tests.planted_score import score_story
 
 
@@ -76,6 +76,38 @@ def test_lines_of_others_have_no_answer_and_say_which_kind(story: PlantedReposit
             assert answer["level"] or answer["silence"] == "not_this_line"
     assert {item["silence"] for item in ask(run, story, "src/new.py")["items"]} == {"no_session"}
     assert {item["silence"] for item in ask(run, story, "src/legacy.py")["items"]} == {"before_archive"}
+
+
+def test_a_bracket_that_git_may_have_mixed_up_has_no_answer(story: PlantedRepository, run: Run) -> None:
+    session = story.agent("claude")
+    story.prompt(session, "write the first function")
+    written = ["function one() {", "  firstCallOfOne();", "}", "lastLineOfFile();"]
+    story.write(session, "src/one.js", written)
+    story.session_commit(session, "One")
+    lines = story.lines("src/one.js")
+    lines[2:2] = [Line(text, None) for text in ("}", "function byHand() {", "  secondCallByHand();")]
+    story.save("src/one.js")
+    story.commit("By hand")
+    story.save_transcripts()
+    run("sync")
+    items = ask(run, story, "src/one.js")["items"]
+    assert [bool(item["level"]) for item in items] == [True, True, False, False, False, False, True]
+    assert "ambiguous" in {items[2]["silence"], items[5]["silence"]}
+    for item in items:  # a line alone has the answer that it has in its file
+        alone = ask(run, story, f"src/one.js:{item['line']}")["items"][0]
+        assert (alone["level"], alone["silence"]) == (item["level"], item["silence"])
+
+
+def test_a_file_that_the_agent_copied_from_what_it_read_is_not_its_own(story: PlantedRepository, run: Run) -> None:
+    session = story.agent("codex")
+    story.prompt(session, "add a limit to the file that I just wrote")
+    story.human_file("src/mine.py", 12)
+    story.rewrite(session, "src/mine.py")
+    story.commit("Mine, with a limit")
+    story.save_transcripts()
+    run("sync")
+    for answer, line in zip(ask(run, story, "src/mine.py")["items"], story.truth()["src/mine.py"], strict=True):
+        assert not answer["level"] or line.writer is not None
 
 
 def test_uncommitted_lines_have_answers_too(story: PlantedRepository, run: Run) -> None:

@@ -29,7 +29,7 @@ class EditTexts:
         row = found.row
         key = (row.session, row.seq, row.idx)
         if key not in self._edits:
-            start = self._call(row)
+            start = self._call_at(row.session, row.seq, row.idx)
             self._edits[key] = file_edits(start, CallEnd(start.call_id, path=row.path)) if start else []
         edits = self._edits[key]
         return edits[row.n] if row.n < len(edits) else None
@@ -42,15 +42,27 @@ class EditTexts:
             self._originals[key] = self._read_original(found)
         return self._originals[key]
 
-    def seen_before(self, found: FoundEdit) -> frozenset[str]:
-        """Return the lines, stripped, that tools of the session printed before an edit: its text may be copied from them."""
+    def seen_before(self, found: FoundEdit, of_file: bool = False) -> frozenset[str]:
+        """Return the lines, stripped, that tools of the session printed before an edit: its text may be copied from them.
+
+        With `of_file`, only the results of calls that name the file.
+        """
         row = found.row
         seen: set[str] = set()
         for message in self._store.messages(row.session, max(0, row.seq - _SEEN), row.seq - 1):
-            if message.role == "tool" or message.kind == "result":
-                for block in self._reader(row.session).message(message).blocks:
-                    seen.update(_NUMBERED.sub("", line).strip() for line in block.text[:_MOST_SEEN].splitlines())
+            if message.role != "tool" and message.kind != "result":
+                continue
+            if of_file and not self._names_file(row, message.seq):
+                continue
+            for block in self._reader(row.session).message(message).blocks:
+                seen.update(_NUMBERED.sub("", line).strip() for line in block.text[:_MOST_SEEN].splitlines())
         return frozenset(seen)
+
+    def _names_file(self, row: EditRow, seq: int) -> bool:
+        """Whether a call whose result is at `seq` names the file of an edit."""
+        name = row.path.replace("\\", "/").rpartition("/")[2]
+        calls = (self._call_at(row.session, one.seq, one.idx) for one in self._store.calls_answered(row.session, seq))
+        return any(one is not None and (name in one.path or name in one.command) for one in calls)
 
     def place(self, found: FoundEdit) -> tuple[int, int, int]:
         """Return the evidence: the version of the source file, and the start and size of the call's record."""
@@ -58,12 +70,12 @@ class EditTexts:
         version = self._store.session(found.row.session)[0].version
         return version, message.start if message else 0, message.size if message else 0
 
-    def _call(self, row: EditRow) -> CallStart | None:
-        message_row = self._message(row.session, row.seq)
+    def _call_at(self, session: int, seq: int, idx: int) -> CallStart | None:
+        message_row = self._message(session, seq)
         if message_row is None:
             return None
-        blocks = self._reader(row.session).message(message_row).blocks
-        return blocks[row.idx].call if row.idx < len(blocks) else None
+        blocks = self._reader(session).message(message_row).blocks
+        return blocks[idx].call if idx < len(blocks) else None
 
     def _read_original(self, found: FoundEdit) -> str | None:
         source = self._sources.get(found.agent)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.attribution.alignment import equal_pairs, loose_form, reflowed_pairs
+from everturn.attribution.ambiguity import drop_ambiguous, lines_around
 from everturn.attribution.checkouts import Checkouts
 from everturn.attribution.committers import CommitterFinder
 from everturn.attribution.edit_texts import EditTexts
@@ -42,6 +43,7 @@ _LOOSE_CHARS = 6
 _FORMATTED = 0.8  # of the changed lines of a file: then the commit is that of a formatter
 _MANY_PATHS = 40  # above this the whole history is read at once
 _MANY_RANGES = 40
+_FEW_COMMITS = 2  # of the lines asked about: then the history is read from each of them, not from HEAD
 _ALTERNATIVES = 3
 _MOST_COMMITTERS = 12  # commits of a file whose sessions are looked up
 _TARGET = re.compile(r"(?P<file>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
@@ -125,7 +127,8 @@ class WhyJob:
         first, last = lines or (1, len(working))
         if lines and first > len(working):
             raise UsageError(f"{name} has {len(working)} lines; there is no line {first}")
-        asked = range(first - 1, min(last, len(working)))
+        shown = range(first - 1, min(last, len(working)))
+        asked = lines_around(working, shown)
         head = self.repository.head()
         committed = self.repository.files([(head, name)])[head, name] if head else None
         old = committed or []
@@ -141,15 +144,18 @@ class WhyJob:
                     "", name, head if committed is not None else "", name if committed is not None else ""
                 )
                 there[line] = line
-        question = _Question(PathHistories(self.repository, head), options, {("", name): working})
+        is_short = len({place.commit for place in places.values()}) <= _FEW_COMMITS
+        histories = PathHistories(self.repository, "" if is_short else head)
+        question = _Question(histories, options, {("", name): working})
         answers = self._answer(places, there, question)
-        made = tuple(replace(answers[line], line=line + 1, text=working[line]) for line in asked)
+        made = drop_ambiguous([replace(answers[line], line=line + 1, text=working[line]) for line in asked])
+        made = made[shown.start - asked.start : shown.stop - asked.start]
         notes = (
             ("this is a shallow clone: lines from before its first commit have no answer",)
             if self.repository.is_shallow
             else ()
         )
-        return self._report([FileAnswer(name, made)], options, notes)
+        return self._report([FileAnswer(name, tuple(made))], options, notes)
 
     def commits(self, name: str, options: WhyOptions) -> WhyReport:
         """Answer for the added lines of a commit, or of the commits of a range A..B."""

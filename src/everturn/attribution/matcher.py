@@ -194,8 +194,8 @@ class _FreshMatch:
             seen: frozenset[str] = frozenset()
             if original is not None:
                 state.take_over(original)
-            elif edit.kind == "write" and state.lines:  # a file that was there: it may have changed unseen
-                seen = self._texts.seen_before(self._edits[number].found)
+            elif edit.kind == "write":  # a file that was there may have changed unseen, or appeared unseen
+                seen = self._texts.seen_before(self._edits[number].found, of_file=not state.lines)
             if not state.apply(number, edit, seen):
                 self._undone.add(number)
         after = [line.rstrip() for line in self._change.after]

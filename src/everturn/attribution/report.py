@@ -13,10 +13,12 @@ from everturn.attribution.reason import Reason
 NO_SESSION = "no_session"  # no archived session edited the file
 NOT_THIS_LINE = "not_this_line"  # sessions edited the file, but none wrote this line
 BEFORE_ARCHIVE = "before_archive"  # the commit is older than the first archived edit
+AMBIGUOUS = "ambiguous"  # it says nothing alone or repeats a line beside it, and the writers differ
 SILENCES = {
     NO_SESSION: "no archived session edited this file",
     NOT_THIS_LINE: "archived sessions edited this file, but none of their edits wrote this line",
     BEFORE_ARCHIVE: "the line is older than the first archived edit",
+    AMBIGUOUS: "the line is like others beside it that somebody else wrote; git cannot tell them apart",
 }
 
 

@@ -50,7 +50,7 @@ def window_of(commit: CommitFacts, earlier: Iterable[CommitFacts]) -> EditWindow
 
 
 class PathHistories:
-    """The history of one path after another: for one file or one commit."""
+    """The history of one path after another: for one file or one commit. Without a tip, each starts at the commit asked about."""
 
     def __init__(self, repository: Repository, tip: str) -> None:
         self._repository, self._tip = repository, tip
@@ -62,7 +62,7 @@ class PathHistories:
             history = self._history(base, base_path)
             starts: Iterable[str] = list(history)[:1]
         else:
-            history = self._history(self._tip, path)
+            history = self._history(self._tip or commit.sha or base, path)
             if commit.sha and commit.sha not in history:
                 history = self._history(commit.sha, path)
             starts = history[commit.sha].parents if commit.sha in history else list(history)[:1]

@@ -31,6 +31,7 @@ from everturn.derive.git_outcomes import reported_files
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
+from everturn.text.lazy_pattern import lazy_pattern
 
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
 
@@ -73,7 +74,9 @@ def _given_text(call: CallStart) -> str:
     return call.command or (given if isinstance(given, str) else "")
 
 
-_MOVES = re.compile(r"^\*\*\* Update File: (.{1,4096}?)[ \t]*\r?\n\*\*\* Move to: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE)
+_MOVES = lazy_pattern(
+    r"^\*\*\* Update File: (.{1,4096}?)[ \t]*\r?\n\*\*\* Move to: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE
+)
 
 
 def _patch_touches(text: str, command: str) -> list[Touch]:
@@ -102,7 +105,7 @@ _DEED_MARKS = (
     "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ",
 )  # fmt: skip
 _LONGEST_DEED = 600
-_DEED = re.compile(
+_DEED = lazy_pattern(
     r"(?P<verb>[a-z]{4,12}):?\s{1,20}(?P<what>(?:(?:files?|the|new|output|reports?|results?|data|log|html|xml|json|csv|lines?|bytes|rows|"
     r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6})"
     r"(?P<quote>['\"`]?)(?P<path>[\w@+~./\\](?:[^'\"`*?$<>|(),;\s]|(?<=\w) (?=\w)){0,300}?)(?P=quote)"
@@ -110,7 +113,7 @@ _DEED = re.compile(
     re.IGNORECASE,
 )
 #: Commands that show texts of others, ask only, or run elsewhere.
-_NOT_DOING = re.compile(
+_NOT_DOING = lazy_pattern(
     r"--(?:dry-run|check|summary)\b|\b(?:git|gh|ssh|docker|podman|kubectl|journalctl|curl|wget|jq|diff|bat|nl|tac|strings|ls|find|tree|"
     r"history|cat|less|more|grep|rg|sed|awk|head|tail|echo|printf)\b"
 )
@@ -147,16 +150,16 @@ _MENTION_CHARS = 12_000
 _MAX_MENTIONS = 120  # of one text: a longer listing says little about each
 
 #: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word.
-_END = re.compile(
+_END = lazy_pattern(
     rf"\.(?:{ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
     r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
 )
-_NAME_BEFORE = re.compile(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
+_NAME_BEFORE = lazy_pattern(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
 _LONGEST = 200
 #: Endings that are as often members of an object: they count only after a folder.
 _DOUBTFUL = frozenset((".c", ".h", ".sum", ".mod", ".ex", ".cs", ".conf", ".less", ".fish", ".nu", ".lock", ".tf"))
 _SURE = frozenset(("go.mod", "go.sum", "uv.lock", "poetry.lock", "Cargo.lock", "yarn.lock"))
-_FOREIGN = re.compile(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycache__|\.venv|dist|vendor)[/\\]")
+_FOREIGN = lazy_pattern(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycache__|\.venv|dist|vendor)[/\\]")
 
 
 def find_mentions(text: str) -> Counter[str]:

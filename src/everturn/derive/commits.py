@@ -20,6 +20,7 @@ from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import Touch, has_ending, is_generated
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
 _MOST_CHARS = 20_000
@@ -37,13 +38,13 @@ class Commit(Struct, frozen=True):
     by: str = ""  # "subagent" if the report of a subagent states it
 
 
-_COMMITS = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
-_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
-_REPORT = re.compile(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
-_REBASES = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
-_MESSAGE = re.compile(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
-_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
-_DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
+_COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
+_COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
+_REPORT = lazy_pattern(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
+_REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
+_MESSAGE = lazy_pattern(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_DOCUMENT = lazy_pattern(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
+_DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 
 
 def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
@@ -71,17 +72,17 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
 
 
-_OPENS = re.compile(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
-_URL = re.compile(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
-_PROXY = re.compile(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
-_REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
-_LOG = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
-_ONE_LINE = re.compile(
+_OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
+_URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
+_PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
+_REFUSED = lazy_pattern(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
+_LOG = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
+_ONE_LINE = lazy_pattern(
     r"^(?:\* )?([0-9a-f]{7,40})(?: \([^()\n]{1,200}\))? (?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
     re.MULTILINE,
 )
-_FULL = re.compile(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
-_BARE = re.compile(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
+_FULL = lazy_pattern(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
+_BARE = lazy_pattern(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
 
 
 def find_head(start: CallStart, output: str) -> Commit | None:
@@ -100,7 +101,7 @@ def find_head(start: CallStart, output: str) -> Commit | None:
 
 
 #: A log of another branch, of one file, or of a range.
-_ELSEWHERE = re.compile(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
+_ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
 
 
 def name_commits(commits: list[tuple[Commit, int]], head: Commit) -> None:
@@ -118,7 +119,7 @@ def _is_subject(shown: str, subject: str) -> bool:
     return subject.startswith(start) if len(start) >= 12 or not start else start == subject
 
 
-_STATED = re.compile(
+_STATED = lazy_pattern(
     r"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: (?:as|is|at))?[:=]?(?:\*\*)?[ \t]{0,4}`?\b(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b",
     re.IGNORECASE,
 )
@@ -168,14 +169,14 @@ def _commit_subject(text: str) -> str:
 
 _MAX_CHARS = 20_000
 _MOST = 200
-_ASKS = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})")
-_OTHER_TREE = re.compile(
+_ASKS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})")
+_OTHER_TREE = lazy_pattern(
     r"\.\.|\bHEAD[~^]|--cached\b.{0,40}\b[0-9a-f]{7,40}\b|\b(?:origin|upstream)/|\bmain\b|\bmaster\b|--no-index"
 )
-_SHORT = re.compile(
+_SHORT = lazy_pattern(
     r"^(?:([ MADRC?][MD ?]) |(?:\t| {8})?(modified|deleted|new file): {1,8})(\S.{0,400}?)\r?$", re.MULTILINE
 )
-_STAT = re.compile(r"^ (\S.{0,400}?) +\| +(?:\d+ [+-]*|Bin .{0,60})\r?$", re.MULTILINE)
+_STAT = lazy_pattern(r"^ (\S.{0,400}?) +\| +(?:\d+ [+-]*|Bin .{0,60})\r?$", re.MULTILINE)
 
 
 def tree_changes(command: str, output: str) -> list[Touch]:
@@ -204,14 +205,14 @@ def _last_name(path: str) -> str:
     return f"{name}/" if name.endswith(" content)") else name  # a submodule
 
 
-_VERB = re.compile(
+_VERB = lazy_pattern(
     r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new)\b",
     re.IGNORECASE,
 )
-_DENIED = re.compile(
+_DENIED = lazy_pattern(
     r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected)\b|n't\b", re.IGNORECASE
 )
-_NAMED = re.compile(r"`([\w@.+~/\\:-]{3,300})`")
+_NAMED = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
 _LONGEST_LINE = 600
 _NEAR, _AFTER = 120, 30
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import REVISION, TAKEN_BACK
@@ -152,32 +153,32 @@ def _marker_mark(name: str, rest: str) -> DecisionMark | None:
     return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 
 
-_WORD = re.compile(r"[\w'’]+")
-_CHOSEN = re.compile(
+_WORD = lazy_pattern(r"[\w'’]+")
+_CHOSEN = lazy_pattern(
     r"\b(?:decision|decided|settled|agreed|chosen|chose|picked|opted|(?:go|going|goes|went)\s+with|(?:stick|stay|keep)\s+(?:to|with)|"
     r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
     r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
     re.IGNORECASE,
 )
 _COMMON_TERMS, _COMMON_SHARE = 2, 0.4  # that a revision has in common with what it revises
-_TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_][\w./-]{2,}[^\W_]")
+_TERM = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_][\w./-]{2,}[^\W_]")
 _EVERYDAY = frozenset(
     ("this that with from into have keep make instead actually rather should would could must please also them they then there here "
      "what when where your only just like more some same again about switch change remove drop revert undo").split()
 )  # fmt: skip
-_FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
-_ANNOUNCED = re.compile(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
+_FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
+_ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
 
 _DECIDED = ("decision", "decided", "agreed")
 _REMARKS = ("note", "nb", "n.b.", "n.b", "todo")
 _PINNED = ("pin", "pinned", "constraint", "rule", "remember")
-_MARKER = re.compile(
+_MARKER = lazy_pattern(
     r"#?(pin|pinned|constraint|rule|remember|decision|decided|agreed|note|n\.?b\.?|todo|important)(?:\*\*|__)?\s*:(?!:)",
     re.IGNORECASE,
 )
 
 #: Polite openings before a request.
-_POLITE = re.compile(
+_POLITE = lazy_pattern(
     r"^(?:(?:ok(?:ay)?|yes|yeah|yep|nope|hey|hm+|also|and|but|so|then|now|well|actually|please|pls|just|again|first|finally|remember)"
     r"\b[,.!:;]?\s+|no[,.!]\s+)+",
     re.IGNORECASE,
@@ -194,7 +195,7 @@ _NO = (
     r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
     r"[a-z][\w-]*(?:\s+[\w/-]+){0,7}[.!]*$"
 )
-_RULE = re.compile(
+_RULE = lazy_pattern(
     "|".join(
         (
             rf"{_OPENS}{_DONT}{_IDLE}\s+(?:ever\s+)?[a-z]{{2,}}",
@@ -234,19 +235,19 @@ _RULE = re.compile(
     re.IGNORECASE,
 )
 #: What is to be done in one case is a tip, not a rule.
-_ONE_CASE = re.compile(r"if\b", re.IGNORECASE)
+_ONE_CASE = lazy_pattern(r"if\b", re.IGNORECASE)
 #: "No, use X": what the person corrects once holds from then on.
-_CORRECTION = re.compile(
+_CORRECTION = lazy_pattern(
     r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]",
     re.IGNORECASE,
 )
 #: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
-_STRICT = re.compile(
+_STRICT = lazy_pattern(
     rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(
+_CHOICE = lazy_pattern(
     "|".join(
         (
             r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
@@ -264,12 +265,12 @@ _CHOICE = re.compile(
 
 # --- choices of a model ---
 #: One of these occurs in every passage that states a choice; most answers have none.
-_SIGN_WORDS = re.compile(
+_SIGN_WORDS = lazy_pattern(
     r"\bnow\b|\binstead\b|\brather than\b|\bnot\b|\bper your\b|\bas (?:you|requested|agreed)\b|\byour call\b|\byou asked\b",
     re.I,
 )
 _SIGNS_OF_CHOICE = {
-    name: (weight, re.compile(pattern, re.IGNORECASE))
+    name: (weight, lazy_pattern(pattern, re.IGNORECASE))
     for name, weight, pattern in (
         ("now", 2, r"\bnow\b|\bno longer\b"),
         ("contrast", 2, r"\b(?:instead(?: of)?|rather than)\b|,\s+not\b|\(not\b"),
@@ -282,6 +283,6 @@ _SIGNS_OF_CHOICE = {
         ("remark", -2, r"^\W*(?:(?:this|that|these|those|it)\b|i (?:verified|checked|ran)\b|now,? (?:i|let)\b)"),
     )
 }  # fmt: skip
-_QUESTION = re.compile(r"[?？]\W*$")
+_QUESTION = lazy_pattern(r"[?？]\W*$")
 #: Headings under which a report does not tell what was chosen.
-_NO_REPORT = re.compile(r"next|remaining|test|verif|to-?do|follow|how to|usage", re.IGNORECASE)
+_NO_REPORT = lazy_pattern(r"next|remaining|test|verif|to-?do|follow|how to|usage", re.IGNORECASE)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: Outcomes of a call that did not succeed. Only `failed` needs a fix.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
@@ -25,7 +26,7 @@ OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
 _MAX_CHARS = 8_000
 _NO_SUCH_COMMAND = 127
 _ANYWHERE = "*"
-_MISPLACED = re.compile(
+_MISPLACED = lazy_pattern(
     r"\bcd: .{0,200}(?:No such file|not a directory)|does not contain main module|did not match any file|not a git repository|"
     r"could not (?:read|find) package\.json|ENOENT.{0,80}package\.json|Missing script|No rule to make target|no Makefile found|"
     r"could not find `?Cargo\.toml|No pyproject\.toml",
@@ -115,26 +116,26 @@ def _short_digest(text: str) -> str:
 
 
 # --- commands ---
-_SHELL_TOKEN = re.compile(
+_SHELL_TOKEN = lazy_pattern(
     r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(&&|\|\||\|&?|;|\n|(?<![>&])&(?![>&]))|[^'"\\&|;\n]+|.""", re.DOTALL
 )
-_FOLDER = re.compile(r"(?:cd|pushd)\s+(\S+|\"[^\"]+\"|'[^']+')\s*$")
-_IDLE = re.compile(r"(?:export|set|source|\.|unset|sleep|true|git\s+add|:)(?:\s|$)|\w+=\S*$")
-_PREFIX = re.compile(
+_FOLDER = lazy_pattern(r"(?:cd|pushd)\s+(\S+|\"[^\"]+\"|'[^']+')\s*$")
+_IDLE = lazy_pattern(r"(?:export|set|source|\.|unset|sleep|true|git\s+add|:)(?:\s|$)|\w+=\S*$")
+_PREFIX = lazy_pattern(
     r"(?:(?:timeout(?:\s+-\S+)*\s+[\d.]+[smh]?|time|nohup|nice|command|env)\s+|\w+=(?:\"[^\"]*\"|'[^']*'|[^\s$]*)\s+)+"
 )
-_REDIRECT = re.compile(r"\s*(?:[0-9]?>&[0-9-]|(?:[0-9&])?>>?\s*(?:\"[^\"]*\"|[^\s&|;]+))")
-_FILTERS = re.compile(r"(?:tail|head|grep|egrep|rg|less|more|cat|wc|tee|sort|uniq|sed|awk|cut|column|nl|jq)\b")
-_SHOWS = re.compile(r"(?:echo|printf|tail|head|cat|date|ls|pwd)\b")
-_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+)*\s+commit\b(?!-)")
-WRAPPED_COMMAND = re.compile(
+_REDIRECT = lazy_pattern(r"\s*(?:[0-9]?>&[0-9-]|(?:[0-9&])?>>?\s*(?:\"[^\"]*\"|[^\s&|;]+))")
+_FILTERS = lazy_pattern(r"(?:tail|head|grep|egrep|rg|less|more|cat|wc|tee|sort|uniq|sed|awk|cut|column|nl|jq)\b")
+_SHOWS = lazy_pattern(r"(?:echo|printf|tail|head|cat|date|ls|pwd)\b")
+_COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+)*\s+commit\b(?!-)")
+WRAPPED_COMMAND = lazy_pattern(
     r"(?:powershell|pwsh|bash|sh|zsh|cmd)(?:\.exe)?(?:\s+-\w+)*\s+(?:-Command|-l?c|/c)\s+(['\"])(.*)\1$",
     re.DOTALL | re.IGNORECASE,
 )
-_REBASE = re.compile(r"git\s+rebase\b")
-_KEYWORD = re.compile(r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|select|function|exit)\b|[({}#!]")
-_VERBOSITY = re.compile(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
-_LOOKS = re.compile(
+_REBASE = lazy_pattern(r"git\s+rebase\b")
+_KEYWORD = lazy_pattern(r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|select|function|exit)\b|[({}#!]")
+_VERBOSITY = lazy_pattern(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
+_LOOKS = lazy_pattern(
     r"(?:ls|cat|head|tail|sed\s+-n|find|grep|egrep|fgrep|rg|ag|which|type|command\s+-v|test|\[|stat|file|pgrep|diff|cmp|wc|"
     r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
     r"printf|pwd|date|nl|gh\s+\w+\s+(?:view|list|status|checks|diff)|gh\s+api)\b|\[\s"

@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from everturn.derive.paths import is_scratch
 from everturn.derive.tool_scripts import written_files
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands
 
 Touch = tuple[str, str]
 
 MAX_CHARS = 20_000
-_NONE, _ALWAYS = re.compile(r"(?!)"), re.compile(r".*", re.DOTALL)
+_NONE, _ALWAYS = lazy_pattern(r"(?!)"), lazy_pattern(r".*", re.DOTALL)
 _LONGEST_PATH = 4096
 ENDINGS = (
     "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
@@ -58,9 +59,9 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
     return [touch for touch in found if not _is_refused(touch[1], refusals)] if refusals else found
 
 
-_RUNS_SCRIPT = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
-_LOG = re.compile(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
-_GENERATED = re.compile(
+_RUNS_SCRIPT = lazy_pattern(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
+_LOG = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
+_GENERATED = lazy_pattern(
     r"(?:^|[/\\])(?:node_modules|__pycache__|\.venv|venv|dist|\.next|\.nuxt|\.turbo|\.git|\.pytest_cache|\.mypy_cache|\.ruff_cache|site-packages)(?:[/\\]|$)"
 )
 _LOCKS = frozenset(
@@ -104,25 +105,27 @@ _RUNNERS = frozenset(
 )  # fmt: skip
 #: What makes a tool rewrite the files that it is given; None: it always does, unless it only checks.
 _FIXERS: dict[str, re.Pattern[str] | None] = {
-    "prettier": re.compile(r"--write|-w"),
-    **dict.fromkeys(("eslint", "stylelint", "markdownlint", "markdownlint-cli2", "oxlint", "xo"), re.compile(r"--fix")),
-    "biome": re.compile(r"--write|--apply(?:-unsafe)?|--fix"),
-    "ruff": re.compile(r"format|--fix"),
+    "prettier": lazy_pattern(r"--write|-w"),
+    **dict.fromkeys(
+        ("eslint", "stylelint", "markdownlint", "markdownlint-cli2", "oxlint", "xo"), lazy_pattern(r"--fix")
+    ),
+    "biome": lazy_pattern(r"--write|--apply(?:-unsafe)?|--fix"),
+    "ruff": lazy_pattern(r"format|--fix"),
     **dict.fromkeys(("black", "isort", "rustfmt", "autopep8", "yapf"), None),
-    **dict.fromkeys(("gofmt", "goimports", "gofumpt", "shfmt"), re.compile(r"-[a-z]*w")),
-    "clang-format": re.compile(r"-i"),
-    "rubocop": re.compile(r"-[aA]|--auto-?correct(?:-all)?"),
+    **dict.fromkeys(("gofmt", "goimports", "gofumpt", "shfmt"), lazy_pattern(r"-[a-z]*w")),
+    "clang-format": lazy_pattern(r"-i"),
+    "rubocop": lazy_pattern(r"-[aA]|--auto-?correct(?:-all)?"),
 }
 _CHECKS_ONLY = frozenset(("--check", "--diff", "--check-only", "--list-different"))
-_OPTION_WITH_FILE = re.compile(
+_OPTION_WITH_FILE = lazy_pattern(
     r"-c|--config(?:-path)?|--ignore-path|--settings(?:-path|-file)?|--rcfile|--parser|--rule|--ext"
 )
 
 
-_FIXES = re.compile(
+_FIXES = lazy_pattern(
     r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
 )
-_FIXED = re.compile(
+_FIXED = lazy_pattern(
     r"\b(?:fixed|reformatted|formatted) [1-9]\d* files?\b|\b[1-9]\d* files? (?:were )?(?:reformatted|fixed|formatted)\b",
     re.IGNORECASE,
 )
@@ -245,68 +248,68 @@ _READS, _DELETES, _CREATES = _touch_each("read"), _touch_each("deleted"), _touch
 _GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nErsuz", "pnlaws0-7"
 _CONTEXT = r"(?:after-|before-)?context|max-count"
 _PROGRAMS: dict[str, _Program] = {
-    "rm": _Program(_DELETES, re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
-    "git rm": _Program(_DELETES, re.compile(r"-[rfq]+|--(?:force|quiet)")),
-    "mv": _Program(_move_touches, re.compile(r"-[fvi]+|--(?:force|verbose)")),
-    "git mv": _Program(_move_touches, re.compile(r"-[fvk]+|--(?:force|verbose)")),
-    "cp": _Program(_copy_touches, re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)")),
-    "ln": _Program(_copy_touches, re.compile(r"-[sfnvr]+|--(?:symbolic|force)")),
-    "touch": _Program(_CREATES, re.compile(r"-[am]+")),
-    "tee": _Program(_CREATES, re.compile(r"-[ai]+|--append")),
-    "cat": _Program(_READS, re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)")),
+    "rm": _Program(_DELETES, lazy_pattern(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
+    "git rm": _Program(_DELETES, lazy_pattern(r"-[rfq]+|--(?:force|quiet)")),
+    "mv": _Program(_move_touches, lazy_pattern(r"-[fvi]+|--(?:force|verbose)")),
+    "git mv": _Program(_move_touches, lazy_pattern(r"-[fvk]+|--(?:force|verbose)")),
+    "cp": _Program(_copy_touches, lazy_pattern(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)")),
+    "ln": _Program(_copy_touches, lazy_pattern(r"-[sfnvr]+|--(?:symbolic|force)")),
+    "touch": _Program(_CREATES, lazy_pattern(r"-[am]+")),
+    "tee": _Program(_CREATES, lazy_pattern(r"-[ai]+|--append")),
+    "cat": _Program(_READS, lazy_pattern(r"-[nbsAeEtTuv]+|--(?:number|show-all)")),
     "tac": _Program(_READS, _NONE),
-    "less": _Program(_READS, re.compile(r"-[NRSXFi]+")),
+    "less": _Program(_READS, lazy_pattern(r"-[NRSXFi]+")),
     "more": _Program(_READS, _NONE),
-    "nl": _Program(_READS, re.compile(r"-[bnwsv]\S+"), re.compile(r"-[bnwsv]")),
+    "nl": _Program(_READS, lazy_pattern(r"-[bnwsv]\S+"), lazy_pattern(r"-[bnwsv]")),
     "bat": _Program(
-        _READS, re.compile(r"-[pnA]+|--(?:plain|number|(?:style|color|paging|line-range|language)=\S+)"),
-        re.compile(r"-[rlH]|--(?:style|color|paging|line-range|language)"),
+        _READS, lazy_pattern(r"-[pnA]+|--(?:plain|number|(?:style|color|paging|line-range|language)=\S+)"),
+        lazy_pattern(r"-[rlH]|--(?:style|color|paging|line-range|language)"),
     ),
-    "head": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--(?:lines|bytes)(?:=-?\d+)?")),
-    "tail": _Program(_read_parts, re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--(?:lines|bytes)(?:=\+?\d+)?")),
-    "wc": _Program(_READS, re.compile(r"-[lwcmL]+|--(?:lines|words|bytes|chars)")),
-    "strings": _Program(_READS, re.compile(r"-a|-\d+"), re.compile(r"-n")),
-    "xxd": _Program(lambda files: _READS(files[:1]), re.compile(r"-[pib]|-[glsc]\d+"), re.compile(r"-[glsc]")),
-    "hexdump": _Program(_READS, re.compile(r"-[Cvxcbod]+"), re.compile(r"-[ns]")),
-    "od": _Program(_READS, re.compile(r"-[vabcdox]+|-[ANjt]\S+"), re.compile(r"-[ANjt]")),
-    "sort": _Program(_READS, re.compile(r"-[nrufhVbgMRsz]+|-[kt]\S+"), re.compile(r"-[nrufhVbg]*[kt]|-o")),
-    "cut": _Program(_READS, re.compile(r"-[dfcb]\S+|-s"), re.compile(r"-[dfcb]")),
+    "head": _Program(_read_parts, lazy_pattern(r"-[nc]?[+-]?\d*|-[qv]+|--(?:lines|bytes)(?:=-?\d+)?")),
+    "tail": _Program(_read_parts, lazy_pattern(r"-[nc]?[+-]?\d*|-[qvfF]+|--(?:lines|bytes)(?:=\+?\d+)?")),
+    "wc": _Program(_READS, lazy_pattern(r"-[lwcmL]+|--(?:lines|words|bytes|chars)")),
+    "strings": _Program(_READS, lazy_pattern(r"-a|-\d+"), lazy_pattern(r"-n")),
+    "xxd": _Program(lambda files: _READS(files[:1]), lazy_pattern(r"-[pib]|-[glsc]\d+"), lazy_pattern(r"-[glsc]")),
+    "hexdump": _Program(_READS, lazy_pattern(r"-[Cvxcbod]+"), lazy_pattern(r"-[ns]")),
+    "od": _Program(_READS, lazy_pattern(r"-[vabcdox]+|-[ANjt]\S+"), lazy_pattern(r"-[ANjt]")),
+    "sort": _Program(_READS, lazy_pattern(r"-[nrufhVbgMRsz]+|-[kt]\S+"), lazy_pattern(r"-[nrufhVbg]*[kt]|-o")),
+    "cut": _Program(_READS, lazy_pattern(r"-[dfcb]\S+|-s"), lazy_pattern(r"-[dfcb]")),
     "diff": _Program(
-        _READS, re.compile(r"-[uNwbBiqyEZ]+|-U\d+|--(?:unified|brief|color(?:=\w+)?)"), re.compile(r"-U"), folders=_ALWAYS
+        _READS, lazy_pattern(r"-[uNwbBiqyEZ]+|-U\d+|--(?:unified|brief|color(?:=\w+)?)"), lazy_pattern(r"-U"), folders=_ALWAYS
     ),
     "grep": _Program(
         _READS,
-        re.compile(
+        lazy_pattern(
             rf"-[{_GREP}]*(?:[ABCm]?\d+)?|--(?:colou?r(?:=\w+)?|(?:include|exclude|exclude-dir|regexp)=.*|(?:{_CONTEXT})=\d+|recursive|"
             "line-number|ignore-case|count|only-matching|(?:no|with)-filename|(?:extended|perl|word)-regexp|fixed-strings|invert-match|text)",
             re.DOTALL,
         ),
-        re.compile(rf"-[{_GREP}]*[eABCmf]|--(?:regexp|{_CONTEXT})"), 1, re.compile(r"-\w*[ef]|--regexp(?:=.*)?", re.DOTALL),
-        folders=re.compile(r"-\w*[rR]\w*|--recursive"),
+        lazy_pattern(rf"-[{_GREP}]*[eABCmf]|--(?:regexp|{_CONTEXT})"), 1, lazy_pattern(r"-\w*[ef]|--regexp(?:=.*)?", re.DOTALL),
+        folders=lazy_pattern(r"-\w*[rR]\w*|--recursive"),
     ),
     "rg": _Program(
         _READS,
-        re.compile(rf"-[{_RG}]*(?:[ABCm]?\d+)?|--(?:no-heading|line-number|hidden|no-ignore|ignore-case|multiline|color=\w+|glob=.*)"),
-        re.compile(rf"-[{_RG}]*[eABCmgtT]|--(?:regexp|glob|type|{_CONTEXT})"), 1, re.compile(r"-\w*e|--regexp"), folders=_ALWAYS,
+        lazy_pattern(rf"-[{_RG}]*(?:[ABCm]?\d+)?|--(?:no-heading|line-number|hidden|no-ignore|ignore-case|multiline|color=\w+|glob=.*)"),
+        lazy_pattern(rf"-[{_RG}]*[eABCmgtT]|--(?:regexp|glob|type|{_CONTEXT})"), 1, lazy_pattern(r"-\w*e|--regexp"), folders=_ALWAYS,
     ),
     "sed": _Program(
         _READS,
-        re.compile(rf"-[{_SED}]*(?:i\S*)?|--(?:in-place(?:=\S*)?|quiet|silent|regexp-extended|expression=.*)", re.DOTALL),
-        re.compile(rf"-[{_SED}]*[ef]|--(?:expression|file)"), 1,
-        re.compile(rf"-[{_SED}]*[ef]|--file|--expression(?:=.*)?", re.DOTALL),
-        re.compile(rf"-[{_SED}]*i\S*|--in-place(?:=\S*)?"),
+        lazy_pattern(rf"-[{_SED}]*(?:i\S*)?|--(?:in-place(?:=\S*)?|quiet|silent|regexp-extended|expression=.*)", re.DOTALL),
+        lazy_pattern(rf"-[{_SED}]*[ef]|--(?:expression|file)"), 1,
+        lazy_pattern(rf"-[{_SED}]*[ef]|--file|--expression(?:=.*)?", re.DOTALL),
+        lazy_pattern(rf"-[{_SED}]*i\S*|--in-place(?:=\S*)?"),
     ),
     "perl": _Program(  # without -e, the operands are a program and what it is told
-        _READS, re.compile(rf"-[{_PERL}]*(?:i(?:\.\w+|~)?)?|-[MCF]\S+"), re.compile(rf"-[{_PERL}]*[eE]"), MAX_CHARS,
-        re.compile(rf"-[{_PERL}]*[eE]"), re.compile(rf"-[{_PERL}]*i(?:\.\w+|~)?"),
+        _READS, lazy_pattern(rf"-[{_PERL}]*(?:i(?:\.\w+|~)?)?|-[MCF]\S+"), lazy_pattern(rf"-[{_PERL}]*[eE]"), MAX_CHARS,
+        lazy_pattern(rf"-[{_PERL}]*[eE]"), lazy_pattern(rf"-[{_PERL}]*i(?:\.\w+|~)?"),
     ),
     "awk": _Program(
-        lambda files: _READS([file for file in files if "=" not in file]), re.compile(r"-[Fv]\S+"), re.compile(r"-[Fvf]"), 1,
-        re.compile(r"-f"),
+        lambda files: _READS([file for file in files if "=" not in file]), lazy_pattern(r"-[Fv]\S+"), lazy_pattern(r"-[Fvf]"), 1,
+        lazy_pattern(r"-f"),
     ),
     "jq": _Program(
-        _READS, re.compile(r"-[rcseSaRCMj]+|--(?:raw-output|compact-output|slurp|sort-keys|tab|exit-status)"),
-        re.compile(r"-f|--from-file|--indent"), 1, re.compile(r"-f|--from-file"),
+        _READS, lazy_pattern(r"-[rcseSaRCMj]+|--(?:raw-output|compact-output|slurp|sort-keys|tab|exit-status)"),
+        lazy_pattern(r"-f|--from-file|--indent"), 1, lazy_pattern(r"-f|--from-file"),
     ),
 }  # fmt: skip
 for _name, _other in (("egrep", "grep"), ("fgrep", "grep"), ("gsed", "sed"), ("gawk", "awk"), ("batcat", "bat")):
@@ -314,13 +317,13 @@ for _name, _other in (("egrep", "grep"), ("fgrep", "grep"), ("gsed", "sed"), ("g
 
 #: The options that say which file a program creates.
 _TARGETS = {
-    "curl": re.compile(r"-[sSLfkg]*o|--output"),
-    "wget": re.compile(r"-[qcN]*O|--output-document"),
-    "pandoc": re.compile(r"-o|--output"),
-    "sort": re.compile(r"-o"),
+    "curl": lazy_pattern(r"-[sSLfkg]*o|--output"),
+    "wget": lazy_pattern(r"-[qcN]*O|--output-document"),
+    "pandoc": lazy_pattern(r"-o|--output"),
+    "sort": lazy_pattern(r"-o"),
 }
 #: A command without any of these certainly touches no file that could be named.
-_TOUCHING = re.compile(
+_TOUCHING = lazy_pattern(
     rf"[<>]|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS)}))})(?!\w)"
 )
 

@@ -9,24 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from everturn.text.lazy_pattern import lazy_pattern
+
 Touch = tuple[str, str]
 
-_FILE_REPORT = re.compile(
+_FILE_REPORT = lazy_pattern(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
     re.MULTILINE,
 )
 _GIT = r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+"
-_BRINGS = re.compile(
+_BRINGS = lazy_pattern(
     rf"{_GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
 )
-_COMMIT = re.compile(rf"{_GIT}commit\b(?!-)")
+_COMMIT = lazy_pattern(rf"{_GIT}commit\b(?!-)")
 _BULK = 40
 #: Where the report of a new commit begins, and where that of something else does.
-_SECTION = re.compile(
+_SECTION = lazy_pattern(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",
     re.MULTILINE,
 )
-_OCTAL = re.compile(r"\\([0-7]{3}|.)")
+_OCTAL = lazy_pattern(r"\\([0-7]{3}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 

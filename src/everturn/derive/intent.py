@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
 from everturn.text.stance_words import APPROVAL
@@ -49,9 +50,9 @@ class Answered(Struct, frozen=True):
 
 
 # --- the words of a person ---
-_FRONT_MATTER = re.compile(r"\A\s*\"?---[ \t]*\n.{0,4000}?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMAND_NAME = re.compile(r"<command-name>\s*/?([^<\s]{1,80})\s*</command-name>")
-_COMMAND_ARGS = re.compile(r"<command-args>(.{0,4000}?)</command-args>", re.DOTALL)
+_FRONT_MATTER = lazy_pattern(r"\A\s*\"?---[ \t]*\n.{0,4000}?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_COMMAND_NAME = lazy_pattern(r"<command-name>\s*/?([^<\s]{1,80})\s*</command-name>")
+_COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DOTALL)
 #: Commands of a client that say nothing about the work.
 _CLIENT = frozenset(
     "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
@@ -80,20 +81,20 @@ def word_count(text: str) -> int:
     return len(_WIDE.sub(" ", text).split()) + (wide + 1) // 2
 
 
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WIDE = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 # --- requests that say what is wanted ---
-_SMALL_TALK = re.compile(
+_SMALL_TALK = lazy_pattern(
     r"^(?:hi|hello|hey|yo|hola|bonjour|salut|hallo|moin|こんにちは|你好|ping|test(?:ing)?|thanks?|thank you|continue|go on|"
     r"weiter|continue[sz]?|sigue|続けて|继续)\b[\s\w,!.]{0,30}$",
     re.IGNORECASE,
 )
-_LOOK = re.compile(
+_LOOK = lazy_pattern(
     r"^(?:what|which|who|how|why|when|where|is|are|do|does|did|can you (?:see|hear|tell|explain)|tell me|list|show)\b",
     re.I,
 )
-_ORDER = re.compile(
+_ORDER = lazy_pattern(
     r"^(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|"
     r"execute|complete|continue|perform|generate|remove|migrate|port|document|test|design|plan|check|run|set up|read|help)\b",
     re.IGNORECASE,
@@ -120,7 +121,7 @@ def adds_work(text: str) -> bool:
     )
 
 
-_ASKS = re.compile(
+_ASKS = lazy_pattern(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b",
     re.IGNORECASE,
 )
@@ -138,12 +139,12 @@ def goal_words(text: str) -> str:
     return " ".join(dict.fromkeys(_document_goal(text, spoken))) or spoken or text
 
 
-_PURPOSE = re.compile(
+_PURPOSE = lazy_pattern(
     r"^[ \t#*_-]{0,6}(?:purpose|goal|objective|intent|task|aim|ziel|objectif|objetivo|目的|目标)[*_]{0,2}:[*_]{0,2}[ \t]*\S[^\n]{3,400}$",
     re.I | re.M,
 )
 #: A prompt that a program wrote for an agent begins so.
-_ROLE = re.compile(r"\W{0,8}(?:context\b|you are\b|your name is\b|system\b|role\b)", re.IGNORECASE)
+_ROLE = lazy_pattern(r"\W{0,8}(?:context\b|you are\b|your name is\b|system\b|role\b)", re.IGNORECASE)
 
 
 def _document_goal(text: str, spoken: str) -> Iterator[str]:
@@ -164,45 +165,45 @@ def _document_goal(text: str, spoken: str) -> Iterator[str]:
 
 
 # --- offers and replies ---
-_OPTION = re.compile(
+_OPTION = lazy_pattern(
     r"^[ \t>]*(?:[-*•][ \t]+)?(?:\*\*|__)?\(?(?:Option[ ])?([A-Ha-h]|\d{1,2})[.):][ \t]*(?:\*\*)?[ \t]*(\S.{1,600})$",
     re.MULTILINE,
 )
-_PROPOSES = re.compile(
+_PROPOSES = lazy_pattern(
     r"(?:^|\b)(?:recommend\w*|proposal|propos\w+|suggest\w*|my plan|the fix|the plan|i['’]d|i would|i['’]ll|i can|we (?:could|can|should)|"
     r"approach|solution|vorschlag|empfehl\w+|je propose|propongo|提案|建议|おすすめ)",
     re.IGNORECASE,
 )
-_HEADED_PLAN = re.compile(
+_HEADED_PLAN = lazy_pattern(
     r"^(?:#{1,6}[ \t]+|\*\*)[^\n]{0,40}?(?:fix|plan|proposal|approach|recommend\w*|solution|design|change)[^\n]{0,60}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_PICK = re.compile(
+_PICK = lazy_pattern(
     r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
     re.I,
 )
-_IDLE_REPLY = re.compile(
+_IDLE_REPLY = lazy_pattern(
     r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
     re.I,
 )
 
 
 #: Questions that `yes` or `no` answers.
-_YES_NO = re.compile(
+_YES_NO = lazy_pattern(
     r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
     re.IGNORECASE,
 )
-_TAKES_SIDE = re.compile(
+_TAKES_SIDE = lazy_pattern(
     r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
     re.IGNORECASE,
 )
 #: Answers that hand the choice back or only move on, and questions about the conversation.
-_NO_CHOICE = re.compile(
+_NO_CHOICE = lazy_pattern(
     r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
     r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
     re.IGNORECASE,
 )
-_ABOUT_TALK = re.compile(
+_ABOUT_TALK = lazy_pattern(
     r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
     re.IGNORECASE,
 )
@@ -269,8 +270,8 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
 
 
 # --- calls that ask ---
-_PAIR = re.compile(r'"([^"\n]{2,600}?)"\s?=\s?"([^"]{1,1000}?)"(?=[\s,.;]|$)')
-_TAGGED_ANSWER = re.compile(r"<answer>\s*(.{1,1000}?)\s*</answer>", re.DOTALL)
+_PAIR = lazy_pattern(r'"([^"\n]{2,600}?)"\s?=\s?"([^"]{1,1000}?)"(?=[\s,.;]|$)')
+_TAGGED_ANSWER = lazy_pattern(r"<answer>\s*(.{1,1000}?)\s*</answer>", re.DOTALL)
 
 
 def find_answers(given: Any, output: str) -> list[Answered]:

@@ -11,19 +11,21 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from everturn.text.lazy_pattern import lazy_pattern
+
 _MAX_CHARS = 200_000
 _STRING = r"""(?:String\.raw\s{0,4})?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)"""
-_CALL = re.compile(r"\btools\s{0,4}\.\s{0,4}(\w{1,40})\s{0,4}\(\s{0,20}")
-_LITERAL = re.compile(_STRING, re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_$][\w$]{0,60}")
-_ASSIGNED = re.compile(
+_CALL = lazy_pattern(r"\btools\s{0,4}\.\s{0,4}(\w{1,40})\s{0,4}\(\s{0,20}")
+_LITERAL = lazy_pattern(_STRING, re.DOTALL)
+_NAME = lazy_pattern(r"[A-Za-z_$][\w$]{0,60}")
+_ASSIGNED = lazy_pattern(
     rf"\b(?:const|let|var)\s{{1,10}}([A-Za-z_$][\w$]{{0,60}})\s{{0,10}}=\s{{0,10}}({_STRING})", re.DOTALL
 )
-_KEY = re.compile(
+_KEY = lazy_pattern(
     rf"""["']?\b(cmd|command|workdir|input|patch)["']?\s{{0,10}}:\s{{0,10}}({_STRING}|[A-Za-z_$][\w$]{{0,60}})""",
     re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 
@@ -76,16 +78,16 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 # --- files that a script writes ---
-_DOCUMENT = re.compile(r"\b(?:python[\d.]*|node|bun|ruby)\b[^\n<|;&]{0,80}<<-?[ \t]*(['\"]?)(\w{1,40})\1[^\n]*\n")
+_DOCUMENT = lazy_pattern(r"\b(?:python[\d.]*|node|bun|ruby)\b[^\n<|;&]{0,80}<<-?[ \t]*(['\"]?)(\w{1,40})\1[^\n]*\n")
 _MOST_DOCUMENTS = 20
-_INLINE = re.compile(r"""\b(?:python[\d.]*|node)[ ](?:-\w[ ])?-(?:c|e|p)[ ]("(?:[^"\\]|\\.)*"|'[^']*')""", re.DOTALL)
+_INLINE = lazy_pattern(r"""\b(?:python[\d.]*|node)[ ](?:-\w[ ])?-(?:c|e|p)[ ]("(?:[^"\\]|\\.)*"|'[^']*')""", re.DOTALL)
 _QUOTED = r"""[rbf]?(?:"[^"\\\n]{1,400}"|'[^'\\\n]{1,400}')"""
 _VALUE = rf"(?:{_QUOTED}|[A-Za-z_]\w{{0,60}})"
-_MADE = re.compile(
+_MADE = lazy_pattern(
     rf"^[ \t]*(?:const |let |var )?([A-Za-z_]\w{{0,60}})[ ]?=[ ]?(?:(?:pathlib\.)?Path\([ ]?)?({_QUOTED})\)?[ \t]*;?(?:#.*)?$",
     re.MULTILINE,
 )
-_WRITES = re.compile(
+_WRITES = lazy_pattern(
     rf"\bopen\([ ]?({_VALUE}),[ ]?(?:mode[ ]?=[ ]?)?['\"][rb]?[wax][bt+]{{0,2}}['\"]"
     rf"|\bopen\([ ]?({_VALUE}),[ ]?(?:mode[ ]?=[ ]?)?['\"]r\+"
     rf"|(?:\bPath\([ ]?({_VALUE})\)|\b([A-Za-z_]\w{{0,60}}))\.write_(?:text|bytes)\("
