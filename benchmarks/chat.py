@@ -18,7 +18,7 @@ from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply
 from everturn.loop import records
 from everturn.loop.journal import Journal
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.model.archive import Session
 from everturn.recall.tool import ConversationRecall
 from everturn.sessions.messages import read_messages

@@ -23,8 +23,7 @@ from everturn.llm.history_rules import validate_request
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop import records
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.journal_end import journal_path
-from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_state import JournalState, journal_path
 from everturn.loop.loop import Loop, Outcome
 from everturn.loop.tools import NotDone, Policy, ReconciledResult, Tool, ToolContext, tool
 from everturn.maintenance.verify import verify_archive

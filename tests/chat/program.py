@@ -15,7 +15,7 @@ from types import TracebackType
 
 import everturn
 from everturn.loop.journal import open_archive
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.sessions.messages import read_messages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.derive.complaints import Complaint
+from everturn.derive.failures import Complaint
 from everturn.derive.open_failures import CheckResult, FailureEvent, OpenFailure, advance_failures, judge_checks
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart

@@ -21,7 +21,7 @@ from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.errors import Busy, EverturnError, SessionNotFound, UsageError
 from everturn.loop.conversation_store import ConversationStore
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.loop.loop import Loop
 from everturn.loop.recall_tool import recall_tool
 from everturn.loop.turn_log import LoggedTurn, TurnLog

@@ -12,8 +12,7 @@ from everturn.llm.history_repair import NO_RECORD, repair_history
 from everturn.llm.protocol import ChatPart
 from everturn.loop.execution import ExecutionLimits
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.journal_end import JournalEnd, JournalPlace
-from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_state import JournalEnd, JournalPlace, JournalState
 from everturn.loop.loop import Loop
 from everturn.loop.tools import tool
 from everturn.loop.turn_log import LoggedTurn, TurnLog

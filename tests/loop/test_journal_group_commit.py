@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from everturn.errors import Conflict, EverturnError
-from everturn.loop.group_commit import GroupCommit
-from everturn.loop.journal import Journal
+from everturn.loop.journal import GroupCommit, Journal
 from everturn.loop.records import IntendedCall
 from everturn.store.contract import Store
 from tests.loop.scripted_model import calls

@@ -15,7 +15,7 @@ from benchmarks.durable.scene import invalid
 from everturn.loop import settlement
 from everturn.loop.execution import ExecutionLimits
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.journal_end import JournalEnd, JournalPlace
+from everturn.loop.journal_state import JournalEnd, JournalPlace
 from everturn.loop.loop import Loop, Outcome
 from everturn.loop.records import IntendedCall
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool

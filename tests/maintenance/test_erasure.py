@@ -13,7 +13,7 @@ from everturn.capture.policy import Policy
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
 from everturn.loop.journal import Journal, JournalAbout
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.maintenance.forget import (
     find_matching,
     finish_erasures,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.redaction import is_leaked
 from benchmarks.secret_samples import kinds, look_alikes, positives
 from everturn.secrets.redaction import find_spans, redact_bytes, redact_text
-from everturn.text.pattern_set import PatternSet
+from everturn.secrets.rules import PatternSet
 
 _SAMPLES: dict[str, list[tuple[str, str]]] = {}
 for _kind, _text, _secret in positives(4):

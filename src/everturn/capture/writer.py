@@ -23,8 +23,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.file_reader import UNFINISHED, FilePiece, ReaderStart, empty_result, reader_for
-from everturn.derive.message_text import message_texts
-from everturn.derive.turns import grow_session
+from everturn.derive.turns import grow_session, message_texts
 from everturn.errors import Conflict
 from everturn.model.archive import (
     HANDED_OVER,

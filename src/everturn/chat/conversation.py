@@ -23,8 +23,7 @@ from everturn.errors import EverturnError, OverBudget, SessionNotFound
 from everturn.llm.protocol import ChatMessage, ModelRequest
 from everturn.loop import context, model_request
 from everturn.loop.journal import Journal, JournalAbout
-from everturn.loop.journal_end import AGENT
-from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_state import AGENT, JournalState
 from everturn.loop.loop import Loop, Outcome, Watch
 from everturn.loop.tools import Tool
 from everturn.loop.turn_log import KIND as LOG_KIND

@@ -27,7 +27,7 @@ from everturn.chat.setup import ChatSetup, short
 from everturn.chat.summaries import END, START
 from everturn.errors import EverturnError, SessionNotFound, UnknownSession
 from everturn.loop import leases
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.model.archive import Session, SessionText
 from everturn.model.conversation import Block, Link, Message, SessionFacts, SessionPart
 from everturn.sessions.lineage import ancestors

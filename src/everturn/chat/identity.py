@@ -19,7 +19,7 @@ from msgspec import Struct
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import Agent, ChatSetup
 from everturn.errors import SessionDiffers
-from everturn.loop.journal_end import AGENT, journal_lines
+from everturn.loop.journal_state import AGENT, journal_lines
 from everturn.model.archive import Session
 
 _BEGINNING = 64 << 10  # bytes of a journal in which its first agent is recorded

@@ -25,9 +25,9 @@ from everturn.derive.file_commands import (
     has_ending,
     is_generated,
     last_folder,
+    reported_files,
     resolve_path,
 )
-from everturn.derive.git_outcomes import reported_files
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files

@@ -7,6 +7,10 @@ tried, `proven_keys` the keys that a successful call has shown to work. Calls of
 
 `call_outcome` separates failures from what only looks like one: a test that answered no (`grep`, `test`), a look at
 something that does not exist, a call that was rejected, interrupted, or cancelled because of another.
+
+`find_complaint` returns the first sentence of a prompt that says that something does not work: "it still crashes when …", "CI is red", an error with
+the words that introduce it. English, German, French, Spanish, Japanese and Chinese. The cues are few and strict: a wish, a
+condition, a question or an instruction that mentions a failure is none. `is_confirmation` knows "works now" and thanks.
 """
 
 from __future__ import annotations
@@ -16,9 +20,12 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from everturn.derive.check_programs import script_kind
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.printable import one_line
+from everturn.text.sentences import Sentence, split_sentences
 
 #: Outcomes of a call that did not succeed. Only `failed` needs a fix.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
@@ -206,3 +213,182 @@ def _is_probe(command: str) -> bool:
     if text.count('"') % 2:  # the shell did not parse it either
         bare = bare[:1]
     return bool(bare) and all(_LOOKS.match(words) for words in bare)
+
+
+# --- What a person says does not work, and when they say that it does ---
+_LONGEST = 300
+_MOST_SENTENCES = 60
+_LONG_SENTENCE = 500
+_MOST_TERMS = 30
+_END = 16  # characters by which the end of a sentence is found again
+
+
+class Complaint(Struct, frozen=True):
+    """A sentence that says that something does not work, and what would show that it does."""
+
+    text: str
+    kinds: tuple[str, ...] = ()  # checks it names: all of them must pass
+    commands: tuple[str, ...] = ()  # commands it names: one of them must go well
+    again: bool = False  # it says that an earlier complaint still holds
+    terms: tuple[str, ...] = ()  # its longer words
+    detail: str = ""  # the first line of the error pasted after it
+
+
+def find_complaint(text: str) -> Complaint | None:
+    """Return the first complaint of a prompt."""
+    if not _ANY_CUE.search(text[:24_000]):
+        return None
+    for number, sentence in enumerate(split_sentences(text)):
+        if number >= _MOST_SENTENCES:
+            break
+        words = sentence.text
+        if sentence.pasted and not words.endswith(":"):
+            continue
+        if len(words) <= _LONG_SENTENCE and _is_complaint(words):
+            return _make_complaint(sentence, text)
+    return None
+
+
+def is_confirmation(text: str) -> bool:
+    """Whether a prompt says that what was reported works now."""
+    text = text[:600].strip()
+    return bool(_CONFIRMS.search(text)) and not _DOUBTS.search(text)
+
+
+def confirms_rest(text: str) -> bool:
+    """Whether a prompt with a complaint says that everything else works."""
+    return bool(_CONFIRMS_REST.search(text[:1_000]))
+
+
+def _is_complaint(sentence: str) -> bool:
+    if _CJK.search(sentence):
+        return bool(_COMPLAINS_CJK.search(sentence)) and not _CONDITION_CJK.search(sentence)
+    cue = _COMPLAINS.search(sentence)
+    if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
+        return False
+    if _IMPERATIVE.match(sentence) or _CLAUSE.search(sentence, 0, cue.start() + 1):
+        return False
+    return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
+
+
+def _make_complaint(found: Sentence, text: str) -> Complaint:
+    """Keep the paragraph of the complaint: what comes before and after it says what is meant."""
+    sentence = found.text
+    told = found.passage if len(found.passage) <= _LONGEST and not found.pasted else sentence
+    prose = _ADDRESS.sub(" ", sentence)
+    named = (_CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in _CHECK_WORDS.findall(prose))
+    kinds = tuple(dict.fromkeys(kind for kind in named if kind))
+    quoted = _QUOTED.findall(sentence) or _TYPED.findall(text)
+    commands = tuple(" ".join(one.split()) for one in quoted if _COMMAND.fullmatch(one.strip()))
+    terms = tuple(dict.fromkeys(word.lower() for word in _TERM.findall(prose) if word.lower() not in _COMMON))[
+        :_MOST_TERMS
+    ]
+    pasted = _PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
+    detail = one_line(pasted[1], _LONGEST) if pasted else ""
+    return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(_AGAIN.search(sentence)), terms, detail)
+
+
+_ADDRESS = lazy_pattern(r"https?://\S+")
+_CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|cannot|never|no longer"
+_ENGLISH = (
+    rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
+    r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
+    r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
+    r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
+    r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
+    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not |isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
+    r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
+    r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
+    r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
+    r"\w (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
+    r"\w fail with\b", r"\bkeeps? failing\b",
+    r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
+    r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b",
+    r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
+    r"\b(?:is|are) missing (?:from|in) ",
+)  # fmt: skip
+_GERMAN = (
+    r"\b(?:geht|funktioniert|klappt|läuft|lädt|startet|kompiliert|erscheint)\b(?: \w+){0,3} nicht\b", r"\bstürzt\b.{0,60}\bab\b", r"\bschl(?:ägt|agen)\b.{0,60}\bfehl\b", r"\bwird\b.{0,40}\bnicht angezeigt\b",
+    r"\b(?:immer noch|weiterhin|noch immer) (?:kaputt|rot|falsch|ein(?:en)? Fehler|der(?:selbe)? Fehler|nicht)\b", r"\bist (?:kaputt|rot|fehlgeschlagen)\b",
+    r"\bbekomme\b.{0,30}\bFehler", r"\bhängt sich\b.{0,20}\bauf\b",
+)  # fmt: skip
+_FRENCH = (
+    r"\bne (?:fonctionne|marche|compile|démarre|passe)(?:nt)? (?:toujours |plus |encore )?pas\b", r"\bne (?:fonctionne|marche|compile|démarre) plus\b", r"\b(?:ça|cela) (?:plante|échoue)\b", r"\bmarche (?:toujours )?pas\b", r"\b(?:plante|échoue)(?:nt)? (?:toujours|encore|quand|avec|à)\b",
+    r"\btoujours (?:cassée?|en échec|la même erreur|rouge|une erreur)\b", r"\best (?:cassée?|rouge|en échec)\b", r"\bj['’]ai (?:toujours |encore )?(?:une|cette|la même) erreur\b", r"\bne s['’]affiche(?:nt)? (?:toujours )?pas\b",
+)  # fmt: skip
+_SPANISH = (
+    r"\bno (?:funciona|compila|arranca|carga|aparece|se muestra|pasan?)\b", r"\bsiguen? (?:fallando|sin funcionar|rot[oa]s?|igual|dando)\b", r"\bse (?:cuelga|cae|rompe|bloquea)\b", r"\bfallan? (?:al|con|cuando|en|otra vez)\b",
+    r"\bestán? (?:rot[oa]s?|en rojo|fallando)\b", r"\bme (?:da|sale|aparece) (?:un|el|este) error\b",
+)  # fmt: skip
+_COMPLAINS = lazy_pattern("|".join((*_ENGLISH, *_GERMAN, *_FRENCH, *_SPANISH)), re.IGNORECASE)
+_COMPLAINS_CJK = lazy_pattern(
+    r"動かない|動きません|動作しない|動作しません|落ちます|落ちる|クラッシュ(?:する|します|した|しました)|失敗し(?:ます|ている|ています|ました|た)|エラーが(?:出|発生)|エラーになり|"
+    r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
+    r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
+)
+_CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
+#: A quick look before sentences are split.
+_ANY_CUE = lazy_pattern(
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
+    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
+    re.IGNORECASE,
+)
+_CONDITION = lazy_pattern(
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so that|so it|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
+    re.IGNORECASE,
+)
+_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b")
+_CLAUSE = lazy_pattern(r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b[^,;]*$", re.IGNORECASE)
+_IMPERATIVE = lazy_pattern(
+    r"\W*(?:please |now |also |then |and |can you |could you )*(?:add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
+    r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
+    re.IGNORECASE,
+)
+_ASKS = lazy_pattern(
+    r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)\b", re.IGNORECASE
+)
+_AGAIN = lazy_pattern(
+    r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
+    re.IGNORECASE,
+)
+_CHECK_WORDS = lazy_pattern(
+    r"\b(?:tests?|lint(?:er|ing)?|builds?|type ?checks?|typecheck|types|ci|pipeline|workflow|actions?|compil(?:e|es|ation)|eslint|tsc|mypy|pytest|jest|ruff)\b",
+    re.IGNORECASE,
+)
+_CHECK_KINDS = {
+    "ci": "ci", "pipeline": "ci", "workflow": "ci", "action": "ci", "actions": "ci", "linter": "lint",
+    "builds": "build", "compiles": "build", "compilation": "build", "type check": "types", "type checks": "types", "pytest": "test", "jest": "test", "ruff": "lint",
+}  # fmt: skip
+_PASTED = lazy_pattern(r":[ \t]*\n\s*(?:(?:```|~~~)[^\n]*\n\s*)?([^\n]+)")
+_QUOTED = lazy_pattern(r"`([^`\n]{3,120})`")
+_TYPED = lazy_pattern(
+    r"^(?:[$❯%>] )?((?:bun|npm|pnpm|yarn|npx|node|python3?|go|cargo|make|uv|\./)\S* [^\n]{1,120})$", re.MULTILINE
+)
+_COMMAND = lazy_pattern(r"[\w./@-]+(?: [^\s()]+){1,12}")
+_TERM = lazy_pattern(r"[^\W\d_]{4,}")
+_COMMON = frozenset(
+    ("this that when with still have from they them then there where what which your just like only also into some does "
+     "doesn isn seem seems better again error errors issue problem fails failed failing work working about after because "
+     "here same show shows look looks need want please would could should").split()
+)  # fmt: skip
+_CONFIRMS = lazy_pattern(
+    r"^\W*(?:ok(?:ay)?|yes|yep|yeah|ah|oh|wow|alright)?\W*(?:great|perfect|awesome|nice|excellent|amazing|cool|good(?! morning| idea| question| catch| point)|thanks|thank you|thx|lgtm|brilliant|fantastic|"
+    r"super|perfekt|prima|danke|passt|parfait|merci|perfecto|gracias|genial|完璧|ありがとう|谢谢|完美)\b|"
+    r"\b(?:it|that|this|everything|all|now|they|tests?|ci|build|fix)(?:['’]s| is| are| all| now)* (?:works?|working|fixed|pass(?:es|ing)?|green|good|solved|resolved|looks? (?:good|great|right))\b|"
+    r"\b(?:works|fixed|working|passes) now\b|\bthat did it\b|^\W*(?:works|fixed|solved)\b|"
+    r"\b(?:geht|funktioniert|klappt|läuft) (?:jetzt|wieder|nun)\b|\bça (?:marche|fonctionne)(?! pas| plus| toujours pas)\b|\bya funciona\b|"
+    r"動きました|動いた|直りました|直った|うまくいきました|好了|可以了|正常了|解决了|修好了|没问题了|成功了",
+    re.IGNORECASE,
+)
+_CONFIRMS_REST = lazy_pattern(
+    r"\b(?:everything|all the rest|the rest|all) else\b.{0,30}\b(?:works?|good|fine)\b|\bthe rest (?:works|is fine)\b|\bthat works\b(?: now| perfectly| fine| great)?,? but\b|"
+    r"\balles andere (?:geht|funktioniert|läuft)\b|\btout le reste (?:marche|fonctionne)\b|\btodo lo demás funciona\b|他は(?:動|問題な)|其他(?:都)?(?:正常|没问题|可以)",
+    re.IGNORECASE,
+)
+_DOUBTS = lazy_pattern(
+    r"\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
+    re.IGNORECASE,
+)

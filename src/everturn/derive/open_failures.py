@@ -15,17 +15,22 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.check_commands import CheckRun, command_words, covers, find_checks, holds_target, is_related
-from everturn.derive.check_output import (
+from everturn.derive.checks import (
     CheckOutcome,
+    CheckRun,
+    command_words,
+    covers,
     failing_names,
+    find_checks,
     has_crashed,
+    holds_target,
     is_no_failure,
+    is_related,
     is_running,
     read_output,
     shown_part,
 )
-from everturn.derive.complaints import Complaint
+from everturn.derive.failures import Complaint
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 

@@ -13,14 +13,20 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.code_names import CodeName, advance_names
-from everturn.derive.decisions import DecisionMark, likeness, revised_status
+from everturn.derive.decisions import (
+    ACTIVE,
+    DecisionMark,
+    MarkedEntry,
+    advance_entries,
+    changed_status,
+    likeness,
+    revised_status,
+)
 from everturn.derive.intent import Offer, is_choice, join_reply
-from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
+from everturn.derive.open_items import PlanItem, advance_plan
 from everturn.derive.paths import local_path, same_case
-from everturn.derive.plan import PlanItem, advance_plan
-from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.derive.turn_facts import CallFact, CodeName, Touch, TurnFacts, advance_names
 
 _NEVER = 1 << 62
 _NAMES = 2_000  # mentioned files that are remembered
@@ -51,7 +57,7 @@ class DecisionState(Struct, frozen=True):
     about: str = ""  # the question or proposal of the agent that it answers
     about_seq: int = -1
     by: str = "person"  # or agent
-    status: str = ACTIVE  # of marker_lines.STATUSES
+    status: str = ACTIVE  # of decisions.STATUSES
     session: str = ""  # of the evidence, if it is inherited
 
 
@@ -151,7 +157,7 @@ class SessionState(Struct, frozen=True):
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
-    entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.marker_lines
+    entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
     failing: tuple[OpenFailure, ...] = ()  # checks and complaints that are not over, see derive.open_failures
@@ -173,15 +179,9 @@ class SessionState(Struct, frozen=True):
 def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     """Return the state after one more turn."""
     reply = _find_reply(state, facts)
+    about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(
-            one.text,
-            facts.turn,
-            one.seq,
-            facts.starter,
-            one.wants,
-            reply.about if reply and reply.seq == one.seq else "",
-        )
+        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -460,9 +460,8 @@ def _revise(one: DecisionState, facts: TurnFacts) -> DecisionState:
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
-    return DecisionState(
-        mark.text, turn, seq, mark.kind, mark.pinned, by="agent" if mark.kind == "choice" else "person"
-    )
+    by = "agent" if mark.kind == "choice" else "person"
+    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned, by=by)
 
 
 def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
@@ -473,9 +472,7 @@ def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
     joined = join_reply(first.text, state.offer)
     if joined is None or not is_choice(joined):
         return None
-    return DecisionState(
-        joined.answer, facts.turn, first.seq, "answer", about=joined.question, about_seq=state.offer.seq
-    )
+    return DecisionState(joined.answer, facts.turn, first.seq, "answer", False, joined.question, state.offer.seq)
 
 
 def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:

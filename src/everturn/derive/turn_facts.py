@@ -3,6 +3,10 @@
 `turn_facts` reads the messages of a turn one by one and keeps excerpts only, so a turn of any length costs the memory of
 its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
 comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
+
+Names of code (functions, settings, flags, branches) are what a successor looks for first. `find_code_names` finds them in a
+text: in back quotes, or by their shape (`snake_case`, `camelCase`, `CONSTANT`). Files are no names
+here; they are found elsewhere. `advance_names` counts in how many messages each was used. Pure; never raises.
 """
 
 from __future__ import annotations
@@ -14,22 +18,30 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.artifacts import find_mentions
-from everturn.derive.code_names import CodeName, find_branch, find_code_names
 from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
-from everturn.derive.complaints import Complaint, confirms_rest, find_complaint, is_confirmation
 from everturn.derive.decisions import (
     LONGEST,
     DecisionMark,
+    MarkerLine,
     Revision,
     find_announcements,
     find_choices,
     find_decisions,
+    find_marker_lines,
     find_revisions,
 )
-from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
+from everturn.derive.failures import (
+    Complaint,
+    attempt_keys,
+    call_outcome,
+    confirms_rest,
+    find_complaint,
+    is_confirmation,
+    proven_keys,
+    proves_anywhere,
+)
 from everturn.derive.file_commands import fixes_unnamed_files, staged_files
 from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
-from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,
@@ -46,6 +58,7 @@ from everturn.derive.open_items import (
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
@@ -373,3 +386,52 @@ _TELLING = re.compile("error|fail|exception|not found|cannot|denied|fatal|no suc
 _LETTERS = re.compile(r"\w{2}")  # not a drawn line
 _TAG = re.compile(r"</?[\w-]{1,40}>")
 _BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
+
+
+# --- Names of code that a conversation uses: functions, settings, flags, branches. They are what a successor looks for first ---
+_READ = 12_000  # characters of a text
+_MOST_FOUND = 60  # of one text
+_MOST_KEPT = 400
+
+_QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
+_SHAPED = lazy_pattern(
+    r"(?<![\w./\\@-])(?:[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})(?:\(\))?(?![\w/\\@-])"
+)
+_BRANCH = lazy_pattern(r"^(?:On branch |Switched to (?:a new )?branch ')([^\s']{2,80})", re.MULTILINE)
+_FILE = lazy_pattern(r"[/\\]|\.(?:[a-z]{1,5}|[a-z]\d)$")
+_NAME = lazy_pattern(r"(?=.*[A-Za-z])[\w!#$@.:()\[\]<>*=+-]+")
+
+
+class CodeName(Struct, frozen=True):
+    """A name, the number of messages that use it, and the last of them."""
+
+    text: str
+    seq: int
+    count: int = 1
+
+
+def find_code_names(text: str) -> list[str]:
+    """Return the names that a text uses, each once."""
+    shown = text[:_READ]
+    found = dict.fromkeys(
+        [one for one in _QUOTED.findall(shown) if _NAME.fullmatch(one) and not _FILE.search(one)]
+        + [one for one in _SHAPED.findall(shown) if not _FILE.search(one)]
+    )
+    return list(found)[:_MOST_FOUND]
+
+
+def find_branch(output: str) -> str:
+    """Return the branch that version control says it is on, "" if it says none."""
+    found = _BRANCH.findall(output[:2_000])
+    return found[-1] if found else ""
+
+
+def advance_names(known: dict[str, CodeName], new: Iterable[CodeName]) -> dict[str, CodeName]:
+    """Return the names after one more turn, the latest last; the oldest are dropped."""
+    names = dict(known)
+    for one in new:
+        before = names.pop(one.text, None)
+        names[one.text] = CodeName(one.text, one.seq, one.count + (before.count if before else 0))
+    for text in list(names)[: max(0, len(names) - _MOST_KEPT)]:
+        del names[text]
+    return names

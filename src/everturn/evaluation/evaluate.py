@@ -27,8 +27,7 @@ from everturn.llm.asker import Asker
 from everturn.llm.protocol import Backend, Delta, ModelRequest, Reply
 from everturn.loop.conversation import ConversationMessage, ConversationState, aware_time
 from everturn.loop.loop import Budget, Loop, Outcome
-from everturn.loop.tools import Tool
-from everturn.loop.typed_output import output_request
+from everturn.loop.tools import Tool, output_request
 
 
 @dataclass(frozen=True)

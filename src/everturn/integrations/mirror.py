@@ -22,7 +22,7 @@ from everturn.capture.policy import Policy
 from everturn.clock import Clock
 from everturn.integrations.archive import as_store
 from everturn.loop import leases, records
-from everturn.loop.journal_end import AGENT, journal_path
+from everturn.loop.journal_state import AGENT, journal_path
 from everturn.loop.turn_log import LoggedTurn, TurnLog
 from everturn.model.archive import FRAMEWORK, FrameworkData, KeptRow
 from everturn.store.sql_store import SqlStore

@@ -21,9 +21,9 @@ from typing import Any
 
 from everturn.errors import ModelError
 from everturn.llm.protocol import Backend, ChatPart, Delta
-from everturn.loop.coroutines import CALLER, Coroutines
 from everturn.loop.journal import Journal
 from everturn.loop.loop import Loop, Outcome, Watch
+from everturn.loop.settlement import CALLER, Coroutines
 from everturn.loop.tools import Tool
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import msgspec
 
-from everturn.loop.coroutines import Coroutines
 from everturn.loop.journal import Journal
 from everturn.loop.large_result import LARGE, keep_large_result
 from everturn.loop.records import IntentRecord, InterruptRecord, Record
@@ -32,6 +31,7 @@ from everturn.loop.settlement import (
     NOT_STARTED_RESULT,
     CallEnding,
     CallJob,
+    Coroutines,
     timed_out_result,
 )
 from everturn.loop.tools import make_idempotency_key

@@ -21,12 +21,13 @@ is written to an archive in memory, and `Journal.open` warns.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from everturn.capture import user_rules
 from everturn.capture.policy import Policy
@@ -41,9 +42,7 @@ from everturn.errors import (
 )
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec
 from everturn.loop import leases, records
-from everturn.loop.group_commit import GroupCommit
-from everturn.loop.journal_end import AGENT, JournalEnd, JournalPlace, Mask, find_journal
-from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_state import AGENT, JournalEnd, JournalPlace, JournalState, Mask, find_journal
 from everturn.loop.leases import TTL_MS, LeaseHolder
 from everturn.loop.records import (
     DecisionRecord,
@@ -413,3 +412,48 @@ class _BreakOnFailure:
     def __exit__(self, kind: object, failure: BaseException | None, at: object) -> None:
         if failure is not None:
             self._journal._closed = "a write failed"
+
+
+# --- Group commit: what several threads write at the same time shares one transaction and one sync ---
+#: Writes several items as one; returns for each the refusal, or None. Raises if nothing was written.
+Commit = Callable[[Sequence[T]], Sequence[Exception | None]]
+
+
+class _Ticket(Generic[T]):
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.done = False
+        self.failure: BaseException | None = None
+
+
+class GroupCommit(Generic[T]):
+    """Merges the writes of several threads. The first writes; later arrivals share the next transaction."""
+
+    def __init__(self, commit: Commit[T]) -> None:
+        self._commit = commit
+        self._arrivals = threading.Lock()
+        self.turn = threading.RLock()  # held while writing; other users of the connection take it too
+        self._waiting: list[_Ticket[T]] = []
+
+    def submit(self, item: T) -> None:
+        """Return when `item` is written; raise if it is not."""
+        ticket = _Ticket(item)
+        with self._arrivals:
+            self._waiting.append(ticket)
+        with self.turn:
+            if not ticket.done:
+                self._write()
+        if ticket.failure is not None:
+            raise ticket.failure
+
+    def _write(self) -> None:
+        with self._arrivals:
+            batch, self._waiting = self._waiting, []
+        try:
+            for ticket, refusal in zip(batch, self._commit([one.item for one in batch]), strict=True):
+                ticket.failure = refusal
+        except BaseException as failure:
+            for ticket in batch:
+                ticket.failure = failure
+        for ticket in batch:
+            ticket.done = True

@@ -18,7 +18,7 @@ from everturn.capture.file_reader import FilePiece, OpaqueReader, ReaderStart, e
 from everturn.capture.scan import FileCandidate
 from everturn.capture.writer import ArchiveWriter, write_piece
 from everturn.loop.journal import Journal
-from everturn.loop.journal_end import AGENT
+from everturn.loop.journal_state import AGENT
 from everturn.model.archive import FILE, FRAMEWORK, FrameworkData, KeptRow, Version
 from everturn.sources.contract import Source, SourceCandidate, no_workspace
 from everturn.store.contract import Store

@@ -30,15 +30,13 @@ from everturn.errors import BadAnswer, EverturnError
 from everturn.llm.history_repair import NO_RECORD, unique_calls
 from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.loop import records
-from everturn.loop.coroutines import Coroutines
 from everturn.loop.execution import Execution, ExecutionLimits
 from everturn.loop.journal import Journal
 from everturn.loop.journal_state import CallProgress, JournalState
 from everturn.loop.model_request import PreparedRequest, RequestView, ask_model, compare_request, prepare_request
 from everturn.loop.records import IntendedCall, PauseRecord, Record
-from everturn.loop.settlement import Settlement, SettlementPlan, SettlementPlanner
-from everturn.loop.tools import Tool
-from everturn.loop.typed_output import output_request, read_output
+from everturn.loop.settlement import Coroutines, Settlement, SettlementPlan, SettlementPlanner
+from everturn.loop.tools import Tool, output_request, read_output
 
 
 @dataclass(frozen=True)

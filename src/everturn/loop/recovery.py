@@ -16,8 +16,7 @@ from everturn.clock import Clock, now
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.loop import leases, records
 from everturn.loop.journal import Journal
-from everturn.loop.journal_end import find_journal, journal_lines
-from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_state import JournalState, find_journal, journal_lines
 from everturn.loop.leases import LeaseHolder
 from everturn.loop.loop import Loop, Outcome
 from everturn.store.contract import Store

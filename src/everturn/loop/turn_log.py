@@ -28,7 +28,7 @@ from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, decode_arguments
 from everturn.loop import leases, records
 from everturn.loop.conversation import call_arguments_json
-from everturn.loop.journal_end import AGENT, JournalEnd, Mask, find_journal
+from everturn.loop.journal_state import AGENT, JournalEnd, Mask, find_journal
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.model.vocabulary import CALL_KINDS

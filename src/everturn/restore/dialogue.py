@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from everturn.derive.decisions import ACTIVE
 from everturn.derive.intent import adds_work, asks_for_work, word_count
-from everturn.derive.marker_lines import ACTIVE
 from everturn.derive.open_items import find_summary_steps
 from everturn.derive.session_state import DecisionState, SessionState, TurnRequest, unanswered_questions
 from everturn.restore.evidence import (

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.plan import PlanItem
+from everturn.derive.open_items import PlanItem
 from everturn.derive.session_state import (
     FailureState,
     FileState,

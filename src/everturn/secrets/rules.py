@@ -6,6 +6,9 @@ met are run. A look-behind comes after the literal text and reaches over it: in 
 Families with a prefix like `ghp_` and then letters and digits only are found together, by one search for such a body.
 
 Quantifiers are bounded unless they end their pattern, so hostile text costs linear time.
+
+A `PatternSet` searches for many patterns together. A pass costs about as much as three searches for a single word, however
+many patterns there are. RE2 is imported, and the set compiled, at the first search.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from __future__ import annotations
 import re
 import string
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property, partial
 from itertools import accumulate
 
 from everturn.secrets.families import (
@@ -27,7 +30,36 @@ from everturn.secrets.families import (
     run_tokens,
 )
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.pattern_set import PatternSet
+
+_MEMORY = 64 << 20  # bytes for the states of the matcher, which are made as text needs them
+
+
+class PatternSet:
+    """Patterns in RE2's syntax, numbered from 0 in their order."""
+
+    def __init__(self, patterns: Iterable[bytes], ignore_case: bool = False) -> None:
+        self._patterns = tuple(patterns)
+        self._ignore_case = ignore_case
+
+    def search(self, data: bytes) -> list[int]:
+        """Return the numbers of the patterns that occur in the data, in order."""
+        return sorted(self._match(data) or ())
+
+    @cached_property
+    def _match(self) -> Callable[[bytes], list[int] | None]:
+        import re2
+
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.case_sensitive = not self._ignore_case
+        options.max_mem = _MEMORY
+        options.log_errors = False
+        patterns = re2.Set.SearchSet(options)
+        for pattern in self._patterns:
+            patterns.Add(pattern)
+        patterns.Compile()
+        match: Callable[[bytes], list[int] | None] = patterns.Match
+        return match
 
 
 class CutBytes:

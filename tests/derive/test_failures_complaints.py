@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.complaints import find_complaint, is_confirmation
+from everturn.derive.failures import find_complaint, is_confirmation
 
 
 @pytest.mark.parametrize(

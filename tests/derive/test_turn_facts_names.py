@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.derive.code_names import CodeName, advance_names, find_branch, find_code_names
+from everturn.derive.turn_facts import CodeName, advance_names, find_branch, find_code_names
 
 
 def test_names_are_found_in_quotes_and_by_their_shape() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.check_output import failing_names, has_crashed, is_no_failure, is_running, read_output, shown_part
+from everturn.derive.checks import failing_names, has_crashed, is_no_failure, is_running, read_output, shown_part
 
 
 @pytest.mark.parametrize(

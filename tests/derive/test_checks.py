@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.check_commands import CheckRun, command_words, covers, find_checks
+from everturn.derive.checks import CheckRun, command_words, covers, find_checks
 
 WORKSPACE = "/home/ann/shop"
 
