@@ -295,7 +295,8 @@ def test_how_durable_it_is_was_chosen_by_name(tmp_path: Path) -> None:
 
 def test_a_server_is_asked_to_sync(postgres_url: str) -> None:
     store = open_archive(postgres_url)
-    assert store.driver.one("SHOW synchronous_commit") == ("on",)  # type: ignore[attr-defined]
+    with store.driver.write():  # type: ignore[attr-defined]
+        assert store.driver.one("SHOW synchronous_commit") == ("on",)  # type: ignore[attr-defined]
     store.close()
 
 
