@@ -284,11 +284,12 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
     """Connect to a server. `shown` is the URL for messages, without a password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(conninfo)
+        keepalive: dict[str, Any] = {name: str(given.get(name) or value) for name, value in _KEEPALIVE.items()}
         connection = psycopg.Connection[Row].connect(
             conninfo, autocommit=True, cursor_factory=psycopg.RawCursor, client_encoding="utf8",
             application_name=str(given.get("application_name") or "everturn"),
             connect_timeout=str(given.get("connect_timeout") or 10),
-            **{name: str(given.get(name) or value) for name, value in _KEEPALIVE.items()},
+            **keepalive,
         )  # fmt: skip
     except psycopg.Error as error:
         raise EverturnError(
