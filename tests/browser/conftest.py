@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.web.server import Served
 
 PROGRAM = "chromium"
-WIDTHS = (390, 900, 1440)
+WIDTHS = (390, 1280, 1920)
 NOW = 1_772_359_500_000  # 2026-03-01T10:05:00Z, minutes after the sessions: they go on
 
 #: Opens a tab, with what it will be heard to say.

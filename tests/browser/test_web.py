@@ -36,7 +36,7 @@ NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hi
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_calm_and_fits(web: Served, open_tab: Tabs, path: str, width: int) -> None:
-    tab, heard = open_tab(width, "dark" if width == 900 else "light")
+    tab, heard = open_tab(width, "dark" if width == 1280 else "light")
     settled(tab, web.home + path)
     expected = (
         ["Failed to load resource: the server responded with a status of 404 (Not Found)"] if "nothing" in path else []
@@ -89,7 +89,7 @@ def test_a_word_typed_anywhere_is_searched_as_it_is_typed(web: Served, open_tab:
     field.press("Escape")
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
-    tab.wait_for_url(re.compile(r"/s/1\?turn=2#m\d+$"))
+    tab.wait_for_url(re.compile(r"/s/1\?turn=2&message=\d+#m\d+$"))
     assert tab.locator("#t2.at").is_visible()
     assert tab.get_by_text("Error: it broke").last.is_visible(), "what was found is not left folded"
     assert heard.complaints == []
@@ -110,6 +110,11 @@ def test_j_and_k_go_from_turn_to_turn_and_t_opens_tools(web: Served, open_tab: T
     assert tab.locator(".call pre").first.is_visible()
     tab.keyboard.press("t")
     assert tab.locator("[data-turns] details[open]").count() == 0
+    tab.keyboard.press("Shift+G")
+    tab.wait_for_selector("#t4.at")
+    tab.keyboard.press("g")
+    tab.keyboard.press("g")
+    tab.wait_for_selector("#t1.at")
     assert heard.complaints == []
 
 
@@ -128,9 +133,9 @@ def test_a_session_is_starred_and_given_a_title(own: Served, open_tab: Tabs) -> 
     tab.keyboard.press("s")
     tab.wait_for_selector("#star[aria-pressed=true]")
     tab.get_by_text("Title and note").click()
-    tab.get_by_label("Title of your own").fill("The parser, again")
+    tab.get_by_label("Your title").fill("The parser, again")
     tab.get_by_label("Note").fill("<b>look</b> at it")
-    tab.get_by_role("button", name="Keep").click()
+    tab.get_by_role("button", name="Save").click()
     tab.wait_for_selector("h1:has-text('The parser, again')")
     store = own.taken.store
     marks = marks_of(store, store.session(1)[0])
@@ -177,25 +182,70 @@ def test_the_list_and_an_open_session_follow_what_is_written(own: Served, open_t
 OTHER = "77777777-2222-4333-8444-555555555555"
 
 
-def test_a_turn_far_away_is_reached_without_the_rest(own: Served, open_tab: Tabs) -> None:
+#: The turns on the page: are they in one piece, the first, the last, and how many elements they take.
+TURNS = """() => {
+  const ids = [...document.querySelectorAll('[data-turns] > .chunk > .turn')].map((one) => Number(one.id.slice(1)));
+  return [ids.every((id, at) => !at || id === ids[at - 1] + 1), ids[0], ids.at(-1), document.querySelectorAll('[data-turns] *').length];
+}"""
+
+
+def test_a_long_session_is_read_in_one_go_in_both_directions(own: Served, open_tab: Tabs) -> None:
     history = own.taken.history
     sid = "33333333-2222-4333-8444-555555555555"
-    pieces = [history.turn(f"question {n}", f"answer {n}", sid=sid) for n in range(1, 301)]
+    answer = "answer **{}**\n\n" + "- a line with `code` and *words*\n" * 12
+    pieces = [history.turn(f"question {n}", answer.replace("{}", str(n)), sid=sid) for n in range(1, 401)]
     number = own.taken.take_in(*pieces, sid=sid).id
     tab, heard = open_tab()
-    settled(tab, f"{own.home}/s/{number}#t280")
-    tab.wait_for_selector("#t280.at")
-    assert tab.locator(".turn").count() < 60
-    tab.get_by_text("Earlier turns").click()
-    tab.wait_for_selector("#t262")
-    tab.get_by_text("Turns 299 and on").click()
-    tab.get_by_text("End of the session").wait_for()
-    assert tab.locator(".turn").count() == 42
-    tab.locator(".minimap a").first.click()
-    tab.wait_for_selector("#t1")
+    settled(tab, f"{own.home}/s/{number}#t200")
+    tab.wait_for_selector("#t200.at")
+    assert tab.locator("#t200").evaluate("(one) => Math.round(one.getBoundingClientRect().top) < 300")
+    tab.mouse.move(700, 600)
+    while not tab.locator("#t400").count():
+        tab.mouse.wheel(0, 6_000)
+        tab.wait_for_timeout(30)
+        in_one_piece, _, _, elements = tab.evaluate(TURNS)
+        assert in_one_piece and elements < 12_000
+    while not tab.locator("#t1").count():
+        tab.mouse.wheel(0, -6_000)
+        tab.wait_for_timeout(30)
+        in_one_piece, _, _, elements = tab.evaluate(TURNS)
+        assert in_one_piece and elements < 12_000
+    assert not tab.locator("#t400").count(), "what is far away is dropped"
+    tab.keyboard.press("Shift+G")
+    tab.wait_for_selector("#t400.at")
+    tab.keyboard.press("k")
+    tab.wait_for_selector("#t399.at")
+    tab.locator("#outline a[aria-current]").get_by_text("question 399").wait_for()
+    tab.keyboard.press("/")
+    tab.keyboard.type("question 77")
+    tab.locator(".matches mark", has_text="question 77").wait_for()
+    tab.keyboard.press("Enter")
+    tab.locator("#t77.at .wanted").wait_for()
+    tab.keyboard.press("Escape")
+    tab.locator(".minimap a").first.click(force=True)
+    tab.wait_for_selector("#t1.at")
     tab.get_by_label("Jump to turn").last.fill("150")
     tab.get_by_label("Jump to turn").last.press("Enter")
-    tab.wait_for_selector("#t150")
+    tab.wait_for_selector("#t150.at")
+    tab.go_back()
+    assert heard.complaints == []
+
+
+def test_a_session_shows_the_commands_that_continue_it(web: Served, open_tab: Tabs) -> None:
+    tab, heard = open_tab(1920)
+    settled(tab, f"{web.home}/s/1")
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.get_by_text("Resume", exact=True).click()
+    tab.get_by_label("Copy the command for Codex").first.click()
+    tab.get_by_text("Command copied").wait_for()
+    assert tab.evaluate("navigator.clipboard.readText()").endswith("--in codex")
+    tab.keyboard.press("Escape")
+    assert not tab.locator(".sheet").first.is_visible()
+    tab.locator(".details-side").get_by_text("Failed calls").wait_for()
+    with tab.expect_download() as saved:
+        tab.get_by_text("Share", exact=True).click()
+        tab.get_by_text("Markdown", exact=True).click()
+    assert saved.value.suggested_filename.endswith(".md")
     assert heard.complaints == []
 
 

@@ -222,20 +222,14 @@ def test_a_turn_takes_no_more_than_its_share_of_the_page(archive: Archive) -> No
     assert len(turns_of(archive, session, PageLook())) > 250_000
 
 
-def test_a_turn_that_is_longer_than_a_page_goes_on_elsewhere(archive: Archive) -> None:
-    pieces = [archive.history.line("user", "run")]
-    for n in range(300):
-        pieces += [archive.use("Bash", f"c{n}", command=f"echo {n}"), archive.back(f"c{n}", f"{n}!")]
-    session = archive.take_in(*pieces)
-    written = turns_of(archive, session, PageLook(most=10_000, to_rest=lambda turn, seq: f"#rest-{turn}-{seq}"))
-    assert len(written) < 12_000
+def test_what_a_client_inserted_is_one_fold(archive: Archive) -> None:
+    history = archive.history
+    inserted = [history.line("user", f"inserted {n}", isMeta=True) for n in range(3)]
+    session = archive.take_in(*inserted, history.turn("go", "done"))
+    written = turns_of(archive, session, PageLook())
     assert Seen(written).wrong == []
-    rest = int(written.partition('href="#rest-1-')[2].partition('"')[0])
-    (view,) = read_turns(archive.store, session)
-    going_on = TurnView(view.turn, view.steps, view.calls, [row for row in view.rows if row.seq >= rest])
-    told = passages(archive.store, all_sources(), session, going_on, results=True)
-    shown_there = "".join(turn_html(going_on, told, PageLook()))
-    assert written.count("<details") + shown_there.count("<details") == 300
+    assert written.count('class="fold inserted"') == 1
+    assert written.index("inserted 2") < written.index("</div></details>") < written.index(">go<")
 
 
 # secrets --------------------------------------------------------------------------------------------------------------

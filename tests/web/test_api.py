@@ -20,6 +20,7 @@ BY_PATH = {one.path: one for one in OPERATIONS}
 ASKED = {
     "/api/sessions": ("", "?all=1&limit=1", "?q=question&since=10y"),
     "/api/show": ("?session=@last", "?session=@last&first=2&last=2&tools=yes"),
+    "/api/outline": ("?session=@last", "?session=@last&first=2&last=2"),
     "/api/record": ("?session=@last&message=2",),
     "/api/search": ("?q=question", "?q=broke&in=tool_output&limit=1", "?q=nothingofthekind"),
     "/api/lineage": ("?session=@last",),

@@ -20,7 +20,7 @@ from tests.web.server import Served, fill, served
 KEY = "ghp_" + "k8Jx2mQ9vR4tY7wZ1aB5cD3eF6gH0iLpN2sU"
 ALL = (
     "/", "/home/calendar", "/home/safety", "/sessions", "/sessions?q=question", "/sessions?starred=1", "/sessions?all=1",
-    "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/s/1/files", "/search",
+    "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/find?q=question", "/s/1/details", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/s/1/files", "/search",
     "/search?q=question", "/search?q=question&in=prompt&in=answer", "/search?agent=claude_code", "/paths", "/paths/tools", "/paths/found",
     "/paths/struggles", "/paths/tool?tool=Bash", "/costs", "/costs/total", "/costs/by?by=agent", "/health",
 )  # fmt: skip
@@ -63,8 +63,8 @@ def test_no_page_has_been_forgotten_here() -> None:
         for one in PAGES
     }
     tried = {
-        path.partition("?")[0] for path in (*ALL, "/session/@last", "/s/1/m/1/picture/x", "/s/1/files/1")
-    }  # pictures: test_session, lines of a file: test_files
+        path.partition("?")[0] for path in (*ALL, "/session/@last", "/s/1/m/1/picture/x", "/s/1/files/1", "/s/1/export")
+    }  # pictures and exports: test_session, lines of a file: test_files
     assert {one for one in patterns if not any(re.fullmatch(one, path) for path in tried)} == set()
 
 
@@ -93,10 +93,10 @@ def test_a_session_is_found_by_any_of_its_names(read: Served) -> None:
     assert read.ask("/session/nobody").status == 404
 
 
-def test_a_turn_is_shown_with_what_stands_around_it(read: Served) -> None:
+def test_a_page_begins_at_the_turn_that_is_wanted(read: Served) -> None:
     text = read.ask("/s/1?turn=4").text
-    assert 'id="t4"' in text and 'id="t3"' in text and 'id="t2"' not in text
-    assert "?before=2" in text
+    assert 'id="t4"' in text and 'id="t3"' not in text
+    assert "?before=3" in text
     assert read.ask("/s/1?turn=5").status == 404
 
 
@@ -185,7 +185,7 @@ def test_a_session_is_restored_while_one_watches(full: Served) -> None:
     assert full.done(full.change("/api/restore?session=@last"))["state"] == "done"
     text = full.ask("/s/1/restore").text
     assert "statements agree with the record" in text and "without a model" in text
-    assert re.search(r'href="/s/1\?turn=\d+#m\d+"', text)
+    assert re.search(r'href="/s/1\?turn=\d+&amp;message=\d+#m\d+"', text)
     assert full.ask("/api/restored?session=@last").json["items"][0]["turns"] == 4
 
 

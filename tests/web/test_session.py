@@ -12,6 +12,7 @@ from everturn.capture.policy import Policy
 from tests.capture.history import SID
 from tests.export.test_page import PIXEL
 from tests.web.server import Served
+from tests.web.test_pages import KEY
 
 SHOWN = {"type": "image", "source": {"type": "base64", "media_type": "text/html", "data": PIXEL}}
 
@@ -25,28 +26,85 @@ def calls(web: Served, count: int, size: int = 0) -> Iterator[bytes]:
         yield archive.back(f"c{number}", f"{number}!" + "x" * size)
 
 
-def test_a_turn_longer_than_a_page_goes_on_on_the_next_one(web: Served) -> None:
-    web.taken.take_in(*calls(web, 900), web.taken.history.turn("then", "done"))
-    path, seen, pages = "/s/1", list[str](), 0
+def shown_calls(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r'<code class="about">echo (\d+)</code>', text)]
+
+
+def walk(web: Served, path: str, side: str) -> Iterator[str]:
+    """The pages from this one to an end of the session."""
     while path:
         answer = web.ask(path)
-        assert answer.status == 200 and len(answer.body) < 200_000
-        seen += re.findall(r'<code class="about">echo (\d+)</code>', answer.text)
-        following = re.search(r'<a href="(/s/1\?turn=1[^"]*)#t1">go on reading', answer.text)
-        path, pages = unescape(following[1]) if following else "", pages + 1
-        assert pages == 1 or "Turn 1 from its beginning" in answer.text
-    assert seen == [str(number) for number in range(900)]
-    assert pages > 2
-    assert "Turns 2 and on" in answer.text
+        assert answer.status == 200 and len(answer.body) < 250_000, path
+        yield answer.text
+        path = unescape(re.findall(rf'data-{side}="([^"]*)"', answer.text)[0])
 
 
-def test_a_turn_is_reached_also_behind_one_that_fills_the_page(web: Served) -> None:
+def test_all_of_a_session_is_reached_forwards_and_backwards_whatever_the_length_of_its_turns(web: Served) -> None:
     archive = web.taken
-    long = [part.replace(b'"go"', b'"second"') for part in calls(web, 300, 100)]
-    archive.take_in(*calls(web, 900), *long, archive.history.turn("third", "done"))
-    text = web.ask("/s/1?turn=2").text
-    assert 'id="t2"' in text and 'id="t1"' not in text
-    assert "?before=1" in text
+    second = [part.replace(b'"go"', b'"second"') for part in calls(web, 300, 100)]
+    archive.take_in(*calls(web, 900), *second, archive.history.turn("third", "done"))
+    expected = [*range(900), *range(300)]
+    forwards = list(walk(web, "/s/1", "behind"))
+    assert [number for page in forwards for number in shown_calls(page)] == expected
+    assert 'id="t3"' in forwards[-1] and "End of the session" in forwards[-1]
+    backwards = list(walk(web, "/s/1?turn=3&part=1", "before"))
+    assert [number for page in reversed(backwards) for number in shown_calls(page)] == expected
+    assert 'id="t1"' in backwards[-1]
+    for page in (*forwards, *backwards):
+        names = re.findall(r' id="([tm][\d-]+)"', page)
+        assert len(names) == len(set(names)), "each turn and message has one place"
+
+
+def test_a_link_to_a_message_begins_where_it_is_shown(web: Served) -> None:
+    web.taken.take_in(*calls(web, 900))
+    for message in (2, 700, 701, 1801):
+        page = web.ask(f"/s/1?turn=1&message={message}&part=1").text
+        assert f'id="m{message}"' in page, "a result is found with its call"
+    assert web.ask("/s/1?turn=2").status == 404
+
+
+def test_the_outline_names_each_turn_with_failures_and_edits(full: Served) -> None:
+    entries = full.ask("/api/outline?session=number:1").json["items"]
+    assert [one["words"] for one in entries] == [
+        "first question", "change the parser", "third question", "fourth question",
+    ]  # fmt: skip
+    assert [one["turn"] for one in entries if one["errors"]] == [one["turn"] for one in entries if one["edits"]] == [2]
+    page = full.ask("/api/outline?session=number:1&first=2&last=3").json
+    assert ([one["turn"] for one in page["items"]], page["next"]) == ([2, 3], "4")
+
+
+def test_words_are_found_in_one_session_in_the_order_of_the_conversation(full: Served) -> None:
+    full.taken.take_in(full.taken.history.turn("another question", "no", sid=OTHER), sid=OTHER)
+    text = full.ask("/s/1/find?q=question").text
+    assert re.findall(r"turn=(\d)&amp;message=\d+#m\d+", text) == ["1", "3", "4"]
+    assert "another" not in text
+    assert full.ask("/s/1/find?q=fourth+question").text.count("<mark>fourth question</mark>") == 1
+    assert "No match" in full.ask("/s/1/find?q=nowhere").text
+    assert full.ask("/s/1/find?q=since:whenever").status == 200
+
+
+OTHER = "77777777-2222-4333-8444-555555555555"
+
+
+def test_a_session_names_the_commands_that_continue_it(full: Served) -> None:
+    text = full.ask("/s/1").text
+    assert f'data-copy="everturn resume {SID}"' in text
+    assert f'data-copy="everturn resume {SID} --in codex"' in text
+    assert f'data-copy="everturn handoff {SID} --in codex"' in text
+
+
+def test_details_name_files_failures_and_subagents(full: Served) -> None:
+    text = full.ask("/s/1/details").text
+    assert "/s/1/files/1" in text and "Failed calls" in text and "Subagents" in text
+
+
+def test_a_session_is_saved_as_a_file_with_secrets_masked(full: Served) -> None:
+    full.taken.take_in(full.taken.history.turn(f"use {KEY}", "no"))
+    for form, beginning in (("html", "<!doctype html>"), ("md", "# "), ("json", "{")):
+        answer = full.ask(f"/s/1/export?as={form}")
+        assert answer.text.startswith(beginning) and KEY not in answer.text
+        assert answer.headers["content-disposition"] == f'attachment; filename="{SID}.{form}"'
+    assert full.ask("/s/1/export?as=pdf").status == 400
 
 
 def test_pictures_are_asked_for_one_by_one_and_are_what_their_bytes_say(web: Served) -> None:

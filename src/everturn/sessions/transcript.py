@@ -126,7 +126,7 @@ def _problems(store: Store, session: Session, view: TurnView, end: int) -> list[
     """Return the problems of the file within a turn. Of several sessions in a file, only the main one shows them."""
     if session.kind != "main" or not view.rows:
         return []
-    first = 0 if view.turn.idx == 0 else view.rows[0].start
+    first = 0 if view.rows[0].seq == 0 else view.rows[0].start
     problems = [problem for problem in store.problems(session.version) if first <= problem.start < end]
     return sorted(problems, key=lambda problem: problem.start)
 

@@ -103,7 +103,8 @@ def _visible_form(char: str) -> str:
 
 def plural(n: int, what: str) -> str:
     """Format a count: `1 turn`, `2 turns`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    ending = "" if n == 1 else "es" if what.endswith(("ch", "sh", "s", "x")) else "s"
+    return f"{n:,} {what}{ending}"
 
 
 def short_number(number: int) -> str:
@@ -184,3 +185,21 @@ def _map_strings(value: Any, change: Clean) -> Any:
 def short_folder(workspace: str) -> str:
     """Return the last two parts of a path, by which people know their projects."""
     return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
+
+
+def short_path(path: str, width: int) -> str:
+    """Return a path of at most `width` cells: its middle is left out, so that its beginning and its file name stay."""
+    if count_cells(path) <= width:
+        return path
+    parts = path.replace("\\", "/").split("/")
+    first = "/".join(parts[:2]) if not parts[0] else parts[0]
+    for head in (f"{first}/…/", "…/"):
+        for start in range(1, len(parts)):
+            tail = "/".join(parts[start:])
+            if count_cells(head) + count_cells(tail) <= width:
+                return head + tail
+    name = parts[-1]
+    keep = max(1, width - 1)
+    while name and count_cells(name) > keep:
+        name = name[1:]
+    return f"…{name}"

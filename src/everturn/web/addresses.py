@@ -10,7 +10,20 @@ from msgspec import Struct
 from everturn.web.api.analytics import ANALYTICS_OPERATIONS
 from everturn.web.api.operation import Operation, openapi_operation
 from everturn.web.api.sessions import CHANGE_OPERATIONS, READ_OPERATIONS
-from everturn.web.pages import costs, files, health, home, lineage, paths, record, restore, search, session, sessions
+from everturn.web.pages import (
+    costs,
+    files,
+    health,
+    home,
+    lineage,
+    paths,
+    record,
+    restore,
+    search,
+    session,
+    session_panels,
+    sessions,
+)
 from everturn.web.request import Draw
 
 
@@ -30,6 +43,9 @@ PAGES = (
     PageAddress("/session/{wanted:path}", session.redirect_by_name),
     PageAddress("/s/{session:int}", session.draw),
     PageAddress("/s/{session:int}/map", session.draw_map),
+    PageAddress("/s/{session:int}/find", session_panels.draw_find),
+    PageAddress("/s/{session:int}/details", session_panels.draw_details, counts=True),
+    PageAddress("/s/{session:int}/export", session_panels.draw_export),
     PageAddress("/s/{session:int}/m/{message:int}", record.draw),
     PageAddress("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
     PageAddress("/s/{session:int}/restore", restore.draw),

@@ -167,7 +167,7 @@ async def _answer_page(site: Site, page: PageAddress, request: Request) -> Respo
         if isinstance(made, RedirectReply):
             return RedirectResponse(made.to, 303)
         if isinstance(made, Bytes):
-            return _tagged_response(request, made.data, 200, made.kind)
+            return _file_response(request, made)
         text = render_page(site, made, request.url.path, now, is_part, _token(request))
         return _tagged_response(request, text.encode("utf-8", "replace"), made.status)
 
@@ -221,6 +221,13 @@ def _tagged_response(request: Request, data: bytes, status: int, kind: str = _HT
     if status == 200 and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(data, status, media_type=kind, headers=headers)
+
+
+def _file_response(request: Request, made: Bytes) -> Response:
+    response = _tagged_response(request, made.data, 200, made.kind)
+    if made.name:
+        response.headers["content-disposition"] = f'attachment; filename="{made.name}"'
+    return response
 
 
 async def _answer_file(request: Request, name: str = "") -> Response:

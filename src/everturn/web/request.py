@@ -35,10 +35,11 @@ class PageReply(Struct, frozen=True):
 
 
 class Bytes(Struct, frozen=True):
-    """A reply that is not a page: a picture."""
+    """A reply that is not a page: a picture, or a file to save under a name."""
 
     kind: str
     data: bytes
+    name: str = ""
 
 
 class RedirectReply(Struct, frozen=True):

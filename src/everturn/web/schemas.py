@@ -189,6 +189,20 @@ class ShowJson(ItemsJson[TurnJson]):
     lineage: LineageJson
 
 
+class OutlineJson(StrictJson):
+    """A turn in the outline of a session."""
+
+    turn: int
+    words: str
+    started: int | None
+    calls: int
+    errors: int
+    edits: int
+    compacted: bool
+    interrupted: bool
+    inherited: bool
+
+
 class RecordJson(StrictJson):
     """A message as it was captured, and the bytes it stands in."""
 

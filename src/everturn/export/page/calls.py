@@ -54,9 +54,10 @@ def call_html(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html
     state = call.status if call else "open"
     is_open = is_diff and state != "error" and given.count("\n") < _OPEN_DIFF_LINES
     kind = start.kind if start else call.kind if call else "other"
-    yield Html(f'<details class="call {escape(state)} {escape(kind)}"{room.name(seq)}{" open" * is_open}>')
+    name = room.name(seq)
+    yield Html(f'<details class="call {escape(state)} {escape(kind)}"{name}{" open" * is_open}>')
     # A link to the result leads to the call it belongs to.
-    result = room.name(back)
+    result = room.name(back) if back != seq else ""
     begins = Html(f"<span{result}></span>") if result else Html("")
     yield element("summary", begins, *_call_summary(passage, state, look), *_complaint_html(state, output))
     if given:
@@ -67,7 +68,7 @@ def call_html(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html
         yield room.block(output, back, "output")
     for picture in pictures_html(passage.result, look, back):
         yield room.take(picture, back)
-    yield from _record_links(seq, back, look)
+    yield from _record_links(seq, back, look, name)
     yield Html("</details>\n")
     for one in look.children.get((call.seq, call.idx), ()) if call else ():
         yield from child_html(one, look)
@@ -101,11 +102,12 @@ def record_html(seq: int, look: PageLook, words: str = "record") -> Html:
     return element("a", words, href=address, class_="record", title="this message as captured") if address else Html("")
 
 
-def _record_links(seq: int, back: int, look: PageLook) -> Iterator[Html]:
+def _record_links(seq: int, back: int, look: PageLook, name: str) -> Iterator[Html]:
     if look.to_record is None or seq < 0:
         return
+    link = element("a", "link to this call", href=f"#{name[5:-1]}", class_="record") if name else Html("")
     result = record_html(back, look, "its result as captured") if back != seq else Html("")
-    yield element("p", record_html(seq, look, "this call as captured"), Html(" "), result, class_="records")
+    yield element("p", record_html(seq, look, "this call as captured"), Html(" "), result, link, class_="records")
 
 
 def _call_summary(passage: Passage, state: str, look: PageLook) -> Iterator[Html]:

@@ -2,13 +2,14 @@
 
 `Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Terminal colours
 are dropped; control characters, direction overrides and invisible characters become visible, so that a page shows what a
-model was really given. `PageRoom` limits a turn: long texts are cut in the middle, then only their beginnings are shown,
-or the turn continues on another page. Each gap is marked, with a link to the full text if there is one.
+model was really given. `PageRoom` limits a turn: long texts are cut in the middle, then only their beginnings are shown.
+Each gap is marked, with a link to the full text if there is one.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
@@ -115,7 +116,6 @@ class PageLook(Struct, frozen=True):
     to_record: Callable[[int], str] | None = None  # the address of a message as captured, by its seq
     to_whole: Callable[[int], str] | None = None  # the address of a message in full, by its seq
     to_picture: Callable[[int, str], str] | None = None  # of a picture, by the seq of its message and its name
-    to_rest: Callable[[int, int], str] | None = None  # of the rest of a turn (from 1), from the message of that seq on
 
 
 _LEAST = 400  # characters of a text that are shown if there is no room left
@@ -123,30 +123,19 @@ _TAIL = 4  # the share of a cut text that is taken from its end: a quarter
 
 
 class PageRoom:
-    def __init__(self, look: PageLook, turn: int) -> None:
-        self._look, self._turn = look, turn
+    def __init__(self, look: PageLook) -> None:
+        self._look = look
         self._left = look.most
-        self.drawn = 0  # characters of markup
-        self.next_seq = -1  # the first message that did not fit
-        self._named = set[int]()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the turn continues elsewhere."""
-        return self._look.to_rest is not None and self.drawn >= self._look.most
+        self._named = Counter[int]()  # elements of each message
 
     def name(self, seq: int) -> str:
-        """Return the id attribute (`#m12`) of the first element of a message, where a message can be opened."""
-        if self._look.to_record is None or seq < 0 or seq in self._named:
+        """Return the id attribute of an element, where a message can be opened: `m12` of the first one of a message."""
+        if self._look.to_record is None or seq < 0:
             return ""
-        self._named.add(seq)
-        return f' id="{escape(self._look.anchor[:-1])}m{seq + 1}"'
-
-    def rest(self) -> Html:
-        if self._look.to_rest is None or self.next_seq < 0:
-            return Html("")
-        link = element("a", "go on reading", href=self._look.to_rest(self._turn, self.next_seq))
-        return element("p", "This turn is longer than a page: ", link, class_="gap")
+        self._named[seq] += 1
+        number = self._named[seq]
+        prefix = escape(self._look.anchor[:-1])
+        return f' id="{prefix}m{seq + 1}"' if number == 1 else f' id="{prefix}m{seq + 1}-{number}"'
 
     def cut(self, text: str, seq: int) -> str:
         """Return the text; if it is too long, without its middle and with a line that says so."""

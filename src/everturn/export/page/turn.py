@@ -7,8 +7,10 @@ passed, or a copied session continues. The markup is yielded in parts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import groupby
 
 from everturn.export.markdown import minute_text
 from everturn.export.page.calls import call_html, fold_html, record_html
@@ -45,29 +47,55 @@ _FOLDED_KINDS = ("thinking", "context", "summary", "unknown")
 
 
 def turn_html(
-    view: TurnView, passages: Iterable[Passage], look: PageLook, before: Turn | None = None
+    view: TurnView, passages: Iterable[Passage], look: PageLook, before: Turn | None = None, is_continued: bool = False
 ) -> Iterator[Html]:
-    """Yield a turn with its passages (`sessions.transcript.passages(…, results=True)`); `before` is the turn above."""
+    """Yield a turn with its passages (`sessions.transcript.passages(…, results=True)`); `before` is the turn above.
+
+    `is_continued` is for the later messages of a long turn: they get a short heading and an anchor of their own.
+    """
     yield from _pause_marks(view.turn, before)
-    name = f"{look.anchor}{view.turn.idx + 1}"
-    yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
-    yield turn_head(view, look)
-    room = PageRoom(look, view.turn.idx + 1)
+    number = view.turn.idx + 1
+    name = f"{look.anchor}{number}" + (f"-{view.turn.first_seq + 1}" if is_continued else "")
+    state = " inherited" * bool(view.turn.inherited) + " continued" * is_continued
+    yield Html(f'<section class="turn{state}" id="{escape(name)}">\n')
+    yield element("h2", f"Turn {number:,}, continued", class_="turn-head") if is_continued else turn_head(view, look)
+    room = PageRoom(look)
     step: int | None = None  # the step whose parallel calls are being shown
-    for passage in _take_until_full(passages, room):
-        here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
-        if step is not None and here != step:
-            yield Html("</div></div>\n")
-        if here is not None and here != step:
-            yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
-        step = here
-        for markup in _passage(passage, look, room):
-            room.drawn += len(markup)
-            yield markup
+    for is_folded, run in groupby(passages, lambda one: is_quiet(one) and bool(one.text)):
+        if is_folded:
+            yield from _close_batch(step)
+            step = None
+            yield from _quiet_run(list(run) if look.context else [], look, room)
+            continue
+        for passage in run:
+            here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
+            if here != step:
+                yield from _close_batch(step)
+            if here is not None and here != step:
+                yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
+            step = here
+            yield from _passage(passage, look, room)
+    yield from _close_batch(step)
+    yield Html("</section>\n")
+
+
+def _close_batch(step: int | None) -> Iterator[Html]:
     if step is not None:
         yield Html("</div></div>\n")
-    yield room.rest()
-    yield Html("</section>\n")
+
+
+def _quiet_run(run: list[Passage], look: PageLook, room: PageRoom) -> Iterator[Html]:
+    """Yield what a client inserted; several parts in a row are one fold."""
+    drawn = [markup for passage in run for markup in _passage(passage, look, room) if markup]
+    if len(drawn) < 2:
+        yield from drawn
+        return
+    kinds = Counter(_LABELS.get(passage.kind, passage.kind) for passage in run)
+    parts = ", ".join(f"{n} × {name.lower()}" if n > 1 else name.lower() for name, n in kinds.items())
+    summary = element("summary", "Inserted by the client", Html(" "), element("span", parts, class_="glimpse"))
+    yield Html(f'<details class="fold inserted">{summary}<div class="parts">')
+    yield from drawn
+    yield Html("</div></details>\n")
 
 
 def turn_head(view: TurnView, look: PageLook) -> Html:
@@ -121,18 +149,6 @@ def _pause_marks(turn: Turn, before: Turn | None) -> Iterator[Html]:
 
 def _mark_html(kind: str, more: str = "", before: str = "") -> Html:
     return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
-
-
-def _take_until_full(passages: Iterable[Passage], room: PageRoom) -> Iterator[Passage]:
-    """Yield the passages there is room for; all of them if there is no address for the rest."""
-    last = -1
-    for passage in passages:
-        seq = _passage_seq(passage)
-        if room.is_full and seq > last:
-            room.next_seq = seq
-            return
-        last = max(last, seq)
-        yield passage
 
 
 def _passage(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]:

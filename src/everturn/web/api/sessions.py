@@ -32,6 +32,7 @@ from everturn.web.job_starts import health_now, last_restore_job, start_examinin
 from everturn.web.pages.lineage import related_sessions
 from everturn.web.pages.record import captured_record
 from everturn.web.pages.search import find_hits
+from everturn.web.pages.session_panels import outline_entries
 from everturn.web.pages.sessions import filter_of
 from everturn.web.request import WebRequest
 
@@ -65,6 +66,13 @@ def _turn(request: WebRequest, session: Session, view: TurnView, relatives: Line
         started = children.get((one.call.seq, one.call.idx), ()) if one.call else ()
         items.append(passage_item(one, tools, [child.native_id for child in started]))
     return {**turn_facts(view.turn), "passages": items}
+
+
+def _outline(request: WebRequest) -> dict[str, Any]:
+    session = session_of(request)
+    entries = outline_entries(request, session)
+    following = entries[-1].turn + 1 if entries else session.n_turns + 1
+    return list_frame("outline", entries, str(following) if following <= session.n_turns else "")
 
 
 def _record(request: WebRequest) -> dict[str, Any]:
@@ -132,6 +140,14 @@ READ_OPERATIONS = (
             SESSION, Parameter("first", "The first turn, from 1.", "integer"),
             Parameter("last", "The last turn; at most 50 are given.", "integer"),
             Parameter("tools", "yes: also what went into tools and what came out."),
+        ),
+    ),
+    Operation(
+        "/api/outline", "The turns of a session: the beginning of each prompt, failures and edits.", _outline,
+        schemas.ItemsJson[schemas.OutlineJson],
+        (
+            SESSION, Parameter("first", "The first turn, from 1.", "integer"),
+            Parameter("last", "The last turn; at most 400 are given.", "integer"),
         ),
     ),
     Operation(

@@ -100,4 +100,6 @@ def _evidence_link(session: Session, one: dict[str, Any]) -> EvidenceLink:
     turn, message = one["turn"], one["message"]
     own = one["session"] == session.native_id
     where = f"/s/{session.id}" if own else f"/session/{quote(one['session'], errors='replace')}"
-    return EvidenceLink(f"t{turn} #{message}", f"{where}?turn={turn}#m{message}", one.get("quote", ""))
+    return EvidenceLink(
+        f"t{turn} #{message}", f"{where}?turn={turn}&message={message}#m{message}", one.get("quote", "")
+    )

@@ -17,6 +17,7 @@ from everturn.sessions.lookup import NONE, marks_by_session, short_ids
 from everturn.text.folders import resolve_folder
 from everturn.text.printable import short_folder
 from everturn.text.times import iso
+from everturn.web.pages.session import message_address
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import SessionLine, archived_agents, session_line
 
@@ -134,8 +135,8 @@ def _make_hit(request: WebRequest, found: SearchHit) -> HitLine:
 
 
 def _hit_address(found: SearchHit | SimilarHit) -> str:
-    row, where = found.row, f"/s/{found.session.id}"
-    return where if row is None else f"{where}?turn={row.turn + 1}#m{row.seq + 1}"
+    row, number = found.row, found.session.id
+    return f"/s/{number}" if row is None else message_address(number, row.turn + 1, row.seq + 1)
 
 
 def _hit_name(found: SimilarHit) -> str:

@@ -1,7 +1,7 @@
 """A session, turn by turn: a page of turns around the requested one, whatever the length of the rest.
 
-A page ends after `TURNS` turns, or when it is long enough; the next one begins there. The strip of all turns is drawn
-separately (`draw_map`) and cached until the session grows.
+A page ends after `TURNS` sections, or when it is long enough; the next one begins there, and so does the one before
+(`web.session_sections`). The strip of all turns is drawn separately (`draw_map`) and cached until the session grows.
 """
 
 from __future__ import annotations
@@ -9,39 +9,49 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.errors import NothingFound
 from everturn.export.page.head import draw_minimap, head_html
 from everturn.export.page.markup import Html, PageLook
 from everturn.export.page.turn import turn_html
-from everturn.model.archive import Session, SessionText, Turn
+from everturn.model.archive import Session, SessionText
 from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import marks_of, resolve_session
-from everturn.sessions.messages import read_turns
 from everturn.sessions.transcript import passages
+from everturn.text.printable import plural
 from everturn.web.pages.record import picture_address
+from everturn.web.pages.session_panels import resume_commands
 from everturn.web.request import PageReply, RedirectReply, WebRequest
 from everturn.web.session_lines import title_of
+from everturn.web.session_sections import Section, read_section, section_at, section_of, sections_before, sections_from
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page
-_LIVE = 3_600_000  # milliseconds after its last record for which a session counts as live
-_MOST_OF_TURN = 150_000
+_LIVE = 5 * 60_000  # milliseconds after its last record for which a session counts as running
+_MOST_OF_SECTION = 150_000
 _MOST_OF_TEXT = 8_000
 
 
-def draw(request: WebRequest) -> PageReply:
-    """Draw the turns from `after` on (counted from 0), or around `turn` (counted from 1), or up to `before`.
+class TurnRange(Struct, frozen=True):
+    """Turns as HTML, and the addresses of those before and behind them ("" at an end)."""
 
-    With `message` it is the rest of that turn, from this message (counted from 1) on. `within=1` is for turns that are put
-    into the page of another session: they get other anchors.
+    drawn: list[Html]
+    before: str
+    behind: str
+
+
+def draw(request: WebRequest) -> PageReply:
+    """Draw the turns from `after` on (counted from 0), from `turn` on (counted from 1), or those up to `before`.
+
+    With `message`, counted from 1, the page begins at the section of the turn that shows it, or ends before that section;
+    with `from` it begins at the section that this message is in.
+    `within=1` is for turns that are put into the page of another session: they get other anchors.
     """
     session, text = request.session()
     relatives = lineage(request.store, session)
     look = _make_look(request, session, text, relatives)
-    first = _first_turn(request, session)
-    turns, first, last = _turns(request, session, look, first, _last_turn(request, session, first))
     marks = marks_of(request.store, session)
     text = replace(text, title=marks.title or text.title)
     values: dict[str, Any] = {
@@ -52,12 +62,9 @@ def draw(request: WebRequest) -> PageReply:
         "own_title": request.line(marks.title, 300),
         "note": request.text(marks.note),
         "head": "" if request.is_part else head_html(session, text, relatives, look),
-        "turns": turns,
-        "first": first,
-        "last": last,
+        "commands": None if request.is_part else resume_commands(request, session, text),
+        "turns": _turn_range(request, session, look),
         "within": _is_within(request),
-        "rest_of": first + 1 if _is_rest(request) else 0,
-        "is_last": last + 1 >= session.n_turns,
         "is_live": session.ended is not None and request.now - session.ended < _LIVE,
     }
     return PageReply("session", values, values["title"])
@@ -77,7 +84,9 @@ def draw_map(request: WebRequest) -> PageReply:
 def redirect_by_name(request: WebRequest) -> RedirectReply:
     """Redirect from any name of a session, as commands accept it. Raises NothingFound, UsageError."""
     session = resolve_session(request.store, request.path["wanted"])
-    turn = request.number("turn", 0)
+    turn, message = request.number("turn", 0), request.number("message", 0)
+    if turn and message:
+        return RedirectReply(message_address(session.id, turn, message))
     return RedirectReply(turn_address(session.id, turn) if turn else f"/s/{session.id}")
 
 
@@ -86,53 +95,81 @@ def turn_address(session: int, turn: int) -> str:
     return f"/s/{session}?turn={turn}#t{turn}"
 
 
-def _first_turn(request: WebRequest, session: Session) -> int:
-    """Return the first turn of the page, counted from 0. Raises NothingFound."""
-    target = request.number("turn", 0)
-    if target:
-        if target > session.n_turns:
-            has = f"session {session.native_id} has {session.n_turns} turns"
-            raise NothingFound(f"{has}; there is no turn {target}")
-        return target - 1 if _is_rest(request) else max(0, target - 2)  # with the previous turn, for context
-    before = request.number("before", 0)
-    return max(0, before - TURNS) if before else request.number("after", 0)
+def message_address(session: int, turn: int, message: int) -> str:
+    """Return the address of a message within its turn, both counted from 1."""
+    return f"/s/{session}?turn={turn}&message={message}#m{message}"
 
 
 def _is_within(request: WebRequest) -> bool:
     return request.choice("within", ("1",)) == "1"
 
 
-def _is_rest(request: WebRequest) -> bool:
-    """Return whether this page continues a turn that was longer than a page."""
-    return bool(request.number("turn", 0) and request.number("message", 0))
-
-
-def _last_turn(request: WebRequest, session: Session, first: int) -> int:
-    if _is_rest(request):
-        return first
-    before = request.number("before", 0)
-    return min(session.n_turns, before or first + TURNS) - 1
-
-
-def _turns(request: WebRequest, session: Session, look: PageLook, first: int, last: int) -> tuple[list[Html], int, int]:
-    """Return the turns as HTML, the first turn, and the last one that fitted."""
-    drawn, length, shown, target = list[Html](), 0, first - 1, request.number("turn", 0) - 1
-    before: Turn | None = next(iter(request.store.turns(session.id, first - 1, first - 1)), None) if first else None
-    for view in read_turns(request.store, session, first, last):
-        if _is_rest(request):
-            # From a message on. A result is shown with its call, so the turn starts at that call.
-            seq = request.number("message", 0) - 1
-            start = min([seq, *(call.seq for call in view.calls if call.result_seq == seq)])
-            view = replace(view, rows=[row for row in view.rows if row.seq >= start])
-        texts = passages(request.store, request.sources, session, view, results=True)
-        one = Html("".join(turn_html(view, texts, look, before)))
-        if drawn and length + len(one) > LONGEST:
-            if view.turn.idx != target:
-                break
-            drawn, length, first = [], 0, target  # the previous turn leaves no room for the requested one
+def _turn_range(request: WebRequest, session: Session, look: PageLook) -> TurnRange:
+    if request.word("before"):
+        return _turns_backwards(request, session, look)
+    first = _first_section(request, session)
+    drawn, length, last = list[Html](), 0, first
+    for section in sections_from(request.store, session, first) if first is not None else ():
+        one = _section_html(request, session, look, section)
+        if drawn and (length + len(one) > LONGEST or len(drawn) >= TURNS):
+            break
         drawn.append(one)
-        length, shown, before = length + len(one), view.turn.idx, view.turn
-    return drawn, first, shown
+        length, last = length + len(one), section
+    if first is None or last is None:
+        return TurnRange([], "", "")
+    return TurnRange(drawn, _address_before(session, first), _address_behind(session, last, _is_within(request)))
+
+
+def _turns_backwards(request: WebRequest, session: Session, look: PageLook) -> TurnRange:
+    idx, message = min(request.number("before", 0), session.n_turns), request.number("message", 0)
+    drawn, length, first, last = list[Html](), 0, None, None
+    for section in sections_before(request.store, session, idx, message - 1 if message else None):
+        one = _section_html(request, session, look, section)
+        if drawn and (length + len(one) > LONGEST or len(drawn) >= TURNS):
+            break
+        drawn.append(one)
+        length, first, last = length + len(one), section, last or section
+    if first is None or last is None:
+        return TurnRange([], "", f"/s/{session.id}?after=0")
+    return TurnRange(drawn[::-1], _address_before(session, first), _address_behind(session, last))
+
+
+def _first_section(request: WebRequest, session: Session) -> Section | None:
+    """Return the section that a page begins with; None for a session without turns. Raises NothingFound."""
+    number, message = request.number("turn", 0), request.number("message", 0)
+    if number > session.n_turns:
+        has = f"session {session.native_id} has {plural(session.n_turns, 'turn')}"
+        raise NothingFound(f"{has}; there is no turn {number}")
+    idx = number - 1 if number else request.number("after", 0)
+    if message and not number:
+        idx = next((row.turn for row in request.store.messages(session.id, message - 1, message - 1)), 0)
+    turn = next(iter(request.store.turns(session.id, idx, idx)), None)
+    if turn is None:
+        return None
+    if message:
+        return section_of(request.store, session, turn, message - 1)
+    return section_at(turn, request.number("from", 1, 1) - 1)
+
+
+def _address_before(session: Session, first: Section) -> str:
+    if not first.is_start:
+        return f"/s/{session.id}?before={first.turn.idx}&message={first.first + 1}"
+    return f"/s/{session.id}?before={first.turn.idx}" if first.turn.idx else ""
+
+
+def _address_behind(session: Session, last: Section, is_within: bool = False) -> str:
+    more = "&within=1" if is_within else ""
+    if not last.is_end:
+        return f"/s/{session.id}?turn={last.turn.idx + 1}&from={last.last + 2}{more}"
+    return f"/s/{session.id}?after={last.turn.idx + 1}{more}" if last.turn.idx + 1 < session.n_turns else ""
+
+
+def _section_html(request: WebRequest, session: Session, look: PageLook, section: Section) -> Html:
+    idx = section.turn.idx
+    above = next(iter(request.store.turns(session.id, idx - 1, idx - 1)), None) if idx and section.is_start else None
+    view = read_section(request.store, session, section)
+    texts = passages(request.store, request.sources, session, view, results=True)
+    return Html("".join(turn_html(view, texts, look, above, is_continued=not section.is_start)))
 
 
 def _make_look(request: WebRequest, session: Session, text: SessionText, relatives: Lineage) -> PageLook:
@@ -142,14 +179,11 @@ def _make_look(request: WebRequest, session: Session, text: SessionText, relativ
     def to_record(seq: int) -> str:
         return f"/s/{session.id}/m/{seq + 1}"
 
-    def to_rest(turn: int, seq: int) -> str:
-        return f"/s/{session.id}?turn={turn}&message={seq + 1}#t{turn}"
-
     return PageLook(
         clean=request.clean,
         anchor=f"s{session.id}-t" if _is_within(request) else "t",
         longest=_MOST_OF_TEXT,
-        most=_MOST_OF_TURN,
+        most=_MOST_OF_SECTION,
         workspace=text.workspace.rstrip("/\\"),
         titles=request.site.titles,
         children=relatives.children_by_call(),
@@ -158,5 +192,4 @@ def _make_look(request: WebRequest, session: Session, text: SessionText, relativ
         to_record=to_record,
         to_whole=to_record,
         to_picture=lambda seq, name: picture_address(session.id, seq, name),
-        to_rest=to_rest,
     )

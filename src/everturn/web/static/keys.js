@@ -1,6 +1,6 @@
 // Keys. They mean nothing while somebody types, nor together with Ctrl, Alt or Meta.
 const deeds = new Map();
-let going = false;
+let going = 0;
 
 export function onKey(key, deed) {
   deeds.set(key, deed);
@@ -11,24 +11,25 @@ function isTyping(target) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.ctrlKey || event.altKey || event.metaKey) return undefined;
   if (event.key === "Escape" && isTyping(event.target)) event.target.blur();
-  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (isTyping(event.target) || document.querySelector("dialog[open]")) return undefined;
   if (going) {
-    going = false;
+    clearTimeout(going);
+    going = 0;
+    if (event.key === "g" && deeds.has("gg")) return deeds.get("gg")(event);
     const link = document.querySelector(`.bar nav a[data-go="${CSS.escape(event.key)}"]`);
     if (link) location.href = link.href;
-    return;
+    return undefined;
   }
-  if (event.key === "g") {
-    going = true;
-    setTimeout(() => { going = false; }, 1200);
-    return;
+  if (event.key === "g") { // alone, after a while: to the beginning
+    going = setTimeout(() => { going = 0; deeds.get("gg")?.(); }, 900);
+    return undefined;
   }
   const deed = deeds.get(event.key);
-  if (!deed) return;
+  if (!deed) return undefined;
   event.preventDefault();
-  deed(event);
+  return deed(event);
 });
 
 // Up and down: from the field into what was found, through it, and back.
@@ -44,30 +45,10 @@ document.addEventListener("keydown", (event) => {
   next.focus();
 });
 
-// From line to line of a list, or from turn to turn.
+// From line to line of a list.
 export function moveMark(by) {
-  const turns = [...document.querySelectorAll("[data-turns] > .turn")];
-  if (turns.length) {
-    const top = document.querySelector(".strip")?.getBoundingClientRect().bottom ?? 60;
-    const marked = turns.findIndex((one) => one.classList.contains("at"));
-    const seen = turns.findLastIndex((one) => one.getBoundingClientRect().top < top + 24);
-    const here = marked >= 0 && isNear(turns[marked]) ? marked : Math.max(seen, by > 0 ? -1 : 0);
-    mark(turns, Math.max(0, Math.min(turns.length - 1, here + by)));
-    return;
-  }
   const links = [...document.querySelectorAll("[data-keys] a")];
   if (!links.length) return;
   const at = links.indexOf(document.activeElement);
   links[Math.max(0, Math.min(links.length - 1, at + by))].focus();
-}
-
-function isNear(turn) {
-  const box = turn.getBoundingClientRect();
-  return box.bottom > 0 && box.top < innerHeight;
-}
-
-export function mark(turns, number) {
-  for (const one of turns) one.classList.toggle("at", one === turns[number]);
-  turns[number].scrollIntoView({ behavior: "instant" });
-  history.replaceState(history.state, "", `#${turns[number].id}`);
 }

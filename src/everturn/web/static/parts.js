@@ -70,6 +70,7 @@ export function watchMore() {
     const link = event.target.closest?.("a[data-more], a[data-earlier]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    if (link.matches("[data-turns] > .chunk > .more > a")) return; // loaded as one scrolls
     const place = link.closest(".more");
     try {
       const { text } = await fetchPart(link.href);

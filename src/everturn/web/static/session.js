@@ -1,7 +1,9 @@
-// The page of a session: its strip of turns, marks, folding, links to a turn, following one that grows.
-import { mark, onKey } from "./keys.js";
+// The page of a session: its turns, outline and details, marks, folding, links to a turn, following one that grows.
+import { onKey } from "./keys.js";
+import { watchOutline } from "./outline.js";
 import { fetchPart, fragment } from "./parts.js";
 import { change, say } from "./saying.js";
+import { currentTurn, goToTurn, grow, lastTurn, moveTurn, watchTurns } from "./turns.js";
 
 const OFTEN = 3000;
 const SELDOM = 20000;
@@ -9,53 +11,29 @@ const SELDOM = 20000;
 export function sessionPage() {
   const page = document.querySelector(".session-page");
   if (!page) return;
-  goToTurn();
-  addEventListener("hashchange", goToTurn);
-  document.addEventListener("click", toTurnOnThisPage);
+  const turns = page.querySelector("[data-turns]");
+  watchOutline(page, turns);
+  watchTurns(turns);
   watchMarks(page.dataset.session);
   watchFolding();
+  watchMenus();
+  watchWidth();
+  watchJump(page);
   document.addEventListener("toggle", openInside, { capture: true });
-  follow();
   onKey("y", copyLink);
+  onKey("j", () => moveTurn(1));
+  onKey("k", () => moveTurn(-1));
+  onKey("gg", () => goToTurn(1));
+  onKey("G", () => goToTurn(lastTurn()));
+  follow();
 }
 
-// `#t900` of a turn that is not on this page, `#m900` of a message: to the page that has it.
-function goToTurn() {
-  const message = /^#m([1-9][0-9]{0,8})$/.exec(location.hash);
-  if (message) return goToMessage(message[1]);
-  const found = /^#t([1-9][0-9]{0,8})$/.exec(location.hash);
-  if (!found) return undefined;
-  const turns = [...document.querySelectorAll("[data-turns] > .turn")];
-  const at = turns.findIndex((one) => `#${one.id}` === location.hash);
-  if (at >= 0) mark(turns, at);
-  else if (new URLSearchParams(location.search).get("turn") !== found[1]) location.replace(`${location.pathname}?turn=${found[1]}${location.hash}`);
-  return undefined;
-}
-
-function goToMessage(number) {
-  const message = document.getElementById(`m${number}`);
-  const given = new URLSearchParams(location.search);
-  if (message) {
-    for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-    const turn = message.closest("[data-turns] > .turn");
-    for (const one of document.querySelectorAll("[data-turns] > .turn")) one.classList.toggle("at", one === turn);
-    const shown = message.matches("span") ? message.closest(".call") : message; // a result: with what it is the result of
-    document.querySelector(".wanted")?.classList.remove("wanted");
-    shown.classList.add("wanted");
-    shown.scrollIntoView({ behavior: "instant" });
-  } else if (given.get("turn") && given.get("message") !== number) {
-    location.replace(`${location.pathname}?turn=${given.get("turn")}&message=${number}#m${number}`);
-  }
-}
-
-function toTurnOnThisPage(event) {
-  const link = event.target.closest?.(".minimap a");
-  if (!link || event.ctrlKey || event.metaKey) return;
-  const hash = new URL(link.getAttribute("href"), location.href).hash;
-  if (!document.getElementById(hash.slice(1))) return;
-  event.preventDefault();
-  location.hash = hash;
-  goToTurn();
+function watchJump(page) {
+  page.querySelector(".jump").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const number = Number(event.target.elements.turn.value);
+    if (number) goToTurn(number);
+  });
 }
 
 function watchMarks(session) {
@@ -68,7 +46,7 @@ function watchMarks(session) {
       await change(address, { star: on });
       star.setAttribute("aria-pressed", String(on));
       star.firstElementChild.textContent = on ? "★" : "☆";
-      say(on ? "Starred" : "Star taken away");
+      say(on ? "Starred" : "Star removed");
     } catch (error) { say(error.message); }
   };
   star.addEventListener("click", toggle);
@@ -90,7 +68,7 @@ function watchFolding() {
     const open = button.getAttribute("aria-pressed") !== "true";
     for (const one of document.querySelectorAll("[data-turns] details:not(.child)")) one.open = open;
     button.setAttribute("aria-pressed", String(open));
-    button.textContent = open ? "Fold all" : "Open all";
+    button.textContent = open ? "Collapse all" : "Expand all";
   };
   button.addEventListener("click", toggle);
   onKey("t", toggle);
@@ -113,43 +91,49 @@ async function openInside(event) {
   }
 }
 
-async function copyLink() {
-  const turn = document.querySelector(".turn.at") || document.querySelector(".turn");
-  if (!turn) return;
-  const link = `${location.origin}${location.pathname}?turn=${turn.id.slice(1)}#${turn.id}`;
+async function copy(text, said) {
   try {
-    await navigator.clipboard.writeText(link);
-    say("Link copied");
-  } catch { say(link); }
+    await navigator.clipboard.writeText(text);
+    say(said);
+  } catch { say(text); }
 }
 
-// At the end of a session: what is new is put behind what is there. Looked for often while it goes on, else now and then.
+function copyLink() {
+  const turn = currentTurn();
+  if (turn) copy(`${location.origin}${location.pathname}?turn=${turn}#t${turn}`, "Link copied");
+}
+
+// Menus close when somebody goes on elsewhere.
+function watchMenus() {
+  const menus = [...document.querySelectorAll("details.menu")];
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (button) copy(button.dataset.copy, "Command copied");
+    for (const one of menus) if (!one.contains(event.target)) one.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const one of menus) one.open = false;
+  });
+}
+
+// On a wide screen the details are beside the conversation, else they are folded.
+function watchWidth() {
+  const wide = matchMedia("(min-width: 90rem)");
+  const details = document.getElementById("details");
+  const fit = () => { details.open = wide.matches; };
+  wide.addEventListener("change", fit);
+  fit();
+  const side = document.querySelector(".outline-side");
+  document.getElementById("show-outline").addEventListener("click", (event) => {
+    event.currentTarget.setAttribute("aria-expanded", String(side.classList.toggle("open")));
+  });
+}
+
+// A session that goes on grows while it is looked at.
 function follow() {
-  if (new URLSearchParams(location.search).has("message")) return; // within a turn that is longer than a page
-  let tag = "";
   const look = async () => {
-    const end = document.querySelector("[data-turns] > .end");
-    if (end && !document.hidden) tag = await putBehind(end, tag).catch(() => tag); // the server may have ended
-    setTimeout(look, end && "live" in end.dataset ? OFTEN : SELDOM);
+    if (!document.hidden) await grow();
+    setTimeout(look, document.querySelector("[data-turns] .end[data-live]") ? OFTEN : SELDOM);
   };
   setTimeout(look, OFTEN);
-}
-
-async function putBehind(end, tag) {
-  const last = end.previousElementSibling?.matches(".turn") ? end.previousElementSibling : null;
-  const after = last ? Number(last.id.slice(1)) - 1 : Number(end.dataset.end);
-  const got = await fetchPart(`${location.pathname}?after=${after}`, tag);
-  if (got.status !== 200) return tag;
-  const fresh = fragment(got.text);
-  for (const one of fresh.querySelectorAll("a[data-earlier]")) one.closest("p").remove();
-  const again = fresh.querySelector(".turn");
-  if (last && again) {
-    const open = [...last.querySelectorAll("details")].map((one) => one.open);
-    [...again.querySelectorAll("details")].forEach((one, at) => { if (open[at]) one.open = true; });
-    again.classList.toggle("at", last.classList.contains("at"));
-    if (!last.contains(document.activeElement)) last.remove();
-    else again.remove(); // somebody is in it: the rest can wait
-  }
-  end.replaceWith(fresh);
-  return got.tag;
 }
