@@ -1,6 +1,6 @@
 """everturn: the memory of AI agents. Keep the bytes, derive everything else.
 
-What a program needs is here and in `docs/library.md`: `open_archive` and `search` for what is in the archive,
+What a program needs is here and in `docs/library.md`: `read` for the turns of a file, `open_archive` and `search` for what is in the archive,
 `ConversationStore` for a program with a loop of its own, `Journal` and `Loop` for one that survives `kill -9`,
 `evaluate`, `Session` and checkpoints for single prompts. Nothing is loaded before it is used; the types are in `__init__.pyi`.
 """
@@ -23,7 +23,9 @@ __all__ = [
     "ConversationTurn",
     "EvaluationSession",
     "EverturnError",
+    "FileCall",
     "FileCheckpointHandler",
+    "FileTurn",
     "Journal",
     "Loop",
     "LoopEvent",
@@ -50,6 +52,7 @@ __all__ = [
     "evaluate",
     "open_archive",
     "open_model",
+    "read",
     "read_large_result",
     "recall_tool",
     "recover",
@@ -85,6 +88,7 @@ _HOMES = {
     "loop.tools": "NotDone ReconciledResult Tool ToolContext tool",
     "retrieval.search": "search",
     "sources.contract": "all_sources",
+    "sources.file_turns": "FileCall FileTurn read=read_turns",
 }
 
 

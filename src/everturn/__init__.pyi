@@ -34,6 +34,8 @@ from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, to
 from everturn.model.archive import Session as ArchivedSession
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
+from everturn.sources.file_turns import FileCall, FileTurn
+from everturn.sources.file_turns import read_turns as read
 
 __version__: str
 
@@ -51,7 +53,9 @@ __all__ = [
     "ConversationTurn",
     "EvaluationSession",
     "EverturnError",
+    "FileCall",
     "FileCheckpointHandler",
+    "FileTurn",
     "Journal",
     "Loop",
     "LoopEvent",
@@ -78,6 +82,7 @@ __all__ = [
     "evaluate",
     "open_archive",
     "open_model",
+    "read",
     "read_large_result",
     "recall_tool",
     "recover",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from everturn.model.analytics import PLANE
+from everturn.model.conversation import Message
 from everturn.store.contract import SessionFilter, Store
 from tests.store.building import NOON, answer, new_session, new_version, prompt, result, tell
 
@@ -152,3 +154,31 @@ def test_a_table_is_given_in_order(store: Store, table: str) -> None:
     places = [list(one.columns).index(name) for name in one.order]
     keys = [tuple(row[place] for place in places) for row in store.plane_rows(one)]
     assert keys == sorted(keys) and keys
+
+
+def test_reported_work_counts_once_and_only_while_the_subagent_is_unknown(store: Store) -> None:
+    first, fork = new_session(store, "first"), new_session(store, "fork")
+
+    def told(call: str, child: str, at: int) -> Message:
+        message = result(call, "done", at)
+        (block,) = message.blocks
+        assert block.result is not None
+        end = msgspec.structs.replace(block.result, child=child, reported_tokens=900, reported_calls=7)
+        return msgspec.structs.replace(message, blocks=(msgspec.structs.replace(block, result=end),))
+
+    shared = [
+        prompt("go", 1),
+        answer("", 2, "c1"),
+        told("c1", "unknown", 3),
+        answer("", 8, "c2"),
+        told("c2", "child", 4),
+    ]
+    tell(store, first, *shared)
+    tell(store, fork, *shared)
+    assert [(row.session, row.child, row.turn, row.tokens, row.calls) for row in store.reported()] == [
+        (first, "unknown", 0, 900, 7), (first, "child", 0, 900, 7),
+    ]  # fmt: skip
+    tell(store, new_session(store, "child", kind="subagent"), prompt("in the south", 5), answer("three", 6))
+    assert [row.child for row in store.reported()] == ["unknown"]
+    assert store.reported(only=(fork,)) == []
+    assert store.reported(SessionFilter(agent="nobody")) == []

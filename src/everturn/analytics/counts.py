@@ -30,7 +30,7 @@ from everturn.model.analytics import (
     UsageRow,
     bucket_start,
 )
-from everturn.model.archive import Session
+from everturn.model.archive import ReportedWork, Session
 from everturn.model.vocabulary import ERROR_CLASSES
 from everturn.store.contract import SessionFilter, Store
 
@@ -151,6 +151,11 @@ def usage(store: Store, scope: AnalyticsScope) -> list[UsageRow]:
 def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
     """Return turns and calls by session and quarter of an hour."""
     return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
+
+
+def reported(store: Store, scope: AnalyticsScope) -> list[ReportedWork]:
+    """Return what subagents did that are known only from their parents' calls."""
+    return [] if scope.only == () else store.reported(scope.sessions, scope.only or (), scope.subagents)
 
 
 def percentile(times: dict[int, int], share: float) -> int | None:

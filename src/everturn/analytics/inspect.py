@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress, islice
+from math import sqrt
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from everturn.analytics.turns import matches_name
 from everturn.model.analytics import EDGE, INHERITED, ToolPair, Trail
 from everturn.store.contract import Store
 
+_LEAST_PAIRS = 20  # pairs below which nothing is said about them
 TABLES = ("tool_total", "tool_position", "tool_duration", "tool_failure", "tool_pair")
 
 
@@ -47,6 +49,16 @@ class FailureGroup(Struct, frozen=True):
     share: float  # of all that failed
 
 
+class ParallelUse(Struct, frozen=True):
+    """Pairs of calls of one tool in one batch: do they fail more often than calls of it do anyway?"""
+
+    pairs: int
+    failing: int  # pairs with a failed call
+    rate: float
+    expected: float  # rate for calls that fail independently of each other, as often as all calls of the tool
+    verdict: str  # too few | as expected | fail more often
+
+
 class Inspection(Struct, frozen=True):
     """What is known of the tools."""
 
@@ -70,6 +82,7 @@ class Inspection(Struct, frozen=True):
     after_failure: list[ToolNeighbour]  # what was tried next when it failed
     positions: list[PositionCount]
     failures: list[FailureGroup]
+    repeated: ParallelUse  # calls of one tool beside each other
 
 
 def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspection | None:
@@ -132,7 +145,20 @@ def inspect_tool(counted: AnalyticsCounts, tools: set[str], calls: int) -> Inspe
         ),
         positions=_positions(counted, tools),
         failures=_failures(counted, tools),
+        repeated=parallel_use(counted, tools),
     )
+
+
+def parallel_use(counted: AnalyticsCounts, tools: set[str]) -> ParallelUse:
+    """Say whether calling one tool several times at once is a sign of confusion: whether such calls fail more often."""
+    same = [pair for pair in counted.pairs("parallel") if pair.first == pair.second and pair.first in tools]
+    pairs, failing = sum(pair.n for pair in same), sum(pair.errors for pair in same)
+    rates = {row.tool: row.errors / row.n for row in counted.tools() if row.n}
+    expected = sum(pair.n * (1 - (1 - rates[pair.first]) ** 2) for pair in same) / pairs if pairs else 0.0
+    verdict = "too few" if pairs < _LEAST_PAIRS else "as expected"
+    if pairs >= _LEAST_PAIRS and failing / pairs > expected + 2 * sqrt(max(expected * (1 - expected), 1e-9) / pairs):
+        verdict = "fail more often"
+    return ParallelUse(pairs, failing, _share(failing, pairs), round(expected, 4), verdict)
 
 
 def _recorded_tools(store: Store, scope: AnalyticsScope) -> set[str]:

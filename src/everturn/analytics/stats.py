@@ -3,12 +3,17 @@
 Work and tokens count when they happened, not when their session began. Each call and each response is counted once, in the
 session that made it. A workspace is shown by its key, which groups without naming. Work (turns, calls) has no model of its
 own: by model it belongs to the model of its session's last response.
+
+Three counts are kept apart: what main sessions did themselves (`own`), that and what subagents did (`inclusive`), and what
+subagents did according to their parents although their own transcripts are not in the archive (`reported`). Reported work
+is in no other count: nobody can check it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,6 +53,14 @@ class Period(Struct, frozen=True):
     cost: Cost
 
 
+class WorkTotal(Struct, frozen=True):
+    """Calls and tokens of sessions."""
+
+    sessions: int
+    calls: int
+    tokens: int  # of every kind, cached ones included
+
+
 class UseTotal(Struct, frozen=True):
     """A tool, or a class of errors, over all of the time."""
 
@@ -64,16 +77,24 @@ class Stats(Struct, frozen=True):
     tools: list[UseTotal]
     errors: list[UseTotal]
     prices_as_of: str
+    own: WorkTotal  # of main sessions
+    inclusive: WorkTotal  # of main sessions and subagents
+    reported: WorkTotal  # of subagents that are known only from their parents' calls; in no other count
 
 
 def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str = "month", by: str = "") -> Stats:
     """Return the statistics of a scope; with `since` in it, only what happened since then."""
     counts.catch_up(store)
     since = (scope.sessions.since if scope.sessions else None) or 0
-    activity = [row for row in counts.activity(store, scope) if _is_after(row.slot, since)]
+    every_activity = counts.activity(store, scope)
+    activity = [row for row in every_activity if _is_after(row.slot, since)]
     usage = [row for row in counts.usage(store, scope) if _is_after(row.slot, since)]
     own = [row for row in usage if not row.inherited]
+    reported = [row for row in counts.reported(store, scope) if not since or (row.at or 0) >= since]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
+    counted_sessions = {row.session for row in every_activity}
+    for one in sums.values():  # notes beside a session may hold its tokens; they are no session
+        one.sessions &= counted_sessions
     counted = counts.read_counts(store, scope, ("tool_total", "tool_failure"))
     failures: Counter[str] = Counter()
     for (_, error_class), (failed, _) in counted.failures().items():
@@ -86,6 +107,13 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
         [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
         [UseTotal(name, n, n) for name, n in sorted(failures.items(), key=lambda item: (-item[1], item[0]))],
         prices.as_of,
+        _total_work(
+            activity if not scope.subagents else _of_main(store, scope, activity, counts.activity),
+            own if not scope.subagents else _of_main(store, scope, own, counts.usage),
+            counted_sessions,
+        ),
+        _total_work(activity, own, counted_sessions),
+        WorkTotal(len(reported), sum(row.calls for row in reported), sum(row.tokens for row in reported)),
     )
 
 
@@ -136,6 +164,23 @@ def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
         for name in ("turns", "prompts", "calls", "errors", "busy_ms"):
             setattr(whole, name, getattr(whole, name) + getattr(one, name))
     return whole
+
+
+_Row = TypeVar("_Row", ActivityRow, UsageRow)
+
+
+def _of_main(
+    store: Store, scope: AnalyticsScope, rows: Iterable[_Row], read: Callable[[Store, AnalyticsScope], list[_Row]]
+) -> list[_Row]:
+    """Return the rows of main sessions."""
+    main = {row.session for row in read(store, replace(scope, subagents=False))}
+    return [row for row in rows if row.session in main]
+
+
+def _total_work(activity: Iterable[ActivityRow], usage: Iterable[UsageRow], counted: set[int]) -> WorkTotal:
+    rows, spent = list(activity), list(usage)
+    sessions = ({row.session for row in rows} | {row.session for row in spent}) & counted
+    return WorkTotal(len(sessions), sum(row.calls for row in rows), sum(map(_tokens, spent)))
 
 
 def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRow]) -> list[UsageRow]:

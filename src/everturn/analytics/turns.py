@@ -17,6 +17,7 @@ The shape of a turn is its tools in order with repeats collapsed: two or more ca
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby, islice
@@ -30,7 +31,8 @@ from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
 from everturn.derive.trails import turns_of
 from everturn.errors import UsageError
 from everturn.model.analytics import ARROW, SUBAGENT_KINDS, Use
-from everturn.model.archive import Call, Session, Turn
+from everturn.model.archive import Call, Session, Step, Turn
+from everturn.sessions.lineage import lineage
 from everturn.sessions.lookup import iterate_sessions
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.times import turn_ms
@@ -113,6 +115,7 @@ def _is_match(part: ShapePart, token: str) -> bool:
 
 
 _PAGE = 50
+_DEEPEST = 5  # levels of subagents
 _EXAMPLES = 3
 
 
@@ -134,6 +137,12 @@ class TurnRow(Struct, frozen=True):
     tools: tuple[str, ...]  # each once, in the order of their first call
     compacted: bool
     interrupted: bool
+    tokens: int = 0  # of its own responses, cached ones included
+    inclusive_calls: int = 0  # with those of the subagents it started
+    inclusive_tokens: int = 0
+    inclusive_ms: int | None = None  # its own time and that of its subagents, added up
+    reported_calls: int = 0  # of subagents that are known only from the results of its calls; in no other count
+    reported_tokens: int = 0
 
 
 class TurnFilter(Struct, frozen=True):
@@ -211,6 +220,7 @@ def _iterate_turns(store: Store, scope: AnalyticsScope, filters: TurnFilter) -> 
         if session.n_calls < filters.min_length or (filters.failed and not session.n_errors):
             continue
         by_turn: dict[int, list[Call]] = {}
+        work: _TurnWork | None = None
         for call in store.calls(session.id):
             if call.status != "orphan" and not call.inherited:
                 by_turn.setdefault(call.turn, []).append(call)
@@ -219,7 +229,55 @@ def _iterate_turns(store: Store, scope: AnalyticsScope, filters: TurnFilter) -> 
             tokens = shape(call.name for call in calls)
             failed = any(call.status == "error" for call in calls)
             if not turn.inherited and _passes_filter(filters, tokens, len(calls), failed):
-                yield _make_row(session, turn, calls, tokens)
+                work = work or _TurnWork(store, session)
+                yield work.complete(_make_row(session, turn, calls, tokens), turn)
+
+
+class _TurnWork:
+    """Tokens by turn of one session, and what the subagents did that its turns started."""
+
+    def __init__(self, store: Store, session: Session) -> None:
+        self._tokens: Counter[int] = Counter()
+        for step in store.steps(session.id):
+            self._tokens[step.turn] += 0 if step.inherited else _step_tokens(step)
+        self._children: dict[int, list[Session]] = {}
+        for child in lineage(store, session).children if session.n_calls else ():
+            if child.session is not None and child.call is not None and child.session.kind in SUBAGENT_KINDS:
+                self._children.setdefault(child.call.turn, []).append(child.session)
+        self._reported: dict[int, tuple[int, int]] = {}
+        for row in store.reported(only=(session.id,)):
+            calls, tokens = self._reported.get(row.turn, (0, 0))
+            self._reported[row.turn] = calls + row.calls, tokens + row.tokens
+        self._store = store
+
+    def complete(self, row: TurnRow, turn: Turn) -> TurnRow:
+        """Return the row with its own, inclusive and reported counts."""
+        own = self._tokens[turn.idx]
+        below = [self._below(child, 1) for child in self._children.get(turn.idx, ())]
+        took = [ms for _, _, ms in below if ms is not None]
+        reported = self._reported.get(turn.idx, (0, 0))
+        return replace(
+            row, tokens=own, inclusive_calls=row.calls + sum(calls for calls, _, _ in below),
+            inclusive_tokens=own + sum(tokens for _, tokens, _ in below),
+            inclusive_ms=(row.duration_ms or 0) + sum(took) if took or row.duration_ms is not None else None,
+            reported_calls=reported[0], reported_tokens=reported[1],
+        )  # fmt: skip
+
+    def _below(self, session: Session, depth: int) -> tuple[int, int, int | None]:
+        """Return calls, tokens and time of a subagent with its own subagents."""
+        calls = session.n_calls
+        tokens = session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
+        took = session.ended - session.started if session.ended is not None and session.started is not None else None
+        if depth < _DEEPEST and session.n_calls:
+            for child in lineage(self._store, session).children:
+                if child.session is not None and child.session.kind in SUBAGENT_KINDS:
+                    more = self._below(child.session, depth + 1)
+                    calls, tokens = calls + more[0], tokens + more[1]
+        return calls, tokens, took
+
+
+def _step_tokens(step: Step) -> int:
+    return step.tokens_in + step.tokens_out + step.tokens_cache_read + step.tokens_cache_write
 
 
 def _passes_filter(filters: TurnFilter, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:

@@ -1,9 +1,9 @@
 """Reads the new bytes of one file in pieces, without writing anything.
 
-A piece has at most a few megabytes, or one line if that is longer, so memory is bounded by the longest line. If a file has
-only grown, bytes before the cursor are not read again: hashes of its first kilobyte and of the last one before the cursor
-tell a grown file from a rewritten one. In every doubtful case (another inode, same size, smaller) the whole file is
-compared.
+A piece has at most a few megabytes, or one line if that is longer, so memory is bounded by the longest line. Hashes of the
+first kilobyte of a file and of the last one before the cursor tell a grown file from a rewritten one. A file that has grown
+is also compared with the stored bytes, because it may have been edited in place before: only its last megabytes if it is
+large, so that the work stays bounded. In every doubtful case (another inode, same size, smaller) the whole file is compared.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from everturn.store.contract import Store
 
 BATCH = 4 << 20
 PROBE = 1024
+#: Bytes before the cursor that are compared with the stored ones when a file has grown.
+COMPARED = 16 << 20
 
 #: `Version.parser` while its rows are derived from stored bytes.
 UNFINISHED = -2
@@ -180,12 +182,24 @@ def _compare(store: Store, version: Version, mode: str, file: BinaryIO) -> tuple
     columns = stat_columns(info)
     same_file = (columns["device"], columns["inode"]) == (version.device, version.inode)
     if info.st_size >= version.offset and probes(file, version.offset) == {"head": version.head, "tail": version.tail}:
-        if (same_file and info.st_size > version.offset) or mode != "full" or version.erased:
+        if mode != "full" or version.erased:
+            return "", 0
+        if same_file and info.st_size > version.offset and _keeps_last_bytes(store, version, file):
             return "", 0
         common = common_bytes(store, version.id, file)
         return ("", 0) if common == version.size else ("rewritten", common)
     reason = "truncated" if info.st_size < version.offset else "rewritten"
     return reason, common_bytes(store, version.id, file) if mode == "full" else 0
+
+
+def _keeps_last_bytes(store: Store, version: Version, file: BinaryIO) -> bool:
+    """Return whether the last megabytes before the cursor are still the stored ones."""
+    for chunk in store.chunks(version.id):
+        if chunk.start + chunk.size > version.size - COMPARED:
+            file.seek(chunk.start)
+            if sha256(file.read(chunk.size)).digest() != chunk.digest:
+                return False
+    return True
 
 
 def _start_reader(start: ReaderStart) -> SourceReader | None:

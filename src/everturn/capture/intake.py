@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -103,6 +104,7 @@ class Intake:
             return
         try:
             with candidate.found.path.open("rb") as file:
+                candidate.found = self._name_apart(candidate, file)
                 self.take_open(candidate, file, self.mode(candidate, file))
         except OSError as failure:
             self.fail(candidate, failure.strerror or "cannot be read")
@@ -176,6 +178,31 @@ class Intake:
         return decision.mode
 
     # --- helpers ---
+    def _name_apart(self, candidate: FileCandidate, file: BinaryIO) -> SourceCandidate:
+        """Return the file with an id of its own if another file has the same id but not the same content.
+
+        Only an id that comes from the name of the file can be such a coincidence: `full.jsonl` in two folders.
+        """
+        found, source, known = candidate.found, candidate.source, candidate.known
+        name = found.native_id
+        if known is not None:
+            return replace(found, native_id=known.native_id) if known.native_id.startswith(f"{name}-") else found
+        head = file.read(HEAD)
+        file.seek(0)
+        if name != found.path.stem or name.encode("utf-8", "surrogateescape") in head:
+            return found
+        if any(piece.start.candidate.found.native_id == name for piece in self._group):
+            self.flush()
+        beginnings = [
+            self.job.store.read_raw(session.version, 0, len(head))
+            for session in self.job.store.sessions_of(source.name, name)
+            if session.mode == "full"
+        ]
+        if not beginnings or any(head.startswith(old) or old.startswith(head) for old in beginnings):
+            return found
+        mark = sha256(head.partition(b"\n")[0]).hexdigest()[:8]
+        return replace(found, native_id=f"{name}-{mark}")
+
     def _workspace(self, candidate: FileCandidate, file: BinaryIO, head: bytes) -> str:
         """Return the workspace that a file names, or the files around it, or the session it belongs to."""
         source = candidate.source

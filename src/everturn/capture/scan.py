@@ -46,6 +46,7 @@ class ScanResult:
     moved: list[tuple[SourceFile, FileCandidate]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # rows to derive from stored bytes
+    paths: set[str] = field(default_factory=set)  # of all known and found files
 
     @property
     def bytes_to_read(self) -> int:
@@ -79,6 +80,7 @@ def scan_sources(
             sort_candidate(result, candidate, now, retry)
     for file in _scan_unlisted(missing, sources, result, now, retry):
         missing.pop(file.path)
+    result.paths = {*known, *(candidate.path for candidate in fresh)}
     _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"], members)
     for file, version in missing.values():
         _note_behind(result, sources, file, version)

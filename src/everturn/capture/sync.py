@@ -9,13 +9,14 @@ at all on some systems, so they only trigger a sync, which finds out what change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from threading import Event
 
 from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport, is_container, take_container
 from everturn.capture.scan import FileCandidate, ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
+from everturn.capture.unread import UNREAD, find_unread
 from everturn.capture.writer import ArchiveWriter, upgrade_derived
 from everturn.errors import MissingPath
 from everturn.sources.contract import Source, SourceCandidate, read_beginning
@@ -27,13 +28,18 @@ __all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_n
 _RECENT = 7 * 86_400_000
 
 
-def sync_all(job: SyncJob, retry: bool = False) -> SyncReport:
-    """Bring everything that the sources find up to date, including the hook events of agents."""
+def sync_all(job: SyncJob, retry: bool = False, unread: bool = False) -> SyncReport:
+    """Bring everything that the sources find up to date, including the hook events of agents.
+
+    With `unread`, also report files beside the sessions that look like transcripts and are not read.
+    """
     drained = drain_spool(job.store, job.spool, job.policy) if job.spool is not None else DrainReport()
     writer = writer_for(job)
     found = scan_sources(job.store, job.sources, job.places, job.machine, writer.now, retry)
     report = SyncReport(unchanged=found.unchanged, waiting=found.waiting)
     report.skipped += [*((problem, "") for problem in found.problems), *drained.problems]
+    if unread:
+        report.skipped += [(path, UNREAD) for path in find_unread(job.sources, job.places, found.paths)]
     _mark_moves_and_gone(job, found, report)
     found.changed += _look_at_named(job, drained.paths, {candidate.path for candidate in found.changed}, report)
     _take_in(job, writer, found.changed, report, found.bytes_to_read)
@@ -74,6 +80,19 @@ def add_paths(job: SyncJob, paths: Iterable[Path], source_name: str = "") -> Syn
     todo = list(candidates.values())
     _take_in(job, writer, todo, report, sum(c.stat.st_size for c in todo if c.stat is not None))
     return _finish(writer, report)
+
+
+def find_transcripts(job: SyncJob, sessions: Collection[str]) -> list[Path]:
+    """Return the files of sessions with these native ids, and of their subagents, that the sources find."""
+    if not sessions:
+        return []
+    return [
+        found.path
+        for source in job.sources.values()
+        for root in source.roots(job.places)
+        for found in source.find(root)
+        if found.native_id in sessions or found.parent in sessions
+    ]
 
 
 def writer_for(job: SyncJob) -> ArchiveWriter:
@@ -132,7 +151,7 @@ def _recognise_path(
 
 def _explain_unread(head: bytes) -> str:
     if resembles_transcript(head):
-        return "looks like a transcript, but no source reads this format; `everturn sources explain FILE` says why"
+        return UNREAD
     return "no source knows this format; `everturn sources` lists what can be read"
 
 

@@ -152,12 +152,13 @@ def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
 
 
 def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) -> list[ActivityRow]:
-    """Count own turns and calls by quarter of an hour."""
+    """Count own turns and calls by quarter of an hour. A call without a time counts where its turn began."""
     rows: dict[int, ActivityRow] = {}
 
     def row_at(time: int | None) -> ActivityRow:
         return rows.setdefault(_time_slot(time), ActivityRow(session, _time_slot(time)))
 
+    began = {turn.idx: turn.started for turn in turns}
     for turn in turns:
         if not turn.inherited:
             row = row_at(turn.started)
@@ -166,7 +167,7 @@ def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) ->
             row.busy_ms += turn_ms(turn) or 0
     for call in _without_orphans(calls):
         if not call.inherited:
-            row = row_at(call.started)
+            row = row_at(call.started if call.started is not None else began.get(call.turn))
             row.calls += 1
             row.errors += call.status == "error"
     return [rows[slot] for slot in sorted(rows)]
@@ -212,7 +213,7 @@ def _time_slot(time: int | None) -> int:
 # --- tallies ---
 
 #: Changes when the same trail would give other numbers.
-RULES = 1
+RULES = 2
 
 ALL = tuple(table.name for table in TALLIES)
 

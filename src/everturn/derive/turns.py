@@ -28,6 +28,7 @@ from everturn.model.archive import (
     JournalTail,
     MessageRow,
     MessageText,
+    ReportedWork,
     SessionGrowth,
     Step,
     Turn,
@@ -227,6 +228,13 @@ class _Grower:
         call.output_size = len(block.text)
         if end.duration_ms is not None:
             call.duration_ms = end.duration_ms
+        if end.reported_tokens or end.reported_calls:
+            self.growth.reported.append(
+                ReportedWork(
+                    0, call.seq, call.idx, call.turn, message.at, end.child, end.reported_tokens, end.reported_calls,
+                    end.duration_ms,
+                )
+            )  # fmt: skip
         self._add_artifacts(call, end, block.text)
         if self.step is not None and self.step.idx == call.step and message.at is not None:
             self.step.ended = message.at if self.step.ended is None else max(self.step.ended, message.at)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file
+from everturn.capture.unread import find_unread, listed_paths
 from everturn.maintenance.forget import ERASURE
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
 from everturn.model.vocabulary import DOUBTS
@@ -91,7 +92,18 @@ def examine_archive(
                 "folder", "warn", risk, "move the archive to a local disk (EVERTURN_DB or `everturn config set db`)"
             )
     now = clock()
+    _note_unread(report, store, sources, places, machine)
     return look_at_roots(store, roots(store, sources, places, machine, now), now, report)
+
+
+def _note_unread(
+    report: HealthReport, store: Store, sources: Mapping[str, Source], places: SearchPlaces, machine: str
+) -> None:
+    known = {file.path for file, _ in store.files(machine)} | listed_paths(sources, places)
+    if unread := find_unread(sources, places, known):
+        more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
+        text = f"{plural(len(unread), 'file')} beside the sessions of agents not read: {unread[0]}{more}"
+        report.note("unread", "warn", text, "`everturn sources explain FILE` says why; `everturn sources` lists all")
 
 
 def risky_folder(folder: Path) -> str:

@@ -178,6 +178,20 @@ class Call(Struct):
     inherited: int = 0
 
 
+class ReportedWork(Struct):
+    """What a subagent did, as the result of the call that started it says. It counts only while nothing better is known."""
+
+    session: int = 0
+    seq: int = 0  # of the call
+    idx: int = 0
+    turn: int = 0
+    at: int | None = None
+    child: str = ""  # native id of the subagent's session; "" if the result does not name it
+    tokens: int = 0
+    calls: int = 0
+    duration_ms: int | None = None
+
+
 class MessageRow(Struct):
     """The position and type of a message; its text is read from the raw layer."""
 
@@ -355,6 +369,7 @@ class SessionGrowth(Struct):
     n_prompts: int = 0
     edits: list[EditLines] = []
     words: list[MessageText] = []  # of sources whose words SQL can read
+    reported: list[ReportedWork] = []
 
 
 #: Kinds of kept rows: about the new session, and about the one it was made from.

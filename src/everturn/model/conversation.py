@@ -36,6 +36,8 @@ class CallEnd(Struct, frozen=True):
     path: str = ""  # normalised path the result names
     child: str = ""  # native id of the subagent session it started
     others: tuple[tuple[str, str], ...] = ()  # (action, path) of further files, when one call touched several
+    reported_tokens: int = 0  # what the subagent it started used, as the result says
+    reported_calls: int = 0
 
 
 class Block(Struct, frozen=True):

@@ -35,10 +35,11 @@ from everturn.model.analytics import (
     TurnKey,
     UsageRow,
 )
-from everturn.model.archive import Session
+from everturn.model.archive import ReportedWork, Session
 from everturn.store.contract import SessionFilter
 from everturn.store.sql import (
     CALLS,
+    REPORTED,
     SESSIONS,
     STEPS,
     TURNS,
@@ -67,6 +68,20 @@ _CHOSEN = '"{}" p JOIN "session" s ON s."id"=p."session" LEFT JOIN "session_text
 _STALE = """
     INSERT INTO "plane_stale" ("session") SELECT s."id" FROM "session" s
     WHERE s."n_messages">0 AND NOT EXISTS (SELECT 1 FROM "plane_stale" t WHERE t."session"=s."id")
+"""
+
+
+#: A report counts once, in the session that owns the call, and only if the subagent's session is not in the archive: by
+#: its id, or by the prompt that both sides have.
+_KNOWN_BY_REPORT = """
+    EXISTS (SELECT 1 FROM "call" c WHERE c."session"=p."session" AND c."seq"=p."seq" AND c."idx"=p."idx" AND c."inherited"=0)
+    AND NOT EXISTS (SELECT 1 FROM "session" k WHERE k."agent"=s."agent" AND k."native_id"=p."child" AND k."n_messages">0)
+    AND NOT EXISTS (
+        SELECT 1 FROM "call" c
+        JOIN "link" d ON d."session"=c."session" AND d."relation"='spawned' AND d."call_id"=c."call_id" AND d."hint"<>0
+        JOIN "link" u ON u."native_id"=s."native_id" AND u."relation"='subagent_of' AND u."hint"=d."hint"
+        WHERE c."session"=p."session" AND c."seq"=p."seq" AND c."idx"=p."idx"
+    )
 """
 
 
@@ -110,8 +125,10 @@ class AnalyticsStore:
     def _count_session(self, number: int) -> _CountedTrail | None:
         run = self.driver
         row = run.one(f'{SESSIONS.select} WHERE "id"=?', (number,))
-        if row is None or not (session := Session(*row)).n_messages or session.kind not in COUNTED_KINDS:
+        if row is None or not (session := Session(*row)).n_messages:
             return None
+        if session.kind not in COUNTED_KINDS:
+            return self._count_tokens(session)
         of_session = ' WHERE "session"=? ORDER BY '
         calls = CALLS.read(run.all(f'{CALLS.select}{of_session}"seq","idx"', (number,)))
         turns = TURNS.read(run.all(f'{TURNS.select}{of_session}"idx"', (number,)))
@@ -123,6 +140,16 @@ class AnalyticsStore:
         run.many(TURN_KEYS.insert, map(astuple, turn_keys(session, turns)))
         run.many(USAGE.insert, map(astuple, usage_rows(number, steps)))
         run.many(ACTIVITY.insert, map(astuple, activity_rows(number, turns, calls)))
+        return counted
+
+    def _count_tokens(self, session: Session) -> _CountedTrail | None:
+        """Count the tokens of notes beside a conversation, which hold them for some agents; nothing else in them counts."""
+        if not (session.tokens_in or session.tokens_out):
+            return None
+        steps = STEPS.read(self.driver.all(f'{STEPS.select} WHERE "session"=? ORDER BY "idx"', (session.id,)))
+        counted = _CountedTrail(0, pack(Trail()))
+        self.driver.run(_NOTE, (session.id, counted.subagent, 0, counted.trail))
+        self.driver.many(USAGE.insert, map(astuple, usage_rows(session.id, steps)))
         return counted
 
     def _apply_difference(self, came: Tally, gone: Tally) -> None:
@@ -188,6 +215,14 @@ class AnalyticsStore:
         key = quote_name(ACTIVITY.key, "p")
         return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, session_filter, only, subagents))
 
+    def reported(
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[ReportedWork]:
+        key = quote_name(REPORTED.key, "p")
+        return REPORTED.read(
+            self._select_rows("reported", REPORTED.fields("p"), key, session_filter, only, subagents, _KNOWN_BY_REPORT)
+        )
+
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         yield from self.driver.each(
             f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
@@ -201,8 +236,11 @@ class AnalyticsStore:
         session_filter: SessionFilter | None,
         only: Sequence[int],
         subagents: bool,
+        also: str = "",
     ) -> Iterator[Row]:
         conditions = Conditions()
+        if also:
+            conditions.add(also)
         if session_filter is not None:
             add_sessions(conditions, replace(session_filter, kinds=(), states=()))
         if not subagents:

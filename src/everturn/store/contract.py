@@ -29,6 +29,7 @@ from everturn.model.archive import (
     LinkRow,
     MessageRow,
     ProblemRow,
+    ReportedWork,
     Session,
     SessionGrowth,
     SessionText,
@@ -312,6 +313,11 @@ class Store(Protocol):
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
         """Return the turns and calls of sessions by quarter of an hour."""
+
+    def reported(
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[ReportedWork]:
+        """Return what subagents did that are known only from the results of their parents' calls, each once."""
 
     def plane_rows(self, table: PlaneTable) -> Iterator[tuple[Any, ...]]:
         """Yield all rows of one of `model.analytics.PLANE`, in order."""

@@ -50,6 +50,7 @@ from everturn.store.sql import (
     MESSAGES,
     OF_SESSION,
     PROBLEMS,
+    REPORTED,
     SESSIONS,
     STEPS,
     TEXTS,
@@ -445,6 +446,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         many(CALLS.upsert, map(astuple, growth.calls))
         many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
         self.add_edits(session, growth.edits)
+        many(REPORTED.upsert, [astuple(replace(one, session=session)) for one in growth.reported])
         many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
 

@@ -28,6 +28,7 @@ from everturn.model.archive import (
     MessageRow,
     MessageText,
     ProblemRow,
+    ReportedWork,
     Session,
     SessionText,
     SourceFile,
@@ -179,6 +180,7 @@ MESSAGES = Table("message", MessageRow, ("session", "seq"))
 WORDS = Table("message_text", MessageText, ("session", "seq"))
 ARTIFACTS = Table("artifact", Artifact, ("session", "seq", "idx", "n"))
 EDITS = Table("edit", EditRow, ("session", "seq", "idx", "n"))
+REPORTED = Table("reported", ReportedWork, ("session", "seq", "idx"))
 LINKS = Table("link", LinkRow, ("session", "relation", "native_id", "call_id", "hint"))
 PROBLEMS = Table("problem", ProblemRow, ())
 CENSUS = Table("census", CensusRow, ("version", "type", "client", "disposition"))
@@ -186,7 +188,7 @@ TOMBSTONES = Table("tombstone", Tombstone, ("kind", "agent", "key"))
 KEPT = Table("kept", KeptRow, ("kind", "agent", "subject", "key"))
 
 #: Tables whose rows belong to a session and are deleted with it.
-OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, EDITS, LINKS, MESSAGES, STEPS, TEXTS, TURNS, WORDS)
+OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, EDITS, LINKS, MESSAGES, REPORTED, STEPS, TEXTS, TURNS, WORDS)
 
 #: A session without a time sorts and compares as the oldest.
 ENDED = 'COALESCE({}."ended",0)'
@@ -220,6 +222,13 @@ class Conditions:
         return f" WHERE {self.together()}" if self._parts else ""
 
 
+#: Whether a session is listed: not if another file holds the same session with all of its messages.
+_IS_NO_COPY = """NOT EXISTS (SELECT 1 FROM "session" c WHERE c."agent"={s}."agent" AND c."native_id"={s}."native_id"
+    AND c."id"<>{s}."id" AND c."state"='current' AND {s}."n_messages">0 AND (
+        ({s}."n_inherited"={s}."n_messages" AND c."n_messages">={s}."n_messages" AND c."id"<{s}."id")
+        OR (c."n_messages">{s}."n_messages" AND c."n_inherited">={s}."n_messages")))"""
+
+
 def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str = "s", x: str = "x") -> None:
     """Add a session filter, for `session` under alias `s` and `session_text` under alias `x`."""
     for name in ("agent", "machine", "owner"):
@@ -227,6 +236,7 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
             conditions.add(f'{s}."{name}"=?', value)
     conditions.add_one_of(f'{s}."kind"', session_filter.kinds)
     conditions.add_one_of(f'{s}."state"', session_filter.states)
+    _leave_out_copies(conditions, session_filter, s)
     if session_filter.since is not None:
         conditions.add(f"{ENDED.format(s)}>=?", session_filter.since)
     if session_filter.until is not None:
@@ -239,6 +249,11 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
         columns = ("title", "first_prompt", "summary")
         anywhere = " OR ".join(_like_sql(f'{x}."{column}"') for column in columns)
         conditions.add(f"({anywhere})", *[substring_pattern(session_filter.text)] * len(columns))
+
+
+def _leave_out_copies(conditions: Conditions, session_filter: SessionFilter, s: str) -> None:
+    if session_filter.states == ("current",) and not (session_filter.machine or session_filter.owner):
+        conditions.add(_IS_NO_COPY.format(s=s))
 
 
 def _add_folder(conditions: Conditions, column: str, folder: str) -> None:

@@ -47,6 +47,14 @@ def test_without_a_transcript_what_was_heard_is_kept(heard: Desk) -> None:
     assert code == 0 and "only heard of by the hook: 2" in out
 
 
+def test_the_transcript_of_a_session_is_found_by_its_id(heard: Desk) -> None:
+    other = heard.archive.history.file("77777777-2222-4333-8444-555555555555")
+    other.write_bytes(heard.archive.history.turn("not heard of", "no", sid=other.stem))
+    told = heard.json("enrich", "--claude-dir", str(heard.archive.history.root))
+    assert (told["found"], told["left"]) == (1, 1)
+    assert heard.archive.store.sessions_of("claude_code", other.stem) == []
+
+
 def test_nothing_heard_is_no_answer(desk: Desk) -> None:
     assert desk.run("enrich")[0] == 3
 

@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.analytics.cost import load_prices
+from everturn.analytics.counts import AnalyticsScope
+from everturn.analytics.stats import count_stats
 from everturn.model.conversation import Message, TokenUsage
 from everturn.sessions.messages import read_turns
 from everturn.sessions.transcript import passages
 from everturn.sources.cline import SOURCE
 from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.store.contract import SessionFilter
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -171,9 +175,12 @@ def test_without_a_history_the_panel_is_the_conversation() -> None:
         assert (session.kind, session.n_turns, session.n_prompts) == ("main", 2, 2)
         assert (session.tokens_in, session.tokens_out, session.tokens_cache_read) == (20, 300, 8300)
         calls = {call.name: call.status for call in taken.store.calls(session.id)}
-        assert calls == {"read_file": "ok", "execute_command": "ok", "ask_followup_question": "open"}
+        assert calls == {
+            "read_file": "ok", "execute_command": "ok", "ask_followup_question": "open", "plan_mode_respond": "ok",
+            "attempt_completion": "open",
+        }  # fmt: skip
         assert taken.hits("herd plankton") == [ALONE]
-        assert [step.n_calls for step in taken.store.steps(session.id, 0)] == [1, 1, 0]
+        assert [step.n_calls for step in taken.store.steps(session.id, 0)] == [1, 1, 1]
 
 
 def test_beside_a_history_the_panel_gives_only_what_that_lacks() -> None:
@@ -297,3 +304,40 @@ def test_a_real_file_is_read_whole(path: Path) -> None:
             assert unpaired <= 1 + len(calls) // 10
             assert found.kind == "meta" or session.n_turns >= 1
     goldens.assert_same_in_pieces(SOURCE, found, data, len(data))
+
+
+def test_a_task_counts_the_same_from_its_panel_and_with_its_history(tmp_path: Path) -> None:
+    asked = "<task>\ncount the walruses\n</task>"
+    result = "[read_file for 'herd.txt'] Result:\n\nthree"
+    history = [
+        {"role": "user", "content": [{"type": "text", "text": asked}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "<read_file>\n<path>herd.txt</path>\n</read_file>"}]},
+        {"role": "user", "content": [{"type": "text", "text": result}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "<attempt_completion>\n<result>\nThree.\n</result>\n</attempt_completion>"}]},
+    ]  # fmt: skip
+
+    def request(text: str) -> str:
+        return json.dumps({"request": text, "tokensIn": 10, "tokensOut": 20, "cacheReads": 30, "cacheWrites": 40})
+
+    said = [
+        ("text", "count the walruses"), ("api_req_started", request(asked)),
+        ("tool", json.dumps({"tool": "readFile", "path": "herd.txt"})), ("api_req_started", request(result)),
+        ("completion_result", "Three."),
+    ]  # fmt: skip
+    panel = [
+        {"ts": 1754046000000 + number, "type": "say", "say": kind, "text": text}
+        for number, (kind, text) in enumerate(said)
+    ]
+    counted = []
+    for files in ({PANEL: panel}, {PANEL: panel, HISTORY: history}):
+        folder = tmp_path / str(len(files)) / "1754000000009"
+        folder.mkdir(parents=True)
+        for name, content in files.items():
+            (folder / name).write_text(json.dumps(content))
+        with goldens.ingest("cline", folder.parent) as taken:
+            total = count_stats(taken.store, AnalyticsScope(), load_prices()).total
+            names = sorted(
+                call.name for row, _ in taken.store.sessions(SessionFilter())[0] for call in taken.store.calls(row.id)
+            )
+            counted.append((total.sessions, total.turns, total.calls, total.tokens_in, total.tokens_out, names))
+    assert counted[0] == counted[1] == (1, 1, 2, 20, 40, ["attempt_completion", "read_file"])

@@ -9,7 +9,7 @@ import click
 from everturn.cli import analytics_options, frame
 
 if TYPE_CHECKING:
-    from everturn.analytics.inspect import Inspection, ToolNeighbour
+    from everturn.analytics.inspect import Inspection, ParallelUse, ToolNeighbour
 
 _ROWS = 8
 
@@ -69,6 +69,7 @@ def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool
         ("failed", f"{found.errors:,} ({analytics_options.percent(found.error_rate)}), {found.retries:,} tried again"),
         ("took", f"median {duration(found.p50_ms)}, p95 {duration(found.p95_ms)}" if found.timed else ""),
         ("parallel", analytics_options.percent(found.parallel)),
+        ("repeated", _repeated_text(found.repeated)),
         ("position", f"{found.position:.1f} in its turn on average"),
         ("errors", ", ".join(f"{one.error_class.replace('_', ' ')} {one.n:,}" for one in found.failures)),
     ]  # fmt: skip
@@ -87,6 +88,20 @@ def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool
 
         cx.out.emit()
         analytics_options.sketch_plot(cx, errors_by_position(found))
+
+
+def _repeated_text(found: ParallelUse) -> str:
+    """Return whether calls of the tool beside each other fail more often than its calls do anyway."""
+    from everturn.text.printable import plural
+
+    if not found.pairs:
+        return ""
+    seen = f"{plural(found.pairs, 'pair')} in one batch, {analytics_options.percent(found.rate)} with a failure"
+    if found.verdict == "too few":
+        return f"{seen}; too few to say more"
+    usual = f"{analytics_options.percent(found.expected)} expected"
+    more = "a sign of confusion" if found.verdict == "fail more often" else "no sign of confusion"
+    return f"{seen}, {usual}: {more}"
 
 
 def _print_neighbours(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:

@@ -22,6 +22,7 @@ from everturn.cli.commands.sync import folder_options, search_places
 @click.pass_context
 def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
+    from everturn.capture.unread import UNREAD, find_unread, listed_paths
     from everturn.sources.contract import abilities, all_sources
 
     if ctx.invoked_subcommand is not None:
@@ -42,14 +43,18 @@ def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> 
             {"name": name, "title": source.title, "parser": source.parser, "folders": roots, "files": len(files),
              "gone": sum(file.state == "gone" for file in files), "can": abilities(source), "quarantine": failed}
         )  # fmt: skip
+    paths = {file.path for file in known} | listed_paths(all_sources(), places)
+    unread = find_unread(all_sources(), places, paths)
     if cx.json:
-        cx.out.emit_json("sources", items)
+        cx.out.emit_json("sources", items, unread=unread)
         return
     columns = ("source", "agent", "files", "gone", "can", "folders")
     cx.out.table(columns, [_source_row(item) for item in items], right=(2, 3))
     for item in items:
         for bad in item["quarantine"]:
             cx.out.warn(f"in quarantine: {cx.out.text(bad['path'])}: {cx.out.text(bad['reason'])}")
+    for path in unread:
+        cx.out.warn(f"not read: {cx.out.text(path)} {UNREAD}")
 
 
 @frame.command("everturn sources explain ~/Downloads/session.jsonl", make=command.command)

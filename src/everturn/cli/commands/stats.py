@@ -71,6 +71,7 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
         analytics_options.print_sentence(cx, f"errors    {names}", indent=" " * 10)
+    _print_subagents(cx, found)
     from everturn.analytics.cost import dollars
 
     models = [name or "(not named)" for name in found.total.cost.unknown_models]
@@ -80,6 +81,24 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
         + (f"; subagents {dollars(found.subagents)}" if found.subagents.micro_dollars else "")
         + (f"; no price for {unknown}" if unknown else "")
     )
+
+
+def _print_subagents(cx: frame.CommandContext, found: Stats) -> None:
+    """Print what main sessions and subagents did apart, and what is known from reports only."""
+    from everturn.text.printable import plural
+
+    own, both, told = found.own, found.inclusive, found.reported
+    parts = []
+    if both.sessions > own.sessions:
+        parts += [
+            f"own {own.calls:,} calls, {_short(own.tokens)} tokens",
+            f"with subagents {both.calls:,} calls, {_short(both.tokens)} tokens",
+        ]
+    if told.sessions:
+        who = plural(told.sessions, "subagent")
+        parts.append(f"reported only, not in these counts: {told.calls:,} calls, {_short(told.tokens)} tokens of {who}")
+    if parts:
+        analytics_options.print_sentence(cx, f"work      {'; '.join(parts)}", indent=" " * 10)
 
 
 def _print_trend(cx: frame.CommandContext, found: Stats) -> None:

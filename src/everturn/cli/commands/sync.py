@@ -72,7 +72,7 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
     job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"))
     if watch:
         return _watch(cx, store, job)
-    report = sync_all(job, retry=retry)
+    report = sync_all(job, retry=retry, unread=True)
     cx.update_counts(store, wait=False)
     if embedder is None:
         code = print_sync_report(cx, report)

@@ -40,6 +40,9 @@ def command(
 ) -> int:
     """List turns, newest first: how long they took, their tools in order, how many calls failed.
 
+    CALLS are the turn's own; INCLUSIVE has those of the subagents it started too, and REPORTED those of subagents that are
+    known only from the results of its calls. --json has the same for tokens and time.
+
     Two or more calls of a tool in a row are written `Read{2+}`. In a pattern `*` is any tool, `…` any number of them,
     `Read{1+}` one Read or more; `^` and `$` are the ends of the turn.
     """
@@ -66,15 +69,21 @@ def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, t
         cx.out.emit_json("turns", [asdict(one) | {"started": iso(one.started) or None} for one in found])
     elif found:
         known = analytics_options.short_names(cx.store(), found)
+        below = any(one.inclusive_calls > one.calls for one in found)
+        told = any(one.reported_calls for one in found)
         rows = [
             [
                 known[one.agent, one.session], str(one.turn), iso(one.started)[:16].replace("T", " "),
-                duration(one.duration_ms), f"{one.calls:,}", f"{one.parallel:,}", f"{one.errors:,}", one.shape,
+                duration(one.duration_ms), f"{one.calls:,}", *([f"{one.inclusive_calls:,}"] if below else []),
+                *([f"{one.reported_calls:,}"] if told else []), f"{one.parallel:,}", f"{one.errors:,}", one.shape,
             ]
             for one in found
         ]  # fmt: skip
-        columns = ("session", "turn", "started", "took", "calls", "parallel", "errors", "tools")
-        analytics_options.table(cx, columns, rows, right=(1, 4, 5, 6), spare=("parallel", "errors", "started"), last=20)
+        more = (*(["inclusive"] if below else []), *(["reported"] if told else []))
+        columns = ("session", "turn", "started", "took", "calls", *more, "parallel", "errors", "tools")
+        right = (1, *range(4, len(columns) - 1))
+        spare = ("parallel", "errors", *more, "started")
+        analytics_options.table(cx, columns, rows, right=right, spare=spare, last=20)
     return 0 if found else _nothing(cx, scope, wanted)
 
 

@@ -13,7 +13,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=3,
+    parser=4,
     fields=(
         "parentUuid",
         "isSidechain",

@@ -78,18 +78,20 @@ def call_start(block: dict[str, Any]) -> CallStart:
 
 def call_end(block: dict[str, Any], text: str, note: Any, session: str) -> CallEnd:
     """Return the result in a tool_result block. `note` is the client's own record of the result."""
-    failed = block.get("is_error") is True
     noted = note if isinstance(note, ClaudeToolResult) else _NO_NOTE
+    failed = block.get("is_error") is True or noted.interrupted is True
     action, path = _find_artifact(noted)
     return CallEnd(
         word(block.get("tool_use_id")),
         failed,
-        error_class(text) if failed else "",
+        "interrupted" if noted.interrupted is True else error_class(text) if failed else "",
         _exit_status(text, noted, failed),
         _duration(noted),
         action,
         path,
         f"{session}/agent-{word(noted.agent_id)}" if noted.agent_id else "",
+        reported_tokens=count(noted.total_tokens) or 0,
+        reported_calls=count(noted.total_tool_use_count) or 0,
     )
 
 

@@ -42,7 +42,8 @@ from everturn.sources.claude_code.records import (
 )
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.json_lines import JsonLines
-from everturn.sources.toolkit.values import MessageSpeaker, count, has_results, milliseconds, strings, word
+from everturn.sources.toolkit.line_reader import listing, mapping
+from everturn.sources.toolkit.values import MessageSpeaker, count, has_results, milliseconds, plain, strings, word
 
 
 class ClaudeRecordPlace(NamedTuple):
@@ -129,10 +130,33 @@ def _user(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
 def _system(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     speaker = _SYSTEM.get(record.subtype or "", NOTICE)
     text = record.content if isinstance(record.content, str) else text_without_envelope(all_fields(record, place.raw))
+    if record.subtype in _DETAILS:
+        text = "\n".join(filter(None, (text, _DETAILS[record.subtype](all_fields(record, place.raw)))))
     if record.subtype == "local_command":
         guess = guess_speaker(text)
         speaker = guess if guess is not PROMPT else speaker
     return _message(record, place, "system", speaker, text_blocks(text, speaker.field))
+
+
+def _compaction_details(fields: dict[str, Any]) -> str:
+    """Return what started a compaction and how many tokens the context had, as a line."""
+    noted = mapping(fields.get("compactMetadata"))
+    trigger, tokens = plain(noted.get("trigger")), count(noted.get("preTokens"))
+    return ", ".join([f"trigger: {trigger}"] * (trigger != "?") + [f"tokens before: {tokens:,}"] * (tokens is not None))
+
+
+def _hook_details(fields: dict[str, Any]) -> str:
+    """Return how many hooks ran and failed at the end of a turn, and whether they kept it going, as a line."""
+    hooks, errors = count(fields.get("hookCount")), len(listing(fields.get("hookErrors")))
+    kept = fields.get("preventedContinuation") is True
+    return ", ".join(
+        [f"hooks: {hooks}"] * (hooks is not None)
+        + [f"failed: {errors}"] * bool(errors)
+        + ["the hooks prevented the agent from going on"] * kept
+    )
+
+
+_DETAILS = {"compact_boundary": _compaction_details, "stop_hook_summary": _hook_details}
 
 
 def _attachment(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:

@@ -60,6 +60,9 @@ class ClaudeToolResult(Struct, gc=False, rename="camel"):
     notebook_path: str | None = msgspec.field(default=None, name="notebook_path")
     file: FileRef | None = None
     structured_patch: Raw = NOTHING
+    interrupted: bool | None = None
+    total_tokens: int | float | None = None
+    total_tool_use_count: int | float | None = None
     duration_ms: int | float | None = None
     total_duration_ms: int | float | None = None
     duration_seconds: int | float | None = None

@@ -15,7 +15,7 @@ from everturn.sources.contract import Source, lazy_import, lazy_imports, named_f
 SOURCE = Source(
     name="cline",
     title="Cline and Roo Code",
-    parser=1,
+    parser=2,
     fields=(
         "say",
         "ask",

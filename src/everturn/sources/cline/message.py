@@ -281,8 +281,13 @@ def _prompt_blocks(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def _panel_answer(kind: str, text: str) -> tuple[Block, ...]:
-    if kind in ("plan_mode_respond", "act_mode_respond") and text.startswith("{"):
-        text = word(_parse_json(text).get("response")) or text
+    """Return the blocks of an answer: the history has most of them as calls, so these are calls here too."""
+    if kind in ("plan_mode_respond", "act_mode_respond"):
+        text = (word(_parse_json(text).get("response")) if text.startswith("{") else "") or text
+        return tuple(named_call(kind, {"response": text})) if text else ()
+    if kind == "completion_result":
+        text = text.removesuffix(_CHANGED)
+        return tuple(named_call("attempt_completion", {"result": text})) if text else ()
     return text_blocks(text.removesuffix(_CHANGED), "answer")
 
 
@@ -303,8 +308,8 @@ def _request_message(text: str) -> Message | None:
     """Return the message of a request to the model: the result of the previous call, and the environment details."""
     sent, mark, rest = word(_parse_json(text).get("request")).partition(ENVIRONMENT)
     details = text_blocks(mark + rest, "meta")
-    if (head := parse_result_head(sent.lstrip())) is not None and head.name not in HUMAN_TOOLS:
-        output = head.rest.rstrip()
+    if (head := parse_result_head(sent.lstrip())) is not None:
+        output = "" if head.name in HUMAN_TOOLS else head.rest.rstrip()  # the human's words are elements of their own
         result = Block("result", output, "tool_output", result=call_end(head.call_id, head.name, output))
         return Message("tool", "tool", "result", blocks=(result, *details))
     return Message("user", "injected", "context", blocks=details) if details else None

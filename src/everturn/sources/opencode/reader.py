@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from everturn.model.archive import RECENT_STEPS
 from everturn.model.conversation import Link, Message, ReadResult, fingerprint
 from everturn.sources.contract import Member, SourceCandidate
 from everturn.sources.opencode.files import UNTITLED, is_early, shape_of
@@ -63,6 +64,7 @@ class OpencodeReaderState(Struct, array_like=True):
     placed: bool = False  # the working folder is known
     linked: bool = False  # to its parent session
     n: int = 0  # messages of a rendered transcript so far
+    ids: list[str] = []  # of the last responses
 
 
 class OpencodeReader:
@@ -168,7 +170,7 @@ class OpencodeReader:
 
     def _add(self, message: Message, place: RecordPlace) -> None:
         session, state = self._session(), self._state
-        message = replace(message, start=place.start, size=place.size)
+        message = replace(message, start=place.start, size=place.size, provider_id=self._response_id(message))
         add(self._tally, session, message)
         if state.parent and not state.linked:
             state.linked = True
@@ -176,6 +178,15 @@ class OpencodeReader:
             hint = fingerprint("prompt", prompt) if prompt and message.starts_turn else 0
             session.links.append(Link("subagent_of", state.parent, hint=hint))
         session.links += _spawn_links(message)
+
+    def _response_id(self, message: Message) -> str:
+        """Return the id of a response. A message is a whole response: one with an id seen before is another response."""
+        name, ids = message.provider_id, self._state.ids
+        if not name:
+            return ""
+        number = ids.count(name)
+        self._state.ids = [*ids, name][-RECENT_STEPS:]
+        return f"{name}#{number + 1}" if number else name
 
     # --- the session ---
     def _learn(self, about: Rec) -> Counted:

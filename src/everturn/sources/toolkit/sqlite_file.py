@@ -1,7 +1,8 @@
 """SQLite files of agents: copied while in use, read without a trace.
 
-The only module in `sources/` that uses a database driver. A copy is made by SQLite's own backup, so it is consistent even
-while the agent writes; the original is opened read-only and never changed. `is_sqlite`, `beginnings` and `stamp` look at
+The only module in `sources/` that uses a database driver. A copy is consistent even while the agent writes: a database at
+rest is copied byte for byte under a read lock, one with a log by SQLite's own backup. The original is opened read-only and
+never changed. `is_sqlite`, `beginnings` and `stamp` look at
 files without opening them as databases: while a database is in use, new content is in its log, and a young one may have all
 its tables there and nowhere else.
 """
@@ -9,6 +10,8 @@ its tables there and nowhere else.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +25,9 @@ Row = dict[str, Any]
 def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
     """Copy a database that may be in use, without what the statements in `private` delete. Raises OSError.
 
-    Agents keep access tokens beside their sessions; an archive must not hold those.
+    Agents keep access tokens beside their sessions; an archive must not hold those. Where the statements delete rows, or a
+    name in them occurs in the file (deleted rows stay in it for a while), the copy is written anew by the database engine.
+    Any other database at rest is copied byte for byte.
     """
     try:
         original = apsw.Connection(
@@ -31,15 +36,45 @@ def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
         copy = apsw.Connection(str(target))
         try:
             original.set_busy_timeout(5000)
-            with copy.backup("main", original, "main") as backup:
-                while not backup.done:
-                    backup.step(1000)
-            _delete_private(copy, private)
+            if not _copy_bytes(original, path, target, private):
+                with copy.backup("main", original, "main") as backup:
+                    while not backup.done:
+                        backup.step(1000)
+                _delete_private(copy, private)
         finally:
             copy.close()
             original.close()
     except apsw.Error as failure:
         raise OSError(None, f"the database cannot be copied: {failure}", str(path)) from failure
+
+
+def _copy_bytes(original: apsw.Connection, path: Path, target: Path, private: tuple[str, ...]) -> bool:
+    """Copy a database at rest as it is; return False if a log holds a part of it, or if it may hold something private."""
+    original.execute("BEGIN")
+    try:
+        original.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()  # takes the read lock
+        if any(os.path.exists(f"{path}{log}") and os.path.getsize(f"{path}{log}") for log in (_LOG, "-journal")):
+            return False
+        if private and _mentions(path, private):
+            return False
+        shutil.copyfile(path, target)
+        return True
+    finally:
+        original.execute("COMMIT")
+
+
+def _mentions(path: Path, private: tuple[str, ...]) -> bool:
+    """Return whether a file holds one of the quoted names of the statements: a key of a row, or a table with rows."""
+    names = {name.strip("%").encode() for statement in private for name in re.findall(r"'([^']+)'", statement)}
+    if not names:
+        return True  # whole tables: only the database engine can say whether they have, or had, rows
+    overlap, rest = max(map(len, names)), b""
+    with path.open("rb") as file:
+        while data := file.read(1 << 20):
+            if any(name in rest + data for name in names):
+                return True
+            rest = data[-overlap:]
+    return False
 
 
 def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:

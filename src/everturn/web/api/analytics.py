@@ -7,7 +7,7 @@ from typing import Any
 from everturn.analytics.cost import Cost
 from everturn.analytics.inspect import Inspection, inspect_tools
 from everturn.analytics.paths import ToolPathFinding, find_paths
-from everturn.analytics.stats import KEYS, PERIODS, Period, UseTotal, count_stats
+from everturn.analytics.stats import KEYS, PERIODS, Period, UseTotal, WorkTotal, count_stats
 from everturn.analytics.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
 from everturn.text.folders import FOLDER_RULE
@@ -35,6 +35,9 @@ class StatsJson(ItemsJson[Period]):
     tools: list[UseTotal]
     errors: list[UseTotal]
     prices_as_of: str
+    own: WorkTotal
+    inclusive: WorkTotal
+    reported: WorkTotal
 
 
 def _paths_answer(request: WebRequest) -> dict[str, Any]:

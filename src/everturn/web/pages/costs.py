@@ -51,6 +51,8 @@ def draw_total(request: WebRequest) -> PageReply:
         "cost": dollars(total.cost),
         "own": dollars(replace(total.cost, micro_dollars=own)),
         "subagents": dollars(found.subagents),
+        "reported": found.reported if found.reported.sessions else None,
+        "reported_tokens": short_number(found.reported.tokens),
         "inherited": short_number(found.inherited_tokens) if found.inherited_tokens else "",
         "tokens": {
             name: short_number(getattr(total, f"tokens_{name}")) for name in ("in", "out", "cache_read", "cache_write")
