@@ -43,7 +43,11 @@ def _made() -> tuple[sqlite.SqliteDriver, list[sql_store.Migration]]:
 def _copy(driver: sqlite.SqliteDriver, clock: Clock, path: Path | None) -> None:
     with _one_at_a_time:
         made, steps = _made()
-        if list(sql_store.known_migrations("sqlite")) == steps and not sqlite._applied_migrations(driver):
+        if (
+            list(sql_store.known_migrations("sqlite")) == steps
+            and driver.key is None
+            and not sqlite._applied_migrations(driver)
+        ):
             with driver.connection.backup("main", made.connection, "main") as copying:
                 copying.step()
             driver.run("UPDATE schema_migrations SET applied_at=?", [clock()])

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from everturn import settings
+from everturn import config_file
 from everturn.errors import BadConfig
 from everturn.model.vocabulary import MODES
 from everturn.settings import load
@@ -88,7 +88,7 @@ def test_rules_for_workspaces_and_sources_are_read(tmp_path: Path) -> None:
 
 
 def test_the_modes_are_those_of_the_archive() -> None:
-    assert get_args(settings.Mode) == MODES
+    assert get_args(config_file.Mode) == MODES
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_setting_a_value_keeps_every_other_line(tmp_path: Path) -> None:
         '# mine\ndb = "x" # old\n\n[capture] # rules\nexclude = [\n  "a", # first\n]\n# stays\nmode = "off"\n\n'
         '[[workspace]]\npath = "w"\nmode = "off"\n'
     )
-    settings.change_config(file, "capture.exclude", "~/b, c/*")
-    settings.change_config(file, "capture.mode", "full")
-    settings.change_config(file, "machine", 'the "tower"')
-    settings.change_config(file, "sources.any-thing", "/e")
+    config_file.change_config(file, "capture.exclude", "~/b, c/*")
+    config_file.change_config(file, "capture.mode", "full")
+    config_file.change_config(file, "machine", 'the "tower"')
+    config_file.change_config(file, "sources.any-thing", "/e")
     assert file.read_text() == (
         '# mine\ndb = "x" # old\nmachine = "the \\"tower\\""\n\n[capture] # rules\nexclude = ["~/b", "c/*"]\n# stays\n'
         'mode = "full"\n\n[[workspace]]\npath = "w"\nmode = "off"\n\n[sources]\nany-thing = ["/e"]\n'
@@ -140,8 +140,8 @@ def test_setting_a_value_keeps_every_other_line(tmp_path: Path) -> None:
 
 def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "new" / "config.toml"
-    settings.change_config(file, "capture.mode", "structure")
-    assert settings.read_config(file).capture.mode == "structure"
+    config_file.change_config(file, "capture.mode", "structure")
+    assert config_file.read_config(file).capture.mode == "structure"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [entry.name for entry in file.parent.iterdir()] == ["config.toml"]
 
@@ -150,8 +150,8 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
     ("value", "globs"), [("a, b/*", ("a", "b/*")), ('["a", "b/*"]', ("a", "b/*")), ("[ab]*", ("[ab]*",)), ("", ())]
 )
 def test_a_list_is_written_with_commas_or_brackets(tmp_path: Path, value: str, globs: tuple[str, ...]) -> None:
-    settings.change_config(tmp_path / "config.toml", "capture.exclude", value)
-    assert settings.read_config(tmp_path / "config.toml").capture.exclude == globs
+    config_file.change_config(tmp_path / "config.toml", "capture.exclude", value)
+    assert config_file.read_config(tmp_path / "config.toml").capture.exclude == globs
 
 
 @pytest.mark.parametrize(("key", "value"), [("capture.mode", "loud"), ("capture.mod", "full"), ("sources.", "x")])
@@ -159,7 +159,7 @@ def test_a_value_that_cannot_be_used_changes_nothing(tmp_path: Path, key: str, v
     file = tmp_path / "config.toml"
     file.write_text('owner = "ada"\n')
     with pytest.raises(BadConfig):
-        settings.change_config(file, key, value)
+        config_file.change_config(file, key, value)
     assert file.read_text() == 'owner = "ada"\n'
 
 
@@ -168,7 +168,7 @@ def test_a_file_written_in_another_way_is_left_to_its_owner(tmp_path: Path, text
     file = tmp_path / "config.toml"
     file.write_text(text)
     with pytest.raises(BadConfig, match="by hand"):
-        settings.change_config(file, "capture.mode", "full")
+        config_file.change_config(file, "capture.mode", "full")
     assert file.read_text() == text
 
 

@@ -15,6 +15,8 @@
     ├── Unreadable              exit 1   a file that cannot be read
     ├── NotAnArchive            exit 1   the database is something else, or damaged
     │   └── BadVectors                   the same for the file of vectors
+    ├── EncryptedArchive        exit 1   the archive is encrypted, and no key is configured
+    ├── WrongKey                exit 1   the archive is encrypted with another key
     ├── NewerArchive            exit 1   written by a newer everturn
     ├── OlderArchive            exit 1   written by an older everturn, and the caller must not migrate it
     ├── NoSpace                 exit 1   the disk is full
@@ -146,6 +148,25 @@ class BadVectors(NotAnArchive):
     def __init__(self, path: str) -> None:
         EverturnError.__init__(
             self, f"{path} holds no vectors that can be used; delete it, `everturn sync --meaning` makes it again"
+        )
+
+
+class EncryptedArchive(EverturnError):
+    """The archive is encrypted, and no key is configured."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is encrypted and no key is configured; name its key with `everturn config set encryption.key` or EVERTURN_KEY"
+        )
+
+
+class WrongKey(EverturnError):
+    """The archive is encrypted with another key."""
+
+    def __init__(self, path: str, source: str) -> None:
+        super().__init__(
+            f"{path} cannot be decrypted with the key from {source}: it belongs to another key; "
+            "name the right one with `everturn config set encryption.key` or EVERTURN_KEY"
         )
 
 

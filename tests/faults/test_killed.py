@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
+from everturn.store import cipher
 from everturn.store.contract import Store, open_store
+from everturn.store.key_source import KeySources, use_key_sources
 from tests.faults.injection import Point, injecting, points_of, some
 from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at
+from tests.faults.victim import convert, use_test_key
 from tests.quick import QUICK
 
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
@@ -54,6 +57,41 @@ def test_a_rebuild_killed_at_many_points_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
     for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 30)):
         _assert_rebuilds(archive, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not cipher.is_available(), reason="the installed SQLite cannot encrypt")
+@pytest.mark.parametrize("work", ["encrypt", "decrypt"])
+def test_a_conversion_killed_at_any_call_leaves_the_old_archive_or_the_new_one(folder: Path, work: str) -> None:
+    scene = _taken_in(folder)
+    use_test_key()
+    try:
+        if work == "decrypt":
+            convert(scene.archive, True)
+        left = set()
+        points = _points(folder, scene, work)
+        last = max(point for point in points if point[0] == "pwrite64")  # the old file is overwritten after the swap
+        for archive in _killed(folder, scene, work, sorted({*some(points, 30), last})):
+            left.add(cipher.is_encrypted(archive))
+            _assert_holds_everything(archive, scene)
+            convert(archive, work == "encrypt")
+            assert cipher.is_encrypted(archive) == (work == "encrypt")
+            _assert_holds_everything(archive, scene)
+            assert {path.name for path in archive.parent.iterdir()} <= {
+                "archive.db",
+                "archive.db-wal",
+                "archive.db-shm",
+            }
+        assert left == {True, False}, "the points must lie on both sides of the swap"
+    finally:
+        use_key_sources(KeySources())
+
+
+def _assert_holds_everything(archive: Path, scene: Scene) -> None:
+    store = open_store(str(archive))
+    assert_whole(store, scene)
+    assert account(store) == scene.wanted
+    store.close()
 
 
 def _points(folder: Path, scene: Scene, work: str) -> list[Point]:

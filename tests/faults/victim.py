@@ -17,8 +17,12 @@ from everturn.capture.sync import sync_all
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
 from everturn.store.contract import Store, open_store
+from everturn.store.conversion import convert_file
+from everturn.store.key_source import KeySource, KeySources, use_key_sources
 from tests.faults.forked import outcome
 from tests.faults.scenes import job_at, shrink_pieces
+
+KEY = "5e" * 32
 
 
 def main() -> None:
@@ -29,8 +33,10 @@ def main() -> None:
 
 
 def _work(request: dict[str, Any]) -> dict[str, Any]:
-    """Sync or rebuild, from opening the archive to closing it."""
+    """Sync, rebuild or convert, from opening the archive to closing it."""
     try:
+        if request["work"] in ("encrypt", "decrypt"):
+            return {"done": {"changed": convert(Path(request["archive"]), request["work"] == "encrypt")}}
         store = open_store(request["archive"])
         try:
             done = _WORKS[request["work"]](store, Path(request["history"]))
@@ -41,6 +47,19 @@ def _work(request: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:
         return {"error": "unexpected", "sentence": repr(error)}
     return {"done": done}
+
+
+def convert(archive: Path, to_encrypted: bool) -> bool:
+    """Rewrite the archive with the key of the tests, or without one."""
+    use_test_key()
+    return convert_file(archive, KEY if to_encrypted else None)
+
+
+def use_test_key() -> None:
+    """Open encrypted archives with the key of the tests."""
+    sources = KeySources()
+    sources.add(KeySource("file", "of the tests"), KEY)
+    use_key_sources(sources)
 
 
 def _sync(store: Store, history: Path) -> dict[str, Any]:

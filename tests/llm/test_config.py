@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from everturn import settings
+from everturn import config_file, settings
 from everturn.errors import BadConfig
 from everturn.llm.config import ModelConfig, Surroundings, model_names, open_backend, read_model_config
 from everturn.llm.protocol import Backend
@@ -110,8 +110,8 @@ def test_something_else_than_tables_under_models_is_told(tmp_path: Path) -> None
 def test_the_default_can_be_set_by_command(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[models.a]\nkind = "openai"\n')
-    settings.change_config(file, "models.default", "a")
-    assert settings.read_config(file).models == {"a": {"kind": "openai"}, "default": "a"}
+    config_file.change_config(file, "models.default", "a")
+    assert config_file.read_config(file).models == {"a": {"kind": "openai"}, "default": "a"}
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))

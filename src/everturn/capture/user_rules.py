@@ -18,6 +18,7 @@ from everturn.errors import UsageError
 from everturn.secrets.own_patterns import has_own_patterns, use_own_patterns
 from everturn.settings import Settings, load
 from everturn.store.contract import Store, open_store
+from everturn.store.key_source import KeySources, nobody, use_key_sources
 
 MEMORY = "memory:"
 
@@ -35,9 +36,20 @@ def policy_of(settings: Settings) -> Policy:
 def user_policy() -> Policy:
     """Return the rules of this user's config file, and mask the patterns it names from now on. Raises BadConfig."""
     settings = load()
+    use_key_sources(lambda: _key_sources(settings), only_if_unset=True)
     if not has_own_patterns():  # a surface may have set those of another file
         use_own_patterns(settings.secret_patterns)
     return policy_of(settings)
+
+
+def use_user_keys() -> None:
+    """Open encrypted archives with the keys of this user's config file, unless a surface has set others."""
+    use_key_sources(lambda: _key_sources(load()), only_if_unset=True)
+
+
+def _key_sources(settings: Settings) -> KeySources:
+    made = settings.encryption
+    return KeySources(made.key, made.previous, lambda: made.passphrase or nobody())
 
 
 def live_mode(policy: Policy, url: str, workspace: str) -> str:

@@ -120,6 +120,22 @@ def erase_saved(folder: Path, session: str) -> int:
     return len(found)
 
 
+def saved_files(folder: Path, store: Store) -> tuple[list[Path], list[Path]]:
+    """Return the files of a folder that are conversations of the archive, and the others."""
+    ours, others, cursor = list[Path](), list[Path](), ""
+    found = sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else []
+    ids = set[str]()
+    while found:
+        rows, cursor = store.sessions(SessionFilter(agent=AGENT), 500, cursor)
+        ids |= {_file_id(session.native_id) for session, _ in rows}
+        if not cursor:
+            break
+    for path in found:
+        name = _SAVED_NAME.fullmatch(path.name)
+        (ours if name is not None and name[1] in ids else others).append(path)
+    return ours, others
+
+
 def _file_id(session: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", session)[:12]
 

@@ -164,6 +164,8 @@ def _open_archive(cx: frame.CommandContext, mode: str) -> Store:
 def _save_folder(cx: frame.CommandContext, options: ChatOptions) -> Path | None:
     if options["no_save"]:
         return None
+    if not options["save_dir"] and cx.is_encrypted:
+        return None  # a copy in plain text must be asked for
     return Path(options["save_dir"]).absolute() if options["save_dir"] else cx.settings.data / "chats"
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from everturn.settings import Settings
     from everturn.sources.contract import SearchPlaces
     from everturn.store.contract import Store
+    from everturn.store.key_source import KeySources
 
 
 Handler = Callable[..., Any]
@@ -54,6 +55,7 @@ SECTIONS = {
     "For agents": ("install", "uninstall", "mcp", "drain", "enrich", "statusline"),
     "Team": ("admin",),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
+    "Encrypt": ("encrypt", "decrypt", "rekey"),
     "Set up": ("config", "completion"),
 }
 
@@ -87,10 +89,33 @@ class CommandContext:
         """The settings: flag over environment over config file."""
         from everturn.secrets.own_patterns import use_own_patterns
         from everturn.settings import load
+        from everturn.store.key_source import use_key_sources
 
         settings = load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
         use_own_patterns(settings.secret_patterns)
+        use_key_sources(lambda: self._key_sources(settings))
         return settings
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the archive is an encrypted file: then nothing of it is written beside it in plain text."""
+        from everturn.store.cipher import is_encrypted
+
+        return is_encrypted(self.settings.db)
+
+    def _key_sources(self, settings: Settings) -> KeySources:
+        from everturn.store.key_source import KeySources
+
+        made = settings.encryption
+        return KeySources(made.key, made.previous, lambda: made.passphrase or self.ask_passphrase())
+
+    def ask_passphrase(self, what: str = "Passphrase of the archive", confirm: bool = False) -> str:
+        """Ask for a passphrase on the terminal. Raises EverturnError where there is none."""
+        if not sys.stdin.isatty():
+            from everturn.store.key_source import nobody
+
+            return nobody()
+        return str(click.prompt(what, hide_input=True, confirmation_prompt=confirm, err=True))
 
     def store(self, create: bool = False) -> Store:
         """Return the archive, opened once and closed after the command. Without `create` it must exist."""
@@ -113,6 +138,12 @@ class CommandContext:
                 self._make_key()
             self._complete_erasures()
         return self._opened
+
+    def close_store(self) -> None:
+        """Close the archive before the command ends; `store` opens it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = self.out.archive = None
 
     def _complete_erasures(self) -> None:
         """Complete what an interrupted `forget` has left; skip it while another process is reading or writing."""

@@ -88,6 +88,7 @@ def open_archive(url: str, durability: str = "power") -> Store:
     """Open a connection for a journal. The module docstring explains `durability`."""
     if durability not in DURABILITIES:
         raise UsageError(f"durability {durability!r} is not offered; say {' or '.join(DURABILITIES)}")
+    user_rules.use_user_keys()
     return open_store(url, durable=durability == "power")
 
 

@@ -9,6 +9,8 @@ is refused and not changed. Before an older archive is migrated, a copy is saved
 `durable` syncs the log at every commit. Without it a power failure can lose the last transactions, which can be read
 again from their sources; the database stays consistent either way.
 
+An encrypted file is opened with the configured key (`store.cipher`), and its copies are encrypted like it.
+
 Text that no database accepts (lone surrogates, from broken JSON) is stored with U+FFFD; the raw layer has it unchanged.
 After an I/O error the connection is not used again: what SQLite has in memory may differ from the disk.
 """
@@ -28,6 +30,7 @@ import apsw
 from everturn.clock import Clock, now
 from everturn.errors import Busy, EverturnError, NoArchive, NoSpace, NotAnArchive, OlderArchive, UsageError
 from everturn.store import sql_store
+from everturn.store.cipher import ArchiveKey, keys_for, open_connection
 from everturn.store.contract import StoreHealth
 from everturn.store.sql import Row
 from everturn.store.sql_store import Applied, Migration, SqlStore
@@ -103,7 +106,10 @@ class SqliteStore(SqlStore):
         """Remove deleted bytes from the file and its log, and the copies made before migrations."""
         with self.write():
             self.index.optimize()
+        # Its temporary file is encrypted like the database. Others of an encrypted database stay in memory.
+        self.driver.run("PRAGMA temp_store=FILE")
         self.driver.run("VACUUM")
+        self.driver.run(f"PRAGMA temp_store={_temporary_place(self.driver)}")
         if self._path is None:
             return
         if (log := self.driver.one("PRAGMA wal_checkpoint(TRUNCATE)")) is None or log[0]:
@@ -128,9 +134,10 @@ class SqliteDriver:
 
     name = "sqlite"
 
-    def __init__(self, connection: apsw.Connection, url: str) -> None:
+    def __init__(self, connection: apsw.Connection, url: str, key: ArchiveKey | None = None) -> None:
         self.connection = connection
         self.url = url
+        self.key = key  # of an encrypted file
         self.unusable = ""  # why, once it is
         self.error_translation = _ErrorTranslation(self)
         self._writing = False
@@ -280,7 +287,7 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
     if size is None:
         _make_file(path, url)
     has_log = path.with_name(f"{path.name}-wal").exists()
-    driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
+    driver = connect(str(path), url, apsw.SQLITE_OPEN_READWRITE, keys_for(path))
     try:
         if size and driver.one("PRAGMA page_count") == (0,):
             size = _size(path, url)  # opening has undone a first write that was interrupted
@@ -296,7 +303,7 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
 
 def open_memory(url: str, clock: Clock) -> SqliteDriver:
     """Create an archive that lives as long as its connection."""
-    driver = SqliteDriver(_connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE), url)
+    driver = connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, [None])
     _prepare_connection(driver, durable=False)
     _migrate(driver, clock, None)
     return driver
@@ -306,7 +313,7 @@ def copy_into(driver: SqliteDriver, path: Path) -> None:
     """Copy the database into a new file readable by its owner alone, and check the copy."""
     _make_file(path, str(path))
     try:
-        copy = SqliteDriver(_connect(str(path), str(path), apsw.SQLITE_OPEN_READWRITE), str(path))
+        copy = connect(str(path), str(path), apsw.SQLITE_OPEN_READWRITE, [driver.key])
         try:
             with copy.error_translation, copy.connection.backup("main", driver.connection, "main") as work:
                 work.step(-1)  # all pages: a copy in steps restarts whenever somebody writes
@@ -344,13 +351,17 @@ def _make_file(path: Path, url: str) -> None:
         raise EverturnError(f"{url} cannot be made: {failure.strerror}; name another place with --db") from failure
 
 
-def _connect(name: str, url: str, flags: int) -> apsw.Connection:
+def connect(name: str, url: str, flags: int, keys: list[ArchiveKey | None]) -> SqliteDriver:
+    """Open a database with the first key that fits."""
     try:
-        connection = apsw.Connection(name, flags=flags, statementcachesize=256)
+        connection, key = open_connection(name, flags, keys, BUSY_MS)
     except apsw.Error as failure:
         raise explain_sqlite_error(failure, url) from failure
-    connection.set_busy_timeout(BUSY_MS)
-    return connection
+    return SqliteDriver(connection, url, key)
+
+
+def _temporary_place(driver: SqliteDriver) -> str:
+    return "FILE" if driver.key is None else "MEMORY"
 
 
 def _inspect_archive(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
@@ -379,6 +390,7 @@ def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
         f"synchronous={'FULL' if durable else 'NORMAL'}",
         "foreign_keys=ON",
         f"cache_size=-{CACHE_KB}",
+        f"temp_store={_temporary_place(driver)}",
         f"journal_size_limit={LOG_LIMIT}",
         # Deleted bytes may stay in free pages until `scrub`, which rewrites the whole file anyway.
         "secure_delete=OFF",
@@ -427,7 +439,7 @@ def _copy_aside(path: Path, url: str, step: Migration) -> None:
     target = path.with_name(f"{path.name}.before-{step.number:04d}")
     half = target.with_name(f"{target.name}.part")
     half.unlink(missing_ok=True)
-    reader = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READONLY), url)
+    reader = connect(str(path), url, apsw.SQLITE_OPEN_READONLY, keys_for(path))
     try:
         copy_into(reader, half)
     finally:

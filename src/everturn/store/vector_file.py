@@ -29,8 +29,9 @@ from typing import Any
 
 import apsw
 
-from everturn.errors import BadVectors, NotAnArchive
-from everturn.store.sqlite import SqliteDriver
+from everturn.errors import BadVectors, EncryptedArchive, NotAnArchive, WrongKey
+from everturn.store.cipher import keys_for
+from everturn.store.sqlite import SqliteDriver, connect
 
 ENDING = ".vectors.db"
 
@@ -55,7 +56,6 @@ _SCHEMA = """
 _OUTDATED = "DROP TABLE vector; DELETE FROM embedded"
 _IS_OUTDATED = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='vector'"
 _LOOK = "SELECT generation, upto, made FROM embedded LIMIT 0"
-_BUSY_MS = 10_000
 
 
 def vectors_place(url: str, data: Path, archive: str) -> Path | None:
@@ -79,7 +79,7 @@ class VectorFile:
         self.path = path
         try:
             self._driver = _open_driver(path, create)
-        except NotAnArchive as error:
+        except (NotAnArchive, EncryptedArchive, WrongKey) as error:
             raise BadVectors(str(path)) from error
 
     def close(self) -> None:
@@ -182,11 +182,10 @@ class VectorFile:
 
 
 def _open_driver(path: Path, create: bool) -> SqliteDriver:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    driver = SqliteDriver(connection, str(path))
+    driver = connect(str(path), str(path), apsw.SQLITE_OPEN_READWRITE, keys_for(path))
+    connection = driver.connection
     try:
         with driver.error_translation:
-            connection.set_busy_timeout(_BUSY_MS)
             # Overwrite deleted bytes, not only mark them as free. A truncated journal holds no copies either.
             connection.execute("PRAGMA secure_delete=ON; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=NORMAL")
             if create:

@@ -31,6 +31,7 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       capture.exclude  globs of workspaces to leave alone, separated by commas
       capture.unknown  mode for files whose workspace is unknown; else the strictest one of your rules
       secrets.patterns what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
+      encryption.key   where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
       sources.NAME     more folders to search for the files of one source
       models.default   the model that is asked where a command asks one
     Rules for single workspaces are [[workspace]] tables with path and mode in the config file,
@@ -51,7 +52,7 @@ def get(cx: frame.CommandContext, key: str) -> None:
     """Print one setting."""
     values = {name: value for name, value, _ in _effective_settings(cx)}
     if key not in values:
-        from everturn.settings import unknown_key
+        from everturn.config_file import unknown_key
 
         raise unknown_key(key, tuple(values))
     if cx.json:
@@ -67,11 +68,14 @@ def get(cx: frame.CommandContext, key: str) -> None:
 @click.argument("value")
 def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
+    from everturn.config_file import change_config, pattern_list
     from everturn.secrets.own_patterns import compile_own_patterns
-    from everturn.settings import change_config, pattern_list
+    from everturn.store.key_source import parse_key_source
 
     if key == "secrets.patterns":
         compile_own_patterns(tuple(pattern_list(value)))
+    if key.startswith("encryption.") and value:
+        parse_key_source(value)
     change_config(cx.settings.config, key, value)
     cx.out.say(f"{key} is set in {cx.out.text(str(cx.settings.config))}")
 
@@ -93,6 +97,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "capture.exclude": list(settings.capture.exclude),
         "capture.unknown": settings.capture.unknown,
         "secrets.patterns": list(settings.secret_patterns),
+        "encryption.key": settings.encryption.key,
         "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
     }
     rows = [(key, value, settings.origins[key]) for key, value in values.items()]

@@ -31,6 +31,7 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
     places = search_places(cx, folders)
     doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    _check_encryption(cx, store, doctor)
     _check_meaning(cx, store, doctor)
     _check_prices(cx, doctor)
     sizes = store.sizes()
@@ -45,6 +46,25 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
         parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
         cx.out.emit(f"     {cx.out.text(cx.settings.db)}: {parts}")
     return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
+
+
+def _check_encryption(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
+    """Check that nothing of an encrypted archive is left in plain text, as far as it is known."""
+    from everturn.cli.meaning_options import vectors_path
+    from everturn.maintenance.encryption import plain_databases
+    from everturn.store.cipher import CIPHER
+
+    if not cx.is_encrypted:
+        return
+    known = cx.settings.encryption
+    doctor.note("encryption", "ok", f"{CIPHER}, with the key from {known.key}")
+    backups = [row.key for row in store.kept("backup")]
+    if plain := plain_databases(Path(cx.settings.db), vectors_path(cx, store), backups):
+        text = f"not encrypted: {', '.join(map(str, plain))}"
+        doctor.note("encryption", "warn", text, "run `everturn encrypt` again, or delete them")
+    if known.previous:
+        text = f"some files may still have the key from {known.previous}"
+        doctor.note("encryption", "warn", text, "run `everturn rekey` to complete it")
 
 
 def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:

@@ -54,7 +54,7 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
             hook_answer.prepare_context(
                 folder, session.native_id, hook_answer.STATUS, _status_json(store, session, now)
             )
-        if enabled & {"where", "hints"}:
+        if enabled & {"where", "hints"} and not cx.is_encrypted:
             workspace = text.workspace or folders.get(session.native_id, "")
             _prepare_words(
                 store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in enabled)
