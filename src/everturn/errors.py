@@ -156,7 +156,7 @@ class EncryptedArchive(EverturnError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"{path} is encrypted and no key is configured; name its key with `everturn config set encryption.key` or EVERTURN_KEY"
+            f"{path} is encrypted and no key is configured; name its key with `everturn config set encryption.key SOURCE` or EVERTURN_KEY"
         )
 
 
@@ -166,7 +166,7 @@ class WrongKey(EverturnError):
     def __init__(self, path: str, source: str) -> None:
         super().__init__(
             f"{path} cannot be decrypted with the key from {source}: it belongs to another key; "
-            "name the right one with `everturn config set encryption.key` or EVERTURN_KEY"
+            "name the right one with `everturn config set encryption.key SOURCE` or EVERTURN_KEY"
         )
 
 

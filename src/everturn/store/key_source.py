@@ -53,7 +53,7 @@ def read_secret(source: KeySource, ask: Ask) -> str:
     """Return the secret of a source. Raises EverturnError if there is none."""
     secret = _read_file(Path(source.name)) if source.kind == "file" else _READERS[source.kind](source.name, ask)
     if not secret:
-        raise EverturnError(f"{source} holds no key; name another with `everturn config set {SETTING}`")
+        raise EverturnError(f"{source} holds no key; name another with `everturn config set {SETTING} SOURCE`")
     return secret
 
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 @frame.command(
-    "everturn encrypt --key file:~/.everturn-key         a new random key in a file of yours",
-    "everturn encrypt --key keyring:everturn             a new random key in the system keyring",
-    "everturn encrypt --key 'command:pass show everturn' what a password manager prints",
-    "everturn encrypt --key passphrase                   asked for at every command",
+    "everturn encrypt --key file:~/.everturn-key           a new random key in a file of yours",
+    "everturn encrypt --key keyring:everturn               a new random key in the system keyring",
+    "everturn encrypt --key 'command:pass show everturn'   what a password manager prints",
+    "everturn encrypt --key passphrase                     asked for at every command",
 )
 @key_option
 @click.option("--keep-chats", is_flag=True, help="Leave the Markdown files of `everturn chat`.")
