@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -20,9 +19,11 @@ from benchmarks import beside
 from benchmarks.corpora import Corpora
 from benchmarks.durable import edges
 from benchmarks.durable.images import images
-from benchmarks.durable.peer import Unobtainable, peer_python
+from benchmarks.durable.peer import PEERS, PeerPython, Unobtainable
+from benchmarks.durable.peer import play as peer_play
 from benchmarks.durable.scene import PARALLEL, Scene, effects, judge, kept, play, results
 from benchmarks.durable.shim import Disk, Shim
+from benchmarks.durable.sides import side_by_side
 from benchmarks.durable.victim import Victim, points, victim
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Failed
@@ -32,8 +33,7 @@ from everturn.loop.tools import Policy
 #: So many points are struck at; the first and the last among them.
 POINTS = 220
 #: Kills of sessions with odd ids, and rounds of stopped holders and of recoverers, on each engine.
-KILLS, ROUNDS = 150, 20
-PROGRAM = Path(__file__).parent / "durable" / "langgraph_program.py"
+KILLS, ROUNDS = 300, 20
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
@@ -277,22 +277,24 @@ def _some(every: list[Any], wanted: int) -> list[Any]:
 
 # beside it --------------------------------------------------------------------------------------------------------------
 def peers(folder: Path) -> Iterator[Figure]:
-    """The same three calls in LangGraph, with its checkpoints in SQLite."""
-    name = "three parallel calls, killed, LangGraph"
+    """The same three calls in other systems, killed and continued in their own way."""
     try:
-        python, version = peer_python(folder)
+        python = PeerPython(folder / "peer")
     except Unobtainable as failure:
-        yield Figure(name, None, note=str(failure))
+        yield Figure("three parallel calls, killed, in other systems", None, note=str(failure))
         return
-    ledger, words = folder / "ledger", [str(python), str(PROGRAM)]
-    rest = [str(ledger), str(folder / "checkpoints.db")]
-    subprocess.run([*words, "run", *rest], check=False, capture_output=True)
-    done = subprocess.run([*words, "resume", *rest], check=False, capture_output=True, text=True)
-    happened = Counter(ledger.read_text().split())
-    told = [text for role, text in json.loads(done.stdout or "[]") if role == "tool"]
-    counts = "/".join(str(happened[one]) for one in "abc")
-    repeated = sum(n > 1 for n in happened.values())
-    yield Figure(f"{name} {version}", repeated, "repeated", note=f"effects {counts}, the model is told {told}")
+    for number, peer in enumerate(PEERS):
+        name = f"three parallel calls, killed, {peer.name}"
+        try:
+            played = peer_play(peer, python, folder / f"peer{number}")
+        except (Unobtainable, subprocess.TimeoutExpired) as failure:
+            yield Figure(name, None, note=f"{peer.how}: {failure}")
+            continue
+        counts = "/".join(str(played.effects[one]) for one in "abc")
+        repeated = sum(n > 1 for n in played.effects.values())
+        note = f"{peer.how}; effects {counts}, the model is told {played.told}"
+        yield Figure(f"{name} {played.version}", repeated, "repeated", note=note)
+    yield from side_by_side(python, folder / "sides")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from typing import Any
 
 from benchmarks import beside
 from benchmarks.corpora import Corpora
-from benchmarks.crash import PROGRAM
-from benchmarks.durable.peer import Unobtainable, peer_python
+from benchmarks.durable.peer import LANGGRAPH, PROGRAMS, PeerPython, Unobtainable
 from benchmarks.durable.scene import Script
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.figures import Figure
@@ -273,13 +272,14 @@ def _mean(values: list[float]) -> float:
 def peers(folder: Path) -> Iterator[Figure]:
     """LangGraph's checkpoint of the same conversation."""
     try:
-        python, version = peer_python(folder)
+        python = PeerPython(folder / "peer")
+        version = python.install(*LANGGRAPH)
     except Unobtainable as failure:
         yield Figure("LangGraph SqliteSaver.put", None, note=str(failure))
         return
     for many in (10, 1000, LONG):
-        words = [str(python), str(PROGRAM), "put", str(folder / f"put{many}.db"), str(many)]
-        said = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        done = python.run(PROGRAMS / "langgraph_agent.py", "put", str(many), str(folder / f"put{many}.db"))
+        said = json.loads(done.stdout)
         note = f"{said['cpu'] / 1000:.2f} ms of it CPU"
         yield Figure(f"LangGraph {version} SqliteSaver.put at {many:,} messages", said["time"] / 1000, "ms", note=note)
 

@@ -13,6 +13,7 @@ from typing import Any
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 _TURNS = 4
 _MOST = 6  # requests of one turn
+_STREAMED = 0.4  # of the requests
 _numbers = itertools.count(1)
 
 
@@ -42,7 +43,12 @@ def _anthropic(root: str) -> Callable[[list[Any], random.Random], bool]:
     def ask(history: list[Any], dice: random.Random) -> bool:
         is_on = int(history[0]["content"][0]["text"].split()[1]) % 2  # in some sessions
         thinking = {"type": "enabled", "budget_tokens": 1024} if is_on else {"type": "disabled"}
-        answer = client.messages.create(model="m", max_tokens=2048, tools=tools, messages=history, thinking=thinking)
+        given: Any = {"model": "m", "max_tokens": 2048, "tools": tools, "messages": history, "thinking": thinking}
+        if dice.random() < _STREAMED:
+            with client.messages.stream(**given) as events:
+                answer = events.get_final_message()
+        else:
+            answer = client.messages.create(**given)
         history.append({"role": "assistant", "content": answer.content})
         calls = [block for block in answer.content if block.type == "tool_use"]
         results = [
@@ -60,7 +66,12 @@ def _chat(root: str) -> Callable[[list[Any], random.Random], bool]:
     tools = [{"type": "function", "function": {"name": "read", "parameters": _SCHEMA}}]
 
     def ask(history: list[Any], dice: random.Random) -> bool:
-        answer = client.chat.completions.create(model="m", tools=tools, messages=history).choices[0].message
+        given: Any = {"model": "m", "tools": tools, "messages": history}
+        if dice.random() < _STREAMED:
+            with client.chat.completions.stream(**given) as events:
+                answer = events.get_final_completion().choices[0].message
+        else:
+            answer = client.chat.completions.create(**given).choices[0].message
         history.append(answer)
         calls = answer.tool_calls or []
         history += [{"role": "tool", "tool_call_id": call.id, "content": "found"} for call in calls]
@@ -74,7 +85,12 @@ def _responses(root: str) -> Callable[[list[Any], random.Random], bool]:
     tools = [{"type": "function", "name": "read", "parameters": _SCHEMA, "strict": False}, {"type": "web_search"}]
 
     def ask(history: list[Any], dice: random.Random) -> bool:
-        answer = client.responses.create(model="m", tools=tools, input=history, store=False)
+        given: Any = {"model": "m", "tools": tools, "input": history, "store": False}
+        if dice.random() < _STREAMED:
+            with client.responses.stream(**given) as events:
+                answer = events.get_final_response()
+        else:
+            answer = client.responses.create(**given)
         history += answer.output
         calls = [item for item in answer.output if item.type == "function_call"]
         for call in calls:

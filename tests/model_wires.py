@@ -209,15 +209,29 @@ def _hollow(item: dict[str, Any]) -> dict[str, Any]:
 def _item_deltas(index: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     at = {"item_id": item["id"], "output_index": index}
     if item["type"] == "message":
-        said = item["content"][0]
-        kind = "response.refusal.delta" if said["type"] == "refusal" else "response.output_text.delta"
-        for piece in pieces(said.get("text") or said.get("refusal") or ""):
-            yield {"type": kind, **at, "content_index": 0, "delta": piece}
+        said, at = item["content"][0], {**at, "content_index": 0}
+        name = "refusal" if said["type"] == "refusal" else "text"
+        kind = "response.refusal" if name == "refusal" else "response.output_text"
+        yield {"type": "response.content_part.added", **at, "part": {**said, name: ""}}
+        for piece in pieces(said[name]):
+            yield {"type": f"{kind}.delta", **at, "delta": piece, "logprobs": []}
+        yield {"type": f"{kind}.done", **at, name: said[name], "logprobs": []}
+        yield {"type": "response.content_part.done", **at, "part": said}
     elif item["type"] == "function_call":
         yield {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]}
+        yield {
+            "type": "response.function_call_arguments.done",
+            **at,
+            "name": item["name"],
+            "arguments": item["arguments"],
+        }
     else:
-        for piece in pieces(item["summary"][0]["text"]):
-            yield {"type": "response.reasoning_summary_text.delta", **at, "summary_index": 0, "delta": piece}
+        said, at = item["summary"][0], {**at, "summary_index": 0}
+        yield {"type": "response.reasoning_summary_part.added", **at, "part": {**said, "text": ""}}
+        for piece in pieces(said["text"]):
+            yield {"type": "response.reasoning_summary_text.delta", **at, "delta": piece}
+        yield {"type": "response.reasoning_summary_text.done", **at, "text": said["text"]}
+        yield {"type": "response.reasoning_summary_part.done", **at, "part": said}
 
 
 # generateContent ------------------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.durable.sides import ADDRESS, SIDES, deadly, lines
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Call, Says
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "guide.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(python|console)\n(.*?)^```$", GUIDE, re.S | re.M)
-SIDES = dict(re.findall(r"^```py\n# (.*?)\n(.*?)^```$", GUIDE, re.S | re.M))
 CALLS = (Call("price", {"item": "honey"}), Call("reserve", {"item": "honey"}), Call("pay", {"amount": 9}))
 
 
@@ -48,7 +48,7 @@ def test_everything_in_the_guide_works_as_it_says(tmp_path: Path) -> None:
         for kind, block in BLOCKS:
             if kind == "python":
                 name = block.partition("\n")[0].removeprefix("# ")
-                (tmp_path / name).write_text(block.replace("http://127.0.0.1:11434/v1", server.base), "utf-8")
+                (tmp_path / name).write_text(block.replace(ADDRESS, server.base), "utf-8")
                 if name == "bank.py":
                     subprocess.run(["python", name], cwd=tmp_path, env=env, check=True)
                 continue
@@ -57,20 +57,30 @@ def test_everything_in_the_guide_works_as_it_says(tmp_path: Path) -> None:
                     words, cwd=tmp_path, env=env, shell=True, capture_output=True, text=True, check=False
                 )
                 assert _lines(said) in _lines(done.stdout + done.stderr), (words, done.stdout, done.stderr)
-        (tmp_path / "side.py").write_text(SIDES["everturn"].replace("http://127.0.0.1:11434/v1", server.base), "utf-8")
-        done = subprocess.run(
-            "yes | python side.py", cwd=tmp_path, env=env, shell=True, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.endswith("Bought honey.\n")
+
+
+@pytest.mark.slow
+def test_our_side_of_the_comparison_continues_after_a_crash_and_reserves_once(tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    with ModelServer(answers, strict=True) as server:
+        (tmp_path / "side.py").write_text(deadly(SIDES["everturn"]).replace(ADDRESS, server.base), "utf-8")
+        words = [sys.executable, "side.py"]
+        killed = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, check=False)
+        done = subprocess.run(words, cwd=tmp_path, env=env, input="n\ny\n", capture_output=True, text=True, check=True)
+    assert killed.returncode == -9
+    assert done.stdout.endswith("Bought honey.\n")
+    assert (tmp_path / "ledger").read_text() == "reserved\n"
 
 
 def _lines(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines())
 
 
-def test_the_lines_beside_others_are_counted_as_the_guide_says() -> None:
-    counts = {name: sum(bool(line.strip()) for line in code.splitlines()) for name, code in SIDES.items()}
-    assert ", ".join(f"{name} {count}" for name, count in counts.items()) in GUIDE
+@pytest.mark.parametrize("page", ["guide.md", "comparison.md"])
+def test_the_lines_beside_others_are_counted_as_the_pages_say(page: str) -> None:
+    counts = {name: lines(code) for name, code in SIDES.items()}
+    said = " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+    assert ", ".join(f"{name} {count}" for name, count in counts.items()) in said
     assert counts["everturn"] == min(counts.values())
 
 

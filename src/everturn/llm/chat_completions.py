@@ -354,7 +354,9 @@ def _check_content(message: Mapping[str, Any], where: str) -> Iterator[BrokenRul
         yield "role", where, "the role must be system, user, assistant or tool"
     elif role == "assistant":
         if not (content or message.get("tool_calls") or message.get("function_call") or message.get("refusal")):
-            yield "empty_message", where, "a message of the assistant must have a content or calls"
+            # OpenAI accepts an empty text and refuses null; Mistral refuses both.
+            rule = "empty_answer" if content == "" else "empty_message"
+            yield rule, where, "a message of the assistant must have a content or calls"
     elif content is None or content == []:
         yield "empty_message", where, "a message must have a content"
 

@@ -209,8 +209,8 @@ def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
 
 
 #: Newer models refuse to continue an answer that was begun for them; older ones accept it. A call of the provider's own tool
-#: may be in flight.
-MODEL_DEPENDENT = frozenset({"ends_on_assistant", "no_server_result"})
+#: may be in flight. An empty text as an answer is accepted by OpenAI and refused by Mistral.
+MODEL_DEPENDENT = frozenset({"ends_on_assistant", "no_server_result", "empty_answer"})
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[BrokenRule]]] = {
     "anthropic_messages": anthropic_messages.broken_rules,
