@@ -100,11 +100,13 @@ def served(
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
+    site.live.start()
     made = Served(folder, site, port, app)
     try:
         yield made
     finally:
         server.should_exit = True
+        site.live.end_events()
         thread.join(30)
         listener.close()
         made.taken.store.close()

@@ -18,6 +18,7 @@ import pytest
 from everturn.cli import main
 from everturn.store.contract import open_store
 from everturn.web.app import PORT, open_listener
+from tests.capture.history import History
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def db(tmp_path: Path) -> Path:
 
 @contextmanager
 def running(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--no-key", *words]
+    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--no-key", "--no-sync", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
     assert process.stdout and process.stderr
     try:
@@ -41,6 +42,14 @@ def running(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], in
         process.wait(30)
         process.stdout.close()
         process.stderr.close()
+
+
+def body(port: int, path: str) -> bytes:
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
+    connection.request("GET", path)
+    found = connection.getresponse().read()
+    connection.close()
+    return found
 
 
 def status(port: int, path: str = "/") -> int:
@@ -63,8 +72,44 @@ def test_it_serves_until_it_is_told_to_end_and_ends_clean(db: Path, number: sign
 
 
 @pytest.mark.slow
+def test_it_takes_in_what_agents_write_and_ends_while_pages_are_open(tmp_path: Path) -> None:
+    history = History(tmp_path / "agent")
+    history.write(history.turn("a live question", "yes"))
+    env = {**os.environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "agent")}
+    command = [
+        sys.executable,
+        "-m",
+        "everturn",
+        "web",
+        "--db",
+        str(tmp_path / "a.db"),
+        "--json",
+        "--no-key",
+        "--port",
+        "0",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    assert process.stdout and process.stderr
+    try:
+        address = urlsplit(json.loads(process.stdout.readline())["items"][0]["address"])
+        connection = HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
+        connection.request("GET", "/events")
+        events = connection.getresponse()
+        while b"a live question" not in body(address.port or 0, "/sessions"):
+            assert events.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0 and b"Traceback" not in process.stderr.read()
+        connection.close()
+    finally:
+        process.kill()
+        process.wait(30)
+        process.stdout.close()
+        process.stderr.close()
+
+
+@pytest.mark.slow
 def test_it_needs_the_key_that_it_prints(db: Path) -> None:
-    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--port", "0"]
+    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--no-sync", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ))
     assert process.stdout is not None
     try:
@@ -91,7 +136,7 @@ def test_a_reader_that_stays_does_not_keep_it_from_ending(db: Path) -> None:
 def test_a_port_that_is_taken_is_told(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_listener(0) as taken:
         port = taken.getsockname()[1]
-        assert main(["web", "--db", str(db), "--port", str(port)]) == 1
+        assert main(["web", "--no-sync", "--db", str(db), "--port", str(port)]) == 1
     said = capsys.readouterr().err
     assert f"port {port} cannot be used" in said and "--port" in said
 
@@ -104,7 +149,7 @@ def test_without_a_port_the_next_free_one_is_taken() -> None:
 
 
 def test_a_missing_archive_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["web", "--db", str(tmp_path / "none.db")]) == 3
+    assert main(["web", "--no-sync", "--db", str(tmp_path / "none.db")]) == 3
     assert "there is no archive" in capsys.readouterr().err
 
 

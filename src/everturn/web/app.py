@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from hashlib import blake2b
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +22,7 @@ from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from everturn import __version__
@@ -37,6 +37,9 @@ from everturn.web.api.operation import Operation
 from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
 from everturn.web.security import KEY, ONCE, TOKEN_SCOPE, Guard
 from everturn.web.site import Site
+
+if TYPE_CHECKING:
+    import uvicorn
 
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -153,6 +156,7 @@ _JSON = "application/json"
 def application(site: Site, port: int) -> Guard:
     routes = [Route(one.path, partial(_answer_page, site, one)) for one in PAGES]
     routes += [Route(one.path, partial(_answer_operation, site, one), methods=[one.method]) for one in OPERATIONS]
+    routes += [Route("/events", partial(_answer_events, site))]
     routes += [Route("/static/{name}", _answer_file), Route("/favicon.ico", partial(_answer_file, name="favicon.svg"))]
     handlers = {HTTPException: partial(_answer_missing, site), Exception: partial(_answer_defect, site)}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), port, site.token, site.key)
@@ -176,6 +180,11 @@ async def _answer_page(site: Site, page: PageAddress, request: Request) -> Respo
     except EverturnError as error:
         text = _error_page(site, _error_sentence(error), _error_status(error), request, is_part)
         return _tagged_response(request, text.encode("utf-8", "replace"), _error_status(error))
+
+
+async def _answer_events(site: Site, request: Request) -> Response:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(site.live.events(), media_type="text/event-stream", headers=headers)
 
 
 async def _answer_operation(site: Site, operation: Operation, request: Request) -> Response:
@@ -311,11 +320,25 @@ def serve_site(site: Site, port: int | None, ready: Callable[[str, str], None]) 
         ready(f"{address}?{KEY}={site.key}", f"{address}?{ONCE}={app.sessions.new_code()}")
     else:
         ready(address, address)
+    server = uvicorn.Server(config)
+    _end_events_on_exit(server, site)
+    site.live.start()
     try:
-        uvicorn.Server(config).run([listener])
+        server.run([listener])
     finally:
         listener.close()
         site.close()
+
+
+def _end_events_on_exit(server: uvicorn.Server, site: Site) -> None:
+    """End the events of open pages first: the server waits for every answer that goes on."""
+    handle_exit = server.handle_exit
+
+    def end_and_exit(number: int, frame: Any) -> None:
+        site.live.end_events()
+        handle_exit(number, frame)
+
+    server.handle_exit = end_and_exit  # type: ignore[assignment,method-assign]
 
 
 def open_listener(port: int | None) -> socket.socket:

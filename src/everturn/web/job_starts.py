@@ -16,7 +16,7 @@ from everturn.web.request import WebRequest
 from everturn.web.schemas import RestoreOptionsJson
 from everturn.web.site import Site, Step, WebJob
 
-EXAMINE, VERIFY = "examine", "verify"
+EXAMINE, VERIFY, SYNC = "examine", "verify", "sync"
 
 
 def health_now(request: WebRequest) -> HealthReport:
@@ -43,6 +43,21 @@ def start_examining(site: Site) -> WebJob:
         return {"worst": found.worst, "checks": [asdict(check) for check in found.checks]}
 
     return site.jobs.start(EXAMINE, "", work)
+
+
+def start_sync(site: Site) -> WebJob:
+    """Start to take in what is new. Raises UsageError where the server only shows the archive."""
+    sync = site.sync
+    if sync is None:
+        raise UsageError("this server does not sync; start it without --no-sync")
+
+    def work(step: Step) -> Any:
+        done = site.archive.run_separately(lambda store: sync(store, step))
+        site.forget()
+        site.live.publish()
+        return done
+
+    return site.jobs.start(SYNC, "", work)
 
 
 def start_verifying(site: Site) -> WebJob:

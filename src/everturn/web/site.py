@@ -20,6 +20,7 @@ from everturn.clock import Clock, new_id, now
 from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.store.contract import Store
 from everturn.store.pool import ArchivePool, open_existing
+from everturn.web.live import LiveFeed, Watch
 
 if TYPE_CHECKING:
     from everturn.llm.asker import Asker
@@ -137,6 +138,9 @@ class WebJobs:
 
 _MOST_CACHED = 300  # answers
 
+#: Takes in what is new in the agents' files; returns the counts of its report.
+SyncNow = Callable[["Store", Step], dict[str, Any]]
+
 #: Opens a model of the config for a session, with a limit on its requests.
 OpenModel = Callable[["Store", "Session", str], "Asker"]
 
@@ -160,8 +164,13 @@ class Site:
     warn: Callable[[str], None] = _ignore  # where a defect is reported
     token: str = field(default_factory=new_id)
     key: str = ""  # needed even to read; "": everybody on this machine may read
+    sync: SyncNow | None = None  # None: the archive is shown as it is
+    watch: Watch | None = None
     jobs: WebJobs = field(default_factory=WebJobs)
     _cache: dict[str, tuple[int, Any]] = field(default_factory=dict)  # answers with the time or size they hold for
+
+    def __post_init__(self) -> None:
+        self.live = LiveFeed(self.archive, self.watch)
 
     @property
     def sources(self) -> Sources:
@@ -203,6 +212,7 @@ class Site:
         return value
 
     def close(self) -> None:
-        """Stop the jobs and close the archive."""
+        """Stop the watch and the jobs, and close the archive."""
+        self.live.close()
         self.jobs.close()
         self.archive.close()

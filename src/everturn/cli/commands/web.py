@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,23 +16,27 @@ from everturn.clock import new_id
 from everturn.errors import EverturnError, NoArchive
 
 if TYPE_CHECKING:
+    from everturn.store.contract import Store
     from everturn.web.site import Site
 
 
 @frame.command(
     "everturn web",
     "everturn web --open",
+    "everturn web --no-sync           show the archive as it is",
     "everturn web --no-key            answer every user of this machine",
     "everturn web --port 9000",
     "everturn web --json              the address as JSON",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser, with a link that works once.")
+@click.option("--no-sync", is_flag=True, help="Show the archive as it is: do not take in what agents write.")
 @click.option("--no-key", is_flag=True, help="Answer every user of this machine, without a key.")
 @click.option("--private", is_flag=True, hidden=True, help="The default.")
-def command(cx: frame.CommandContext, port: int | None, opens: bool, no_key: bool, private: bool) -> int:
+def command(cx: frame.CommandContext, port: int | None, opens: bool, no_sync: bool, no_key: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 
+    While it runs it takes in what agents write, as `everturn sync --watch` does, and open pages follow.
     Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Only those are answered who have the
     key of this run, which is in the address that is printed: no other machine, no other user of this one, no page of
     another site. Needs starlette and uvicorn: pip install 'everturn[web]'.
@@ -37,7 +44,7 @@ def command(cx: frame.CommandContext, port: int | None, opens: bool, no_key: boo
     _import_server()
     from everturn.web.app import serve_site
 
-    if cx.settings.is_missing:
+    if no_sync and cx.settings.is_missing:
         raise NoArchive(cx.settings.db)
 
     def ready(address: str, link: str) -> None:
@@ -49,10 +56,10 @@ def command(cx: frame.CommandContext, port: int | None, opens: bool, no_key: boo
         if opens:
             click.launch(link)
 
-    cx.store()  # fail before serving if it cannot be opened
+    cx.store(create=not no_sync)  # fail before serving if it cannot be opened
     signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        serve_site(_make_site(cx, "" if no_key else new_id()), port, ready)
+        serve_site(_make_site(cx, "" if no_key else new_id(), not no_sync), port, ready)
     except KeyboardInterrupt:  # the way to end it
         pass
     return 0
@@ -73,12 +80,28 @@ def _import_server() -> None:
         ) from None
 
 
-def _make_site(cx: frame.CommandContext, key: str) -> Site:
+def _make_site(cx: frame.CommandContext, key: str, syncs: bool) -> Site:
+    from everturn.cli.commands.sync import make_sync_job
     from everturn.llm.config import model_names
     from everturn.restore.job import open_asker
     from everturn.web.site import Site, WebArchive
 
     settings = cx.settings
+
+    def sync(store: Store, step: Callable[[int, int], None]) -> dict[str, Any]:
+        from everturn.capture.sync import sync_all
+
+        def progress(done: int, total: int, read: int, to_read: int, path: str) -> None:
+            step(done, total)
+
+        report = sync_all(make_sync_job(cx, store, cx.places(), progress))
+        return {name: value for name, value in asdict(report).items() if isinstance(value, int)}
+
+    def watch(store: Store, stop: Event, tell: Callable[[], None]) -> None:
+        from everturn.capture.sync import watch_sources
+
+        watch_sources(make_sync_job(cx, store, cx.places()), stop, lambda report: tell())
+
     return Site(
         WebArchive(settings.db),
         cx.places(),
@@ -89,4 +112,6 @@ def _make_site(cx: frame.CommandContext, key: str) -> Site:
         prices=settings.prices,
         warn=cx.out.warn,
         key=key,
+        sync=sync if syncs else None,
+        watch=watch if syncs else None,
     )

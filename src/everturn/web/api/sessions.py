@@ -28,7 +28,14 @@ from everturn.sessions.transcript import passages
 from everturn.text.folders import FOLDER_RULE
 from everturn.web import schemas
 from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of
-from everturn.web.job_starts import health_now, last_restore_job, start_examining, start_restore_job, start_verifying
+from everturn.web.job_starts import (
+    health_now,
+    last_restore_job,
+    start_examining,
+    start_restore_job,
+    start_sync,
+    start_verifying,
+)
 from everturn.web.pages.lineage import related_sessions
 from everturn.web.pages.record import captured_record
 from everturn.web.pages.search import find_hits
@@ -193,6 +200,11 @@ def _start_examine(request: WebRequest) -> dict[str, Any]:
     return job_without_result(start_examining(request.site))
 
 
+def _start_sync(request: WebRequest) -> dict[str, Any]:
+    body_of(request, schemas.NothingJson)
+    return job_without_result(start_sync(request.site))
+
+
 def _start_verify(request: WebRequest) -> dict[str, Any]:
     body_of(request, schemas.NothingJson)
     return job_without_result(start_verifying(request.site))
@@ -206,6 +218,10 @@ CHANGE_OPERATIONS = (
     Operation(
         "/api/restore", "Begin to restore a session; with a model only where one is named and confirmed.", _start_restore,
         schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
+    ),
+    Operation(
+        "/api/sync", "Take in what is new in the agents' files.", _start_sync, schemas.JobJson, (), "POST",
+        schemas.NothingJson,
     ),
     Operation(
         "/api/examine", "Prove health by writing, reading and searching.", _start_examine, schemas.JobJson, (), "POST",

@@ -4,6 +4,7 @@ import { moveMark, onKey } from "./keys.js";
 import { fillParts, watchFilters, watchLive, watchMore } from "./parts.js";
 import { sessionPage } from "./session.js";
 import { watchJobs } from "./jobs.js";
+import { listen } from "./live.js";
 
 const help = document.getElementById("help");
 document.getElementById("help-button").addEventListener("click", () => help.showModal());
@@ -29,3 +30,4 @@ watchFilters();
 watchMore();
 watchLive();
 sessionPage();
+listen();

@@ -1,7 +1,7 @@
 // Exchanging the changing part of a page: while somebody types, when more is wanted, while an agent works.
+import { onChange } from "./live.js";
 import { say, tell } from "./saying.js";
 
-const EVERY = 3000;
 let asked = 0;
 
 function partOf(address) {
@@ -102,8 +102,8 @@ export function watchLive() {
   const part = document.querySelector("#part[data-live]");
   if (!part) return;
   let tag = "";
-  setInterval(async () => {
-    if (document.hidden || part.contains(document.activeElement) || part.querySelectorAll(".lines").length > 1) return;
+  onChange(async () => {
+    if (part.contains(document.activeElement) || part.querySelectorAll(".lines").length > 1) return;
     const mine = asked;
     try {
       const got = await fetchPart(location.href, tag);
@@ -111,5 +111,5 @@ export function watchLive() {
       tag = got.tag;
       part.replaceChildren(fragment(got.text));
     } catch { /* the server has ended; what is on the page stays */ }
-  }, EVERY);
+  });
 }

@@ -1,12 +1,10 @@
 // The page of a session: its turns, outline and details, marks, folding, links to a turn, following one that grows.
 import { onKey } from "./keys.js";
+import { onChange } from "./live.js";
 import { watchOutline } from "./outline.js";
 import { fetchPart, fragment } from "./parts.js";
 import { change, say } from "./saying.js";
 import { currentTurn, goToTurn, grow, lastTurn, moveTurn, watchTurns } from "./turns.js";
-
-const OFTEN = 3000;
-const SELDOM = 20000;
 
 export function sessionPage() {
   const page = document.querySelector(".session-page");
@@ -25,7 +23,7 @@ export function sessionPage() {
   onKey("k", () => moveTurn(-1));
   onKey("gg", () => goToTurn(1));
   onKey("G", () => goToTurn(lastTurn()));
-  follow();
+  onChange(grow); // a session that goes on grows while it is looked at
 }
 
 function watchJump(page) {
@@ -127,13 +125,4 @@ function watchWidth() {
   document.getElementById("show-outline").addEventListener("click", (event) => {
     event.currentTarget.setAttribute("aria-expanded", String(side.classList.toggle("open")));
   });
-}
-
-// A session that goes on grows while it is looked at.
-function follow() {
-  const look = async () => {
-    if (!document.hidden) await grow();
-    setTimeout(look, document.querySelector("[data-turns] .end[data-live]") ? OFTEN : SELDOM);
-  };
-  setTimeout(look, OFTEN);
 }

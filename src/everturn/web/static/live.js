@@ -1,0 +1,32 @@
+// What changes while a page is open. One tab of a browser listens to the server and tells the others, because a browser keeps
+// only a few connections open to one server.
+const listeners = [];
+let isBehind = false;
+
+export function onChange(deed) {
+  listeners.push(deed);
+}
+
+export function listen() {
+  if (!listeners.length) return;
+  const channel = globalThis.BroadcastChannel ? new BroadcastChannel("everturn-live") : null;
+  channel?.addEventListener("message", (event) => hear(event.data));
+  const open = () => new Promise(() => { // never settled: this tab listens as long as it is there
+    const source = new EventSource("/events");
+    let last = -1;
+    source.addEventListener("message", (event) => {
+      const told = JSON.parse(event.data);
+      if (last >= 0 && told.change !== last) { hear(told); channel?.postMessage(told); }
+      last = told.change;
+    });
+  });
+  if (channel && navigator.locks) navigator.locks.request("everturn-live", open).catch(() => undefined);
+  else open();
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && isBehind) hear(); });
+}
+
+// A page that nobody sees asks for what is new when somebody looks again.
+function hear() {
+  isBehind = document.hidden;
+  if (!isBehind) for (const deed of listeners) deed();
+}
