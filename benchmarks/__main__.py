@@ -18,6 +18,7 @@ from benchmarks.processes import Failed
 SECTIONS = (
     "ingest", "memory", "asking", "upkeep", "accounting", "terminal", "recall", "references", "restore", "latency",
     "serving", "redaction", "encryption", "journal", "crash", "wires", "chat", "browse", "analyse", "hook", "page", "web", "why",
+    "team",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from everturn.errors import (
 )
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SessionText, SourceFile, Version
 from everturn.model.vocabulary import FIELDS
-from everturn.store import postgres, postgres_driver, sql, sql_store
+from everturn.store import common_words, postgres, postgres_driver, postgres_search, sql, sql_store
 from everturn.store.contract import IndexQuery, SessionFilter, Store, migrate_store, open_store
 from everturn.store.postgres import PostgresStore, open_postgres, parse_address
 from everturn.store.postgres_driver import PostgresDriver
@@ -38,6 +38,7 @@ from everturn.store.postgres_driver import PostgresDriver
 Texts = tuple[str | None, ...]
 
 numbers = count(1)
+OWN_CODE = {**os.environ, "PYTHONPATH": str(Path(postgres.__file__).parents[2])}
 
 
 @pytest.fixture
@@ -157,6 +158,62 @@ def test_no_text_is_too_much_for_a_row(store: PostgresStore, text: str) -> None:
     session = new_session(store, "much", [in_prompt(f"{text} needle point")])
     assert found(store, session, IndexQuery(groups=((("needle", "point"),),))) == {0}
     assert found(store, session, IndexQuery(groups=(((text.split(maxsplit=1)[0],),),))) == {0}
+
+
+# common words -----------------------------------------------------------------------------------------------------
+
+
+def with_common_words(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A session with a word in all of its messages, of which a few hold it more often; enough for lists."""
+    monkeypatch.setattr(common_words, "SEGMENT", 30)
+    monkeypatch.setattr(postgres_search, "COMMON", 20)
+    texts = [f"walrus {'walrus ' * 5 * (number % 10 == 0)} other words of message {number}" for number in range(60)]
+    return new_session(store, "common", [in_prompt(text) for text in texts])
+
+
+@pytest.mark.parametrize("word", ["walrus", "walr*"])
+def test_of_a_common_word_the_best_entries_are_found(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    session = with_common_words(store, monkeypatch)
+    assert store.driver.one("""SELECT "n" FROM "common_word" WHERE "term"='walru'""") == (60,)
+    found = store.candidates(IndexQuery((), optional=((word,),)), most=6)
+    assert {(entry.session, entry.seq) for entry in found.entries} == {(session, 10 * n) for n in range(6)}
+    assert found.counts == (60.0,) and not found.complete
+    fresh = new_session(store, "fresh", [in_prompt("walrus " * 7)])
+    found = store.candidates(IndexQuery((), optional=((word,), ("missing",))), most=100)
+    assert fresh in {entry.session for entry in found.entries}, "what is in no list yet"
+
+
+def test_the_lists_forget_a_session(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = with_common_words(store, monkeypatch)
+    with store.write():
+        store.index.remove(session, [0, 10])
+    found = store.candidates(IndexQuery((), optional=(("walrus",),)), most=6)
+    assert {entry.seq for entry in found.entries} >= {20, 30, 40, 50} and not {0, 10} & {
+        entry.seq for entry in found.entries
+    }
+    with store.write():
+        store.delete_file(1)
+    assert store.driver.all('SELECT "term" FROM "common_word"') == []
+    assert store.driver.all('SELECT * FROM "unlisted"') == []
+
+
+def test_the_common_words_of_an_older_archive_are_listed(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sql_store.known_migrations("postgres")
+    with monkeypatch.context() as patch:
+        patch.setattr(sql_store, "known_migrations", lambda engine: known[:9])
+        old = open_postgres(postgres_url)
+        with old.write():
+            rows = [(1, seq, 0, 0, "walru:1,2 other:3" if seq % 3 else "walru:1", 3) for seq in range(-1, 30)]
+            old.driver.copy('"search_row" ("session","seq","field","part","tsv","size")', rows)
+        old.close()
+    store = open_postgres(postgres_url)
+    n, best = store.driver.all("""SELECT "n","best" FROM "common_word" WHERE "term"='walru'""")[0]
+    assert n == len(best) == 31
+    assert sorted((place >> 32, place >> 8 & 0xFFFFFF) for place in best) == [(1, s) for s in (*range(30), 0xFFFFFF)]
+    assert all(place & 255 for place in best)
+    store.close()
 
 
 # text that PostgreSQL cannot hold ---------------------------------------------------------------------------------
@@ -450,7 +507,7 @@ def test_a_stopped_client_does_not_keep_the_others_waiting(
     store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     monkeypatch.setattr(postgres_driver, "STALLED_SECONDS", 0.2)
-    stopped = subprocess.Popen([sys.executable, "-c", program, postgres_url])
+    stopped = subprocess.Popen([sys.executable, "-c", program, postgres_url], env=OWN_CODE)
     try:
         _, status = os.waitpid(stopped.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
@@ -467,7 +524,8 @@ def test_a_stopped_client_does_not_keep_the_others_waiting(
 def test_eight_processes_create_one_archive(postgres_url: str) -> None:
     program = "import sys; from everturn.store.contract import open_store; open_store(sys.argv[1]).close()"
     started = [
-        subprocess.Popen([sys.executable, "-c", program, postgres_url], stderr=subprocess.PIPE) for _ in range(8)
+        subprocess.Popen([sys.executable, "-c", program, postgres_url], stderr=subprocess.PIPE, env=OWN_CODE)
+        for _ in range(8)
     ]
     failures = [error for process in started if (error := process.communicate()[1])]
     assert failures == []

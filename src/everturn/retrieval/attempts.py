@@ -39,7 +39,7 @@ from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words, records_end
-from everturn.store.contract import IndexHit, IndexQuery, SessionFilter, Store
+from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, SessionFilter, Store
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Attempt(Struct, frozen=True):
     by_meaning: str = ""  # the model that helped to order them
     fits: bool = True  # whether some are of the time and the speaker that the question names
     added: frozenset[tuple[int, int]] = frozenset()  # messages that only meaning found: session, seq
+    found: IndexCandidates | None = None  # what the hits hold
 
 
 class HiddenHits:
@@ -156,7 +157,7 @@ class SearchRequest:
         injected = (NOTES["injected"],) if mode == "injected" else ()
         notes = (*injected, *map(_replaced_note, ranked.replaced.items()))
         hides = mode == "words" and filters.hides_injected
-        attempt = Attempt(mode, ring, ranked.hits, notes, hides, ranked.replaced)
+        attempt = Attempt(mode, ring, ranked.hits, notes, hides, ranked.replaced, found=ranked.found)
         return attempt if mode == "injected" else self._mix_meaning(attempt, filters, builder)
 
     def _rank_query(self, query: SearchQuery, filters: SearchFilters) -> RankedHits:

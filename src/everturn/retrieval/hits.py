@@ -13,7 +13,7 @@ ones. Every hit it takes is shown or counted under a shown one, and the next pag
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from everturn.model.archive import MessageRow, Session, SessionText, Turn
 from everturn.model.conversation import Message
 from everturn.retrieval.marks import MarkPatterns, each_mark, fold_text, literal_patterns, mark_patterns
-from everturn.sessions.messages import Records, Sources
+from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, Store
 from everturn.text.printable import one_line, printable
 
@@ -161,6 +161,7 @@ Clean = Callable[[str], str]
 
 #: Fields by preference, when several match.
 BEST_FIRST = ("prompt", "answer", "summary", "thinking", "tool_input", "tool_output", "meta")
+_READ_TOGETHER = 262_144  # bytes of a record that is read with others
 _OPEN = 20  # sessions with open records: each caches the last one, unless it is very long
 _NEIGHBOUR_CHARS = 120  # of a turn next to a hit
 _NEIGHBOUR_MESSAGES = 5  # read of such a turn
@@ -234,6 +235,8 @@ class HitBuilder:
         self._store, self._sources, self._options = store, sources, options
         self._fields = [name for name in BEST_FIRST if not options.fields or name in options.fields]
         self._sessions: dict[int, tuple[Session, SessionText]] = {}
+        self._rows: dict[tuple[int, int], MessageRow] = {}
+        self._bytes: dict[tuple[int, int], bytes] = {}
         self._open: dict[int, Records] = {}
         self._effort: Effort | None = None
         self.words: list[str] = []  # to mark
@@ -244,13 +247,47 @@ class HitBuilder:
             self._sessions[number] = self._store.session(number)
         return self._sessions[number]
 
+    def row(self, hit: IndexHit) -> MessageRow | None:
+        """Return the message of a hit; None for a session's own entry."""
+        if hit.seq < 0:
+            return None
+        if (hit.session, hit.seq) not in self._rows:
+            self.load([hit])
+        return self._rows.get((hit.session, hit.seq))
+
+    def load(self, hits: Sequence[IndexHit]) -> None:
+        """Look up the messages and sessions of several hits at once: each lookup may be a round trip to a server."""
+        keys = [(hit.session, hit.seq) for hit in hits if hit.seq >= 0 and (hit.session, hit.seq) not in self._rows]
+        self._rows |= {(row.session, row.seq): row for row in self._store.messages_at(keys)} if keys else {}
+        ids = list({hit.session for hit in hits}.difference(self._sessions))
+        self._sessions |= {found[0].id: found for found in self._store.sessions_at(ids)} if ids else {}
+
+    def load_texts(self, rows: Iterable[MessageRow | None]) -> None:
+        """Read the records of several messages at once, except very long ones."""
+        known = self._bytes
+        wanted = [
+            row
+            for row in rows
+            if row is not None and (row.session, row.seq) not in known and row.size <= _READ_TOGETHER
+        ]
+        known |= {(row.session, row.seq): b"" for row in wanted if not row.size or not self._has_words(row.session)}
+        wanted = [row for row in wanted if (row.session, row.seq) not in known]
+        ranges = [(self.session(row.session)[0].version, row.start, row.size) for row in wanted]
+        for row, data in zip(wanted, self._store.read_ranges(ranges) if ranges else (), strict=True):
+            self._bytes[row.session, row.seq] = data
+
+    def _has_words(self, number: int) -> bool:
+        return has_words(self.session(number)[0])
+
     def texts(self, hit: IndexHit, row: MessageRow | None) -> list[tuple[str, str]]:
         """Return the texts of a hit by field, in order of preference."""
         session, text = self.session(hit.session)
         if row is None:
             return [(name, words) for name, words in (("title", text.title), ("summary", text.summary)) if words]
         by_field: dict[str, list[str]] = {}
-        for field, words in hit_texts(self._records(session).message(row), self._options.fields):
+        records, data = self._records(session), self._bytes.get((row.session, row.seq))
+        message = records.message(row) if data is None else records.view(row, data)
+        for field, words in hit_texts(message, self._options.fields):
             by_field.setdefault(field, []).append(words)
         return [(name, "\n".join(by_field[name])) for name in self._fields if name in by_field]
 

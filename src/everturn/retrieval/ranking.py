@@ -62,6 +62,7 @@ STRETCH = 8
 TOP = 3  # messages that count for their session
 
 HeldPhrases = tuple[tuple[int, float], ...]
+SessionTimes = Mapping[int, tuple[int | None, int | None]]
 OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
 
 
@@ -69,6 +70,7 @@ class RankedHits(Struct, frozen=True):
     hits: list[IndexHit]
     replaced: dict[str, list[str]]  # unknown words, and their replacements
     complete: bool  # whether every matching message was ranked
+    found: IndexCandidates | None = None  # what was ranked
 
 
 def rank_candidates(
@@ -95,7 +97,7 @@ def rank_candidates(
             found = store.candidates(corrected, looked_at)
     if without:
         found = replace(found, entries=[one for one in found.entries if (one.session, one.seq) not in without])
-    return RankedHits(rank_hits(store, found, corrected, now, weights, most), dict(replaced), found.complete)
+    return RankedHits(rank_hits(store, found, corrected, now, weights, most), dict(replaced), found.complete, found)
 
 
 def _correct_query(query: IndexQuery, replaced: Mapping[str, list[str]], weights: Weights) -> IndexQuery:
@@ -119,7 +121,7 @@ def rank_hits(
         own[session] = scores = _own_worth(entries, worth)
         added[session] = _session_worth(entries, scores, worth, weights)
     if query.about:
-        _add_times(store, query, added, weights)
+        _add_times(_session_times(store, found, added), query, added, weights)
     share = _neighbour_share(found, weights)
     # Negative, so that tuples sort in the right order without a key function.
     order = sorted(
@@ -129,7 +131,8 @@ def rank_hits(
     )
     order = _fade_hits(order, weights)[:most]
     if now:
-        order = _favour_new(store, order, now, weights)
+        times = _session_times(store, found, {-session for _, session, _ in order})
+        order = _favour_new(times, order, now, weights)
     return [IndexHit(-session, seq, -score) for score, session, seq in order]
 
 
@@ -249,9 +252,14 @@ def _most_of_each(entries: Iterable[HeldPhrases]) -> dict[int, float]:
     return best
 
 
-def _add_times(store: Store, query: IndexQuery, worth: dict[int, float], weights: Weights) -> None:
+def _session_times(store: Store, found: IndexCandidates, sessions: Collection[int]) -> SessionTimes:
+    """Return when sessions started and ended; the store is asked about those that the candidates do not tell."""
+    unknown = [session for session in sessions if session not in found.times]
+    return {**found.times, **store.times(unknown)} if unknown else found.times
+
+
+def _add_times(times: SessionTimes, query: IndexQuery, worth: dict[int, float], weights: Weights) -> None:
     """Raise the scores of sessions of the mentioned times: the fewer there are, the more."""
-    times = store.times(list(worth))
     for span in query.about:
         fit = {session: _time_fit(span, *times.get(session, (None, None)), weights) for session in worth}
         rare = weights.time * rareness(sum(fit.values()), len(fit))
@@ -269,9 +277,8 @@ def _time_fit(span: tuple[int, int], started: int | None, ended: int | None, wei
     return weights.soon * max(1 - late, 0.0)
 
 
-def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: Weights) -> list[OrderedHit]:
+def _favour_new(times: SessionTimes, order: Sequence[OrderedHit], now: int, weights: Weights) -> list[OrderedHit]:
     """Raise the scores of new sessions a little."""
-    times = store.times(list({-session for _, session, _ in order}))
     today = now // DAY
 
     def factor(ended: int | None) -> float:

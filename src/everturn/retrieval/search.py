@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -48,7 +48,7 @@ from everturn.retrieval.scope import (
 from everturn.retrieval.typos import meant_filters
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources
-from everturn.store.contract import IndexHit, IndexQuery, Store
+from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
 
 if TYPE_CHECKING:  # few have one
     from everturn.retrieval.meaning import MeaningSearch
@@ -68,6 +68,7 @@ _CURSOR = (  # compiled when there is one
     r"\.([0-9]{1,18})\.(-1|[0-9]{1,9})\.([0-9a-f]{8})"
 )
 _HitAndRow = tuple[IndexHit, MessageRow | None]
+_LOADED = 32  # hits that are looked up together
 _PROBED = 200  # messages with all the words that are checked
 
 
@@ -160,7 +161,7 @@ def _first_answer(
     for attempt in request.attempts(builder, None if is_first else (after.mode, after.ring)):
         if partly and attempt.mode != "words":
             break
-        places = _hit_places(request.store, builder, attempt.hits, layout.sort)
+        places = _hit_places(builder, attempt.hits, layout.sort)
         hits = list(places) if is_first else _hits_after(places, after)
         shown = _visible_hits(request, builder, attempt, hits)
         page = collect_groups(shown, layout.limit, _text_key_of(builder) if layout.collapse else None)
@@ -183,8 +184,8 @@ def _visible_hits(
 ) -> Iterator[_HitAndRow]:
     """Yield the hits with their rows, without those that must not be shown."""
     store, unwanted = request.store, attempt.ring.filters.unwanted
-    for hit in hits:
-        row = _message_row(store, hit)
+    for hit in _loaded_hits(builder, hits):
+        row = builder.row(hit)
         session, text = builder.session(hit.session)
         if row is not None and attempt.hides and row.origin == "injected":
             continue
@@ -194,19 +195,24 @@ def _visible_hits(
             yield hit, row
 
 
-def _message_row(store: Store, hit: IndexHit) -> MessageRow | None:
-    return next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+def _loaded_hits(builder: HitBuilder, hits: Iterable[IndexHit]) -> Iterator[IndexHit]:
+    """Yield hits whose messages and sessions were looked up together, a page at a time."""
+    rest = iter(hits)
+    while some := list(islice(rest, _LOADED)):
+        builder.load(some)
+        yield from some
 
 
 def _text_key_of(builder: HitBuilder) -> Callable[[_HitAndRow], bytes]:
     return lambda chosen: text_key(builder.texts(*chosen))
 
 
-def _hit_places(store: Store, builder: HitBuilder, hits: list[IndexHit], sort: str) -> dict[IndexHit, int]:
+def _hit_places(builder: HitBuilder, hits: list[IndexHit], sort: str) -> dict[IndexHit, int]:
     """Return the hits in their order, each with the number by which a cursor knows its place."""
     if sort != "time":
         return {hit: _score_millionths(hit.score) for hit in hits}
-    times = {hit: hit_time(builder.session(hit.session)[0], _message_row(store, hit)) or 0 for hit in hits}
+    builder.load(hits)
+    times = {hit: hit_time(builder.session(hit.session)[0], builder.row(hit)) or 0 for hit in hits}
     newest = sorted(hits, key=lambda hit: (times[hit], hit.session, hit.seq), reverse=True)
     return {hit: times[hit] for hit in newest}
 
@@ -228,11 +234,13 @@ def _make_results(
     cursor: SearchCursor | None,
 ) -> Results:
     builder.words, builder.literally = _marked_words(request.query, attempt.replaced), attempt.mode == "text"
+    builder.load_texts(group[0][1] for group in page.groups)
     items = [_build_group(builder, group) for group in page.groups]
     notes = list(attempt.notes)
-    if attempt.mode in ("words", "said") and not _is_all_held(request, builder, attempt):
+    shown = {(hit.session, hit.seq) for group in page.groups for hit, _ in group}
+    if attempt.mode in ("words", "said") and not _is_all_held(request, builder, attempt, shown):
         notes.append(NOTES["any"])
-    if any((hit.session, hit.seq) in attempt.added for group in page.groups for hit, _ in group):
+    if not shown.isdisjoint(attempt.added):
         notes.append(NOTES["added"])
     if request.filters.widen and attempt.ring.name != _first_ring(request.filters):
         notes.append(_WIDENED[attempt.ring.name])
@@ -275,14 +283,25 @@ def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[st
     return marks + [one[0] + two[0] for one, two in pairwise(plain) if len(one) == len(two) == 1]
 
 
-def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt) -> bool:
+def _holds_all(
+    found: IndexCandidates | None, groups: tuple[tuple[Phrase, ...], ...], shown: set[tuple[int, int]]
+) -> bool:
+    """Whether a hit of the page is known to hold all the words. If not, another page may have one."""
+    if found is None:
+        return False
+    numbers = [{n for n, phrase in enumerate(found.phrases) if phrase in group} for group in groups]
+    held = ({n for n, _ in entry.held} for entry in found.entries if (entry.session, entry.seq) in shown)
+    return any(all(not one.isdisjoint(group) for group in numbers) for one in held)
+
+
+def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt, shown: set[tuple[int, int]]) -> bool:
     """Whether a message in scope holds all the words of the query, of words joined by OR one.
 
     The index is asked, not the page, so that the answer is the same for every page and limit.
     """
     query = request.query
     groups = _word_groups(query, attempt.replaced)
-    if len(groups) < 2:
+    if len(groups) < 2 or _holds_all(attempt.found, groups, shown):
         return True
     filters = attempt.ring.filters
     origins = [SAID] if attempt.mode == "said" else [filters.origins, SAID] if attempt.hides else [filters.origins]

@@ -8,6 +8,7 @@ fidelity `partial`. Everything is streamed: memory holds one range of raw bytes 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,10 +74,17 @@ class Records:
         self._store = store
         self._source = sources.get(session.agent)
         self._session = session
-        self._end = store.version(session.version).size if has_words(session) else 0
-        self._until = self._end if until is None else min(until, self._end)
+        self._wanted = until
         self._start = 0
         self._bytes = b""
+
+    @cached_property
+    def _end(self) -> int:
+        return self._store.version(self._session.version).size if has_words(self._session) else 0
+
+    @cached_property
+    def _until(self) -> int:
+        return self._end if self._wanted is None else min(self._wanted, self._end)
 
     def message(self, row: MessageRow) -> Message:
         """Return the message of a row, with its text."""

@@ -106,6 +106,7 @@ class IndexCandidates(Struct, frozen=True):
     total: int  # entries in the whole index
     entries: list[IndexEntry]
     complete: bool  # all matching entries are included
+    times: dict[int, tuple[int | None, int | None]] = {}  # when sessions started and ended, if that is known already
 
 
 class IndexHit(Struct, frozen=True):
@@ -183,6 +184,9 @@ class Store(Protocol):
         """Let `new` begin with the whole chunks of `old` that end within `size`; return the number of bytes."""
 
     def read_raw(self, version: int, start: int, size: int) -> bytes: ...
+    def read_ranges(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytes]:
+        """Return the bytes of several (version, start, size), all at once: as many as are stored."""
+
     def chunks(self, version: int) -> list[Chunk]: ...
     def read_chunk(self, digest: bytes) -> bytes:
         """Return the bytes of a digest. Raises NotAnArchive if they are missing or do not match it."""
@@ -216,6 +220,9 @@ class Store(Protocol):
 
     def count_sessions(self, session_filter: SessionFilter) -> int: ...
     def session(self, session: int) -> tuple[Session, SessionText]: ...
+    def sessions_at(self, ids: Sequence[int]) -> list[tuple[Session, SessionText]]:
+        """Return the sessions with these ids, in any order; those that do not exist are left out."""
+
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         """Return sessions whose native id, or its part after the last `/`, starts with this, in any state."""
 

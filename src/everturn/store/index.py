@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import apsw
 from msgspec import Struct
 
 from everturn.model.archive import IndexRow
 from everturn.model.vocabulary import FIELDS
-from everturn.store.contract import IndexEntry
+from everturn.store.contract import IndexEntry, IndexQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,32 @@ class Range(NamedTuple):
     last: int = LAST_SEQ
 
 
+EntryKey = tuple[int, int]  # session, seq
+
+
+class IndexScope(Struct, frozen=True):
+    """Which entries to search, and where to report them."""
+
+    ranges: tuple[Range, ...] | None
+    sessions: tuple[str, tuple[Any, ...]] | None
+    messages: tuple[str, tuple[Any, ...]] | None
+    #: From the owner's entry to ours; if given, other sessions than `named` are left out.
+    moves: dict[EntryKey, EntryKey] | None
+    named: frozenset[int] = frozenset()
+    has_older: bool = False
+
+
+class GatheredEntries(Struct, frozen=True):
+    """The entries worth ranking, and facts about their sessions, from an engine that finds them in one statement."""
+
+    entries: list[IndexEntry]
+    counts: tuple[float, ...]  # entries with each phrase in the whole index; 0 for pairs of words of the query
+    total: int
+    complete: bool
+    times: dict[int, tuple[int | None, int | None]]
+    older: frozenset[int]  # superseded sessions
+
+
 class IndexLook(Struct, frozen=True):
     """A lookup in the index. Entries are examined newest first: by session, then by seq, both downwards."""
 
@@ -78,10 +104,7 @@ class IndexMatches(NamedTuple):
 
 
 class Index(Protocol):
-    """The full-text index of one archive."""
-
-    #: Whether `look` examines more entries than it returns and chooses the best; otherwise it returns the newest.
-    chooses: bool
+    """The full-text index of one archive: one that is searched lookup by lookup, or all at once (`WholeIndex`)."""
 
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
         """Add the text of messages that have no entry yet."""
@@ -95,6 +118,23 @@ class Index(Protocol):
     def remove_session(self, session: int) -> None:
         """Remove every entry of a session, including its own."""
 
+    def finish_write(self, failed: bool) -> None:
+        """Complete the changes of a write transaction before it is committed, or drop them because it failed."""
+
+    def expand_prefix(self, beginning: str) -> list[str]:
+        """Return the words, some ending in `*`, that together match exactly the terms with this beginning."""
+
+    def count_words(self, words: Sequence[str], most: int) -> dict[str, int]:
+        """Return the words that occur with their number of entries, counted up to `most`."""
+
+    def vocabulary(self, beginning: str, most: int) -> list[str]:
+        """Return indexed stems with this beginning."""
+
+
+@runtime_checkable
+class StepIndex(Index, Protocol):
+    """An index in this process: a lookup costs little, so that the next one may depend on it."""
+
     def total(self) -> int:
         """Return the approximate number of entries."""
 
@@ -107,14 +147,13 @@ class Index(Protocol):
     def look(self, looking: IndexLook) -> IndexMatches:
         """Return the matches, within the bounds."""
 
-    def expand_prefix(self, beginning: str) -> list[str]:
-        """Return the words, some ending in `*`, that together match exactly the terms with this beginning."""
 
-    def count_words(self, words: Sequence[str], most: int) -> dict[str, int]:
-        """Return the words that occur with their number of entries, counted up to `most`."""
+@runtime_checkable
+class WholeIndex(Index, Protocol):
+    """An index behind a network, where every lookup costs a round trip."""
 
-    def vocabulary(self, beginning: str, most: int) -> list[str]:
-        """Return indexed stems with this beginning."""
+    def gather(self, query: IndexQuery, scope: IndexScope, most: int) -> GatheredEntries:
+        """Return the entries worth ranking."""
 
 
 class KnownCounts:
@@ -129,6 +168,14 @@ class KnownCounts:
         if (newest, total) != self._state or len(self._counts) > _REMEMBERED:
             self._state, self._counts = (newest, total), {}
         return self._counts
+
+
+def weigh_phrases(query: IndexQuery) -> dict[Phrase, float]:
+    """Return the phrases of a query with their weights: the required ones, then the optional ones."""
+    weights = dict.fromkeys((phrase for group in query.groups for phrase in group), 1.0)
+    for number, phrase in enumerate(query.optional):
+        weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
+    return weights
 
 
 def rareness(count: float, total: int) -> float:

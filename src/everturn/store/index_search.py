@@ -7,9 +7,7 @@ common, the order is: prompts, answers and summaries with them, entries with sev
 best sessions all matches are returned, since neighbours raise a hit's score. Required groups are searched in the newest
 part first, and in the whole archive only if too little is found there.
 
-A message is indexed once, in the session that owns it, and reported where the caller expects it: if the owner is an older
-version of a file, in the current version that holds the same message; if certain sessions are searched, in those, even
-if they only inherited the message.
+Which entries a query covers, and where they are reported, is `store.index_scope`.
 
 Ranking for people is `retrieval.ranking`, over `candidates`. `search` orders by the text of each entry alone and examines
 all of them; no surface calls it, tests and benchmarks use it as the reference.
@@ -17,157 +15,33 @@ all of them; no surface calls it, tests and benchmarks use it as the reference.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nlargest
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexCandidates, IndexEntry, IndexHit, IndexQuery
-from everturn.store.index import LAST_SEQ, Index, IndexLook, KnownCounts, Phrase, Range, completions, rareness
-from everturn.store.sql import Conditions, Driver, add_messages, add_sessions, query_in_lists
+from everturn.store.index import (
+    EntryKey,
+    Index,
+    IndexLook,
+    IndexScope,
+    KnownCounts,
+    Phrase,
+    Range,
+    StepIndex,
+    WholeIndex,
+    completions,
+    rareness,
+    weigh_phrases,
+)
+from everturn.store.index_scope import report_entries, resolve_scope
+from everturn.store.sql import Driver, query_in_lists
 from everturn.text.terms import terms
 
-EntryKey = tuple[int, int]  # session, seq
-
-_IDS = 'SELECT t."id" FROM "session" t LEFT JOIN "session_text" x ON x."session"=t."id"'
-#: Older versions whose current version matches the filter; shared messages are reported in the current one.
-_OLDER_IDS = """
-    SELECT o."id" FROM "session" o JOIN "session" t ON t."agent"=o."agent" AND t."native_id"=o."native_id"
-        AND t."machine"=o."machine" AND t."state"='current'
-    LEFT JOIN "session_text" x ON x."session"=t."id"
-"""
-_INHERITED = """
-    SELECT o."session", o."seq", m."seq" FROM "message" m
-    CROSS JOIN "message" o CROSS JOIN "session" a CROSS JOIN "session" b
-    WHERE m."session"=? AND m."inherited"=1 AND m."seq" BETWEEN ? AND ?
-    AND o."fingerprint"=m."fingerprint" AND o."inherited"=0 AND a."id"=o."session" AND b."id"=m."session"
-    AND a."agent"=b."agent" ORDER BY m."seq" DESC
-"""
-_CURRENT = """
-    SELECT m."session", m."seq", c."id", MIN(cm."seq") FROM "message" m CROSS JOIN "session" s CROSS JOIN "session" c
-    CROSS JOIN "message" cm
-    WHERE m."session"=? AND m."seq" IN ({}) AND s."id"=m."session" AND c."agent"=s."agent"
-    AND c."native_id"=s."native_id" AND c."machine"=s."machine" AND c."state"='current'
-    AND cm."session"=c."id" AND cm."fingerprint"=m."fingerprint" GROUP BY m."session", m."seq", c."id"
-"""
-
-
-class IndexScope(Struct, frozen=True):
-    """Which entries to search, and where to report them."""
-
-    ranges: tuple[Range, ...] | None
-    sessions: tuple[str, tuple[Any, ...]] | None
-    messages: tuple[str, tuple[Any, ...]] | None
-    #: From the owner's entry to ours; if given, other sessions than `named` are left out.
-    moves: dict[EntryKey, EntryKey] | None
-    named: frozenset[int] = frozenset()
-    has_older: bool = False
-
-
-def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
-    named = _named_sessions(query)
-    conditions = Conditions()
-    add_messages(conditions, query, turns=named is None)
-    messages = (conditions.together(), tuple(conditions.params)) if conditions else None
-    if named is None:
-        has_older = driver.one("""SELECT 1 FROM "session" WHERE "state"='superseded' LIMIT 1""") is not None
-        return IndexScope(None, _sessions_sql(query, has_older), messages, None, has_older=has_older)
-    ids = _matching_sessions(driver, query, named)
-    ranges = [part for session in ids if (part := _turn_range(driver, query, session))]
-    moves = _inherited_entries(driver, ranges, set(ids))
-    by_owner: dict[int, list[int]] = defaultdict(list)
-    for owner, seq in moves:
-        by_owner[owner].append(seq)
-    ranges += [Range(owner, min(seqs), max(seqs)) for owner, seqs in by_owner.items()]
-    return IndexScope(tuple(ranges), None, messages, moves, frozenset(ids))
-
-
-def report_entries(
-    driver: Driver, query: IndexQuery, scope: IndexScope, entries: Iterable[IndexEntry]
-) -> list[IndexEntry]:
-    """Return the entries where the caller expects them, without those out of scope."""
-    if scope.moves is not None:
-        targets = ((scope.moves.get((e.session, e.seq)), e) for e in entries)
-        moved = [(to or (e.session, e.seq), e) for to, e in targets if to or e.session in scope.named]
-    elif scope.has_older:
-        moved = _move_to_current(driver, query, list(entries))
-    else:
-        return list(entries)
-    return [IndexEntry(*key, entry.held) for key, entry in dict(moved).items()]
-
-
-def _named_sessions(query: IndexQuery) -> list[int] | None:
-    if query.session is None:
-        return sorted(set(query.within)) if query.within else None
-    return [query.session] if not query.within or query.session in query.within else []
-
-
-def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, ...]] | None:
-    if query.sessions is None:
-        return None
-    conditions, older = Conditions(), Conditions()
-    add_sessions(conditions, query.sessions, s="t")
-    sql, params = _IDS + conditions.where(), tuple(conditions.params)
-    if has_older:
-        older.add("""o."state"='superseded'""")
-        add_sessions(older, query.sessions, s="t")
-        sql, params = f"{sql} UNION {_OLDER_IDS}{older.where()}", (*params, *older.params)
-    return sql, params
-
-
-def _matching_sessions(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
-    if query.sessions is None:
-        return list(ids)
-    conditions = Conditions()
-    add_sessions(conditions, query.sessions, s="t")
-    conditions.add('t."id" IN ({})')
-    sql = _IDS + conditions.where()
-    return [row[0] for row in query_in_lists(driver.all, sql, ids, conditions.params)]
-
-
-def _turn_range(driver: Driver, query: IndexQuery, session: int) -> Range | None:
-    if query.turns is None:
-        return Range(session)
-    sql = 'SELECT MIN("first_seq"), MAX("last_seq") FROM "turn" WHERE "session"=? AND "idx" BETWEEN ? AND ?'
-    row = driver.one(sql, (session, *query.turns))
-    return Range(session, row[0], row[1]) if row and row[0] is not None else None
-
-
-def _inherited_entries(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[EntryKey, EntryKey]:
-    """Map the entries that these sessions inherited from others to their own."""
-    moves: dict[EntryKey, EntryKey] = {}
-    for session, first, last in ranges:
-        if driver.one('SELECT 1 FROM "session" WHERE "id"=? AND "n_inherited">0', (session,)):
-            for owner, seq, here in driver.all(_INHERITED, (session, max(first, 0), min(last, LAST_SEQ))):
-                if owner not in named:
-                    moves[owner, seq] = session, here
-    return moves
-
-
-def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry]) -> list[tuple[EntryKey, IndexEntry]]:
-    sql = """SELECT "id" FROM "session" WHERE "state"='superseded' AND "id" IN ({})"""
-    older: set[int] = {row[0] for row in query_in_lists(driver.all, sql, list({entry.session for entry in entries}))}
-    seqs: dict[int, list[int]] = defaultdict(list)
-    for entry in entries:
-        if entry.session in older and entry.seq >= 0:
-            seqs[entry.session].append(entry.seq)
-    moves = {
-        (row[0], row[1]): (row[2], row[3])
-        for session, of_session in seqs.items()
-        for row in query_in_lists(driver.all, _CURRENT, of_session, (session,))
-    }
-    staying = set(_matching_sessions(driver, query, sorted(older)))
-    targets = ((moves.get((e.session, e.seq)), e) for e in entries)
-    return [(to or (e.session, e.seq), e) for to, e in targets if to or e.session not in older or e.session in staying]
-
-
-# --- candidates ---
 SAMPLE = 1500
 #: Entries to examine for each one wanted, for a query of one word, times two; more words share them.
 WALK = 22
@@ -183,12 +57,10 @@ PER_BEST = 200
 
 
 def gather_candidates(
-    driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int, known: KnownCounts
+    driver: Driver, index: StepIndex, query: IndexQuery, scope: IndexScope, most: int, known: KnownCounts
 ) -> IndexCandidates:
     required = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
-    weights = dict.fromkeys(required, 1.0)
-    for number, phrase in enumerate(query.optional):
-        weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
+    weights = weigh_phrases(query)
     phrases = tuple(weights)
     counting = _PhraseCounter(driver, index, query.fields, known)
     counts = {phrase: counting.estimate(phrase) for phrase in required}
@@ -240,7 +112,7 @@ def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
 class _PhraseCounter:
     """Estimates how many entries hold a phrase, and from which session on there are so many."""
 
-    def __init__(self, driver: Driver, index: Index, fields: Sequence[str], known: KnownCounts) -> None:
+    def __init__(self, driver: Driver, index: StepIndex, fields: Sequence[str], known: KnownCounts) -> None:
         row = driver.one('SELECT MAX("id") FROM "session"')
         self._newest = int(row[0] or 0) if row else 0
         self._index = index
@@ -297,7 +169,7 @@ class _CandidateGatherer:
     """Looks up entries, the most promising first, within the bounds."""
 
     def __init__(
-        self, index: Index, counting: _PhraseCounter, counts: dict[Phrase, float], looking: IndexLook, most: int
+        self, index: StepIndex, counting: _PhraseCounter, counts: dict[Phrase, float], looking: IndexLook, most: int
     ) -> None:
         self._index = index
         self._counting = counting
@@ -305,7 +177,7 @@ class _CandidateGatherer:
         self._looking = looking
         self._most = most
         words = sum(len(phrase) == 1 for phrase in looking.phrases)
-        self._walk = max(most * WALK // (1 + words), most) if index.chooses else most
+        self._walk = max(most * WALK // (1 + words), most)
         self._entries: dict[EntryKey, IndexEntry] = {}
         self._walked = True  # whether every matching entry was examined
 
@@ -441,12 +313,32 @@ class IndexSearch:
             raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
         if (analysed := _analyse_query(query, self.index)) is None:
             return _NOTHING
+        if isinstance(self.index, WholeIndex):
+            return self._gather_at_once(self.index, analysed, most)
+        assert isinstance(self.index, StepIndex)
         with self.driver.reading():
             scope = resolve_scope(self.driver, analysed)
             if scope.ranges == ():
                 return _NOTHING
             found = gather_candidates(self.driver, self.index, analysed, scope, most, self._known_counts)
             return replace(found, entries=report_entries(self.driver, analysed, scope, found.entries))
+
+    def _gather_at_once(self, index: WholeIndex, query: IndexQuery, most: int) -> IndexCandidates:
+        scope = resolve_scope(self.driver, query, has_older=True)
+        if scope.ranges == ():
+            return _NOTHING
+        found = index.gather(query, scope, most)
+        weights = weigh_phrases(query)
+        phrases = tuple(weights)
+        uncounted = {phrase: -1.0 for phrase in phrases if _is_uncounted_pair(phrase, weights[phrase], weights)}
+        counts = {**dict(zip(phrases, found.counts, strict=True)), **uncounted}
+        entries = found.entries
+        if scope.moves is not None or found.older:
+            entries = report_entries(self.driver, query, scope, entries, found.older)
+        final = _final_counts(phrases, counts, found.entries)
+        return IndexCandidates(
+            phrases, tuple(weights.values()), final, found.total, entries, found.complete, found.times
+        )
 
     def count_words(self, words: Sequence[str]) -> dict[str, int]:
         return self.index.count_words(words, _KNOWN)

@@ -94,7 +94,8 @@ class PostgresStore(SqlStore):
 
     def sizes(self) -> dict[str, int]:
         by_table = {name: int(size) for name, size in self.driver.all(_SIZES, [self.driver.schema])}
-        raw, index, total = by_table["blob"] + by_table["chunk"], by_table["search_row"], sum(by_table.values())
+        raw, total = by_table["blob"] + by_table["chunk"], sum(by_table.values())
+        index = sum(by_table[name] for name in ("search_row", "common_word", "common_segment", "unlisted"))
         return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
 
     def server_time(self) -> int | None:

@@ -39,9 +39,19 @@ STALLED_SECONDS = 30.0
 _PAGE = 1000  # rows of a stream
 
 #: For libpq, unless the URL has others: a client that lost its server notices within a minute.
-_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+_KEEPALIVE = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 
-_SETTINGS = "SELECT set_config('search_path',?,true)"
+#: A stricter level would fix the snapshot of a writer before it waits for its turn.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+#: Compiling a plan takes longer than running it.
+_SETTINGS = "SELECT set_config('search_path',?,true),set_config('jit','off',true)"
+_INDEX_ONLY = "SELECT set_config('enable_seqscan','off',true),set_config('enable_mergejoin','off',true)"
 _WRITER_SETTINGS = """
     SELECT set_config('search_path',?,true),set_config('lock_timeout',?,true),
     set_config('idle_in_transaction_session_timeout',?,true),
@@ -79,6 +89,17 @@ class PostgresDriver:
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self.translated_errors():
             return self._execute(sql, params).fetchall()
+
+    def all_by_index(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Return all rows of a query that must not scan a whole table, as the planner may prefer with a small limit."""
+        with self.translated_errors():
+            if self.connection.info.transaction_status != _IDLE or self._reading:
+                self._send(_INDEX_ONLY, ())
+                return self._send(sql, params).fetchall()
+            with self._single_transaction():
+                self._send(_INDEX_ONLY, ())
+                cursor = self._send(sql, params)
+            return cursor.fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         with self.translated_errors():
@@ -137,12 +158,14 @@ class PostgresDriver:
             yield
             return
         self._settle_streams()
-        with self.translated_errors(), ExitStack() as stack:
-            self._take_turn(stack)
+        with self.translated_errors():
+            self._take_turn()
             self._writing = True
             try:
-                yield
-                self._settle_streams()
+                with self._rolled_back_on_error():
+                    yield
+                    self._settle_streams()
+                    self._send("COMMIT", ())
             finally:
                 self._writing = False
 
@@ -152,10 +175,9 @@ class PostgresDriver:
             yield
             return
         self._settle_streams()
-        with self.translated_errors(), self._snapshot(), self.connection.pipeline(), self.connection.transaction():
+        with self.translated_errors(), self._single_transaction(_SNAPSHOT):
             self._reading = True
             try:
-                self._send(_SETTINGS, [self._path])
                 yield
                 self._settle_streams()
             finally:
@@ -177,6 +199,10 @@ class PostgresDriver:
         except psycopg.Error as error:
             raise (translate_error(self.url, error) or error) from error
 
+    @property
+    def is_writing(self) -> bool:
+        return self._writing
+
     # --- transactions ---
     def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         if self.connection.info.transaction_status != _IDLE or self._reading:
@@ -188,40 +214,38 @@ class PostgresDriver:
         return self.connection.execute(number_parameters(sql), params, binary=True)
 
     @contextmanager
-    def _single_transaction(self) -> Iterator[None]:
-        """Send a transaction with its settings at once."""
-        with self.connection.pipeline(), self.connection.transaction():
+    def _single_transaction(self, begin: str = _BEGIN) -> Iterator[None]:
+        """Send the statements of a transaction, with its settings, in a pipeline."""
+        with self._rolled_back_on_error(), self.connection.pipeline():
+            self._send(begin, ())
             self._send(_SETTINGS, [self._path])
             yield
+            self._send("COMMIT", ())
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Let the next transaction see one state of the archive."""
-        connection, usual = self.connection, self.connection.isolation_level
-        connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
+    def _rolled_back_on_error(self) -> Iterator[None]:
         try:
             yield
-        finally:
-            if not connection.closed:
-                connection.isolation_level, connection.read_only = usual, None
+        except BaseException:
+            if not self.connection.closed and self.connection.info.transaction_status != _IDLE:
+                self.connection.rollback()
+            raise
 
-    def _take_turn(self, stack: ExitStack) -> None:
+    def _take_turn(self) -> None:
         """Begin a transaction with the lock of writers. Raises Busy after LOCK_SECONDS."""
         wait, waited = min(STALLED_SECONDS, LOCK_SECONDS), 0.0
         given = (self._path, f"{wait * 1000:.0f}", f"{STALLED_SECONDS * 1000:.0f}", self.durable, self._lock)
         while True:
-            with ExitStack() as attempt:
-                attempt.enter_context(self.connection.transaction())
-                try:
+            try:
+                with self._rolled_back_on_error(), self.connection.pipeline():
+                    self._send(_BEGIN, ())
                     self._send(_WRITER_SETTINGS, given)
-                except errors.LockNotAvailable as refused:
-                    attempt.pop_all().__exit__(*sys.exc_info())
-                    waited += wait
-                    if waited >= LOCK_SECONDS:
-                        raise Busy(self.url) from refused
-                    self.all(_END_STALLED, [self._lock, STALLED_SECONDS])
-                    continue
-                stack.enter_context(attempt.pop_all())
+            except errors.LockNotAvailable as refused:
+                waited += wait
+                if waited >= LOCK_SECONDS:
+                    raise Busy(self.url) from refused
+                self.all(_END_STALLED, [self._lock, STALLED_SECONDS])
+            else:
                 return
 
     def _settle_streams(self) -> None:
@@ -296,8 +320,6 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
             f"cannot open {shown}: {_error_line(error)}; check the address and that the server runs"
         ) from error
     _register_adapters(connection)
-    # A stricter level would fix the snapshot of a writer before it waits for its turn.
-    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     return PostgresDriver(connection, shown, schema)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -66,6 +66,13 @@ _LONE = re.compile("[\ud800-\udfff]")
 _STAND_IN = re.compile("[\U0010f000-\U0010f7ff]")
 _SHIFT = 0x10F000 - 0xD800
 
+_RANGES = 100  # in one statement
+#: The chunks of several ranges. Chunks have at most CHUNK bytes, so none that starts earlier reaches into a range.
+_COVERING = f"""
+    SELECT r.column1, c."start", c."digest", b."data" FROM (VALUES {{}}) AS r
+    CROSS JOIN "chunk" c CROSS JOIN "blob" b WHERE c."version"=r.column2 AND c."start"<r.column4
+    AND c."start">r.column3-{CHUNK} AND c."start"+c."size">r.column3 AND b."digest"=c."digest"
+"""
 _RELEASE = 'DELETE FROM "blob" WHERE "digest"=? AND NOT EXISTS (SELECT 1 FROM "chunk" WHERE "digest"=?)'
 
 
@@ -174,14 +181,31 @@ class RawStore:
         parts = [self._read_recent_chunk(digest)[max(start - at, 0) : start + size - at] for at, digest in rows]
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def read_ranges(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytes]:
+        parts: list[list[tuple[int, bytes]]] = [[] for _ in ranges]
+        for first in range(0, len(ranges), _RANGES):
+            some = ranges[first : first + _RANGES]
+            marks = ",".join(["(CAST(? AS BIGINT),CAST(? AS BIGINT),CAST(? AS BIGINT),CAST(? AS BIGINT))"] * len(some))
+            given = [
+                value for n, (version, at, size) in enumerate(some, first) for value in (n, version, at, at + size)
+            ]
+            for number, start, digest, data in self.driver.all(_COVERING.format(marks), given):
+                if (chunk := self._recent.get(digest)) is None:
+                    chunk = self._remember_chunk(digest, self._unpack_chunk(digest, data))
+                parts[number].append((start, chunk))
+        return [_cut_range(found, start, start + size) for found, (_, start, size) in zip(parts, ranges, strict=True)]
+
     def chunks(self, version: int) -> list[Chunk]:
         return CHUNKS.read(self.driver.all(f'{CHUNKS.select} WHERE "version"=? ORDER BY "start"', (version,)))
 
     def read_chunk(self, digest: bytes) -> bytes:
         if (row := self.driver.one('SELECT "data" FROM "blob" WHERE "digest"=?', (digest,))) is None:
             raise NotAnArchive(self.driver.url, f"chunk {digest.hex()[:16]} is missing")
+        return self._unpack_chunk(digest, row[0])
+
+    def _unpack_chunk(self, digest: bytes, stored: bytes) -> bytes:
         try:
-            data = self.packer.unpack(row[0])
+            data = self.packer.unpack(stored)
         except ValueError as failure:
             raise NotAnArchive(self.driver.url, f"chunk {digest.hex()[:16]} is damaged") from failure
         if sha256(data).digest() != digest:
@@ -239,6 +263,10 @@ class RawStore:
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
         return data
+
+
+def _cut_range(found: list[tuple[int, bytes]], start: int, end: int) -> bytes:
+    return b"".join(chunk[max(start - at, 0) : end - at] for at, chunk in sorted(found))
 
 
 def _file_and_version(row: Row) -> tuple[SourceFile, Version]:

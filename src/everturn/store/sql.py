@@ -82,6 +82,10 @@ class Driver(Protocol):
         A block inside another one, reading or writing, joins it.
         """
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write transaction is open."""
+
     def close(self) -> None:
         """Close the database. May be called twice."""
 
@@ -111,6 +115,17 @@ def query_in_lists(
         size = 1 << (len(part) - 1).bit_length()
         padded = [*part, *[part[-1]] * (size - len(part))]
         yield from ask(sql.format(parameter_marks(size)), [*before, *padded])
+
+
+def query_pairs(
+    ask: Callable[[str, Sequence[Any]], list[Row]], sql: str, pairs: Sequence[tuple[int, int]]
+) -> Iterator[Row]:
+    """Run a query with `{}` in `sql` replaced by a list of pairs, as many at a time as one statement allows."""
+    for first in range(0, len(pairs), MANY // 2):
+        part = list(pairs[first : first + MANY // 2])
+        # Rounded up to a power of two, so that only a few different statements are prepared.
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        yield from ask(sql.format(",".join(["(?,?)"] * len(part))), [number for pair in part for number in pair])
 
 
 def _escape_wildcards(text: str) -> str:

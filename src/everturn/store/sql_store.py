@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -47,7 +47,6 @@ from everturn.store.sql import (
     CENSUS,
     ENDED,
     LINKS,
-    MANY,
     MESSAGES,
     PROBLEMS,
     SESSIONS,
@@ -59,6 +58,8 @@ from everturn.store.sql import (
     Row,
     add_sessions,
     prefix_pattern,
+    query_in_lists,
+    query_pairs,
 )
 
 #: Rows `(number, name, checksum)` of `schema_migrations`, in order.
@@ -152,6 +153,10 @@ class SessionQueries:
             raise UnknownSession(str(session))
         return _session_and_text(row)
 
+    def sessions_at(self, ids: Sequence[int]) -> list[tuple[Session, SessionText]]:
+        rows = query_in_lists(self.driver.all, f'{_SESSIONS_AND_TEXTS} WHERE s."id" IN ({{}})', ids)
+        return [_session_and_text(row) for row in rows]
+
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         start = prefix_pattern(prefix)
         sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
@@ -201,14 +206,8 @@ class SessionQueries:
 
     def messages_at(self, keys: Sequence[tuple[int, int]]) -> list[MessageRow]:
         """Return the messages with these sessions and seqs."""
-        found: list[MessageRow] = []
-        for first in range(0, len(keys), MANY // 2):
-            part = list(keys[first : first + MANY // 2])
-            # Rounded up to a power of two, so that only a few different statements are prepared.
-            part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
-            sql = f'{MESSAGES.select} WHERE ("session","seq") IN (VALUES {",".join(["(?,?)"] * len(part))})'
-            found += MESSAGES.read(self.driver.all(sql, [number for key in part for number in key]))
-        return found
+        sql = f'{MESSAGES.select} WHERE ("session","seq") IN (VALUES {{}})'
+        return MESSAGES.read(query_pairs(self.driver.all, sql, keys))
 
     def calls(self, session: int, turn: int | None = None) -> list[Call]:
         if turn is None:
@@ -283,8 +282,18 @@ class SqlStore(
     def reading(self) -> AbstractContextManager[None]:
         return self.driver.reading()
 
-    def write(self) -> AbstractContextManager[None]:
-        return self.driver.write()
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        if self.driver.is_writing:
+            yield
+            return
+        with self.driver.write():
+            try:
+                yield
+            except BaseException:
+                self.index.finish_write(failed=True)
+                raise
+            self.index.finish_write(failed=False)
 
     def erase_framework_data(self, data: FrameworkData) -> None:
         if not data.family:

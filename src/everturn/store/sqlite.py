@@ -182,6 +182,10 @@ class SqliteDriver:
             self._execute(sql, params)
             return self.connection.last_insert_rowid()
 
+    @property
+    def is_writing(self) -> bool:
+        return self._writing
+
     @contextmanager
     def write(self) -> Iterator[None]:
         """Run one transaction that begins with the write lock. A nested block joins the outer one."""

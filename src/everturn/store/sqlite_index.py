@@ -243,8 +243,6 @@ _VOCABULARY = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_terms USING fts5voca
 class SqliteIndex:
     """The index of one archive. Implements `store.index.Index`."""
 
-    chooses = True
-
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
         self._counter = PhraseCounter(driver)
@@ -287,6 +285,9 @@ class SqliteIndex:
         """Remove deleted entries from the tables for good."""
         for table in dict.fromkeys(shelf.table for shelf in self._shelves()):
             self._driver.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+
+    def finish_write(self, failed: bool) -> None:
+        """Do nothing: every change is in the tables at once."""
 
     # --- questions ---
     def total(self) -> int:
