@@ -8,7 +8,7 @@ import pytest
 
 from everturn.analytics.cost import Prices, load_prices
 from everturn.analytics.counts import AnalyticsScope
-from everturn.analytics.stats import count_stats
+from everturn.analytics.stats import count_stats, periods_between
 from everturn.store.contract import SessionFilter, Store
 from tests.analytics.histories import START, MadeSession, chain, fill
 
@@ -98,3 +98,10 @@ def test_tools_and_errors_are_named(filled: Store, prices: Prices) -> None:
 def test_an_empty_archive_has_a_total_of_nothing(store: Store, prices: Prices) -> None:
     found = count_stats(store, AnalyticsScope(), prices)
     assert (found.total.sessions, found.total.calls, found.total.cost.micro_dollars) == (0, 0, 0)
+
+
+def test_periods_without_work_have_names_too() -> None:
+    assert periods_between("2025-11", "2026-02", "month") == ["2025-11", "2025-12", "2026-01", "2026-02"]
+    assert periods_between("2025-W52", "2026-W02", "week") == ["2025-W52", "2026-W01", "2026-W02"]
+    assert periods_between("2026-02-27", "2026-03-01", "day") == ["2026-02-27", "2026-02-28", "2026-03-01"]
+    assert periods_between("2026-01", "2026-01", "month") == ["2026-01"]

@@ -76,6 +76,7 @@ def test_a_word_typed_anywhere_is_searched_as_it_is_typed(web: Served, open_tab:
     settled(tab, web.home)
     tab.keyboard.press("/")
     tab.keyboard.type("question")
+    tab.locator("#home-results mark").first.wait_for()
     tab.keyboard.press("Enter")
     tab.wait_for_selector("mark")
     field = tab.locator(".search input[name=q]")

@@ -19,7 +19,7 @@ from tests.web.server import Served, fill, served
 
 KEY = "ghp_" + "k8Jx2mQ9vR4tY7wZ1aB5cD3eF6gH0iLpN2sU"
 ALL = (
-    "/", "/home/calendar", "/home/safety", "/sessions", "/sessions?q=question", "/sessions?starred=1", "/sessions?all=1",
+    "/", "/home/overview", "/home/spending", "/home/open", "/home/calendar", "/home/safety", "/sessions", "/sessions?q=question", "/sessions?starred=1", "/sessions?all=1",
     "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/find?q=question", "/s/1/details", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/s/1/files", "/search",
     "/search?q=question", "/search?q=question&in=prompt&in=answer", "/search?agent=claude_code", "/paths", "/paths/tools", "/paths/found",
     "/paths/struggles", "/paths/tool?tool=Bash", "/costs", "/costs/total", "/costs/by?by=agent", "/health",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from datetime import date, timedelta
 from typing import TypeVar
 
 from msgspec import Struct
@@ -200,17 +201,26 @@ def _make_period(name: str, key: str, of: _PeriodSum, prices: Prices) -> Period:
     )  # fmt: skip
 
 
-def _period_namer(period: str) -> Callable[[int], str]:
-    def name(slot: int) -> str:
-        if slot < 0:
-            return UNDATED
-        day = day_of(slot)
-        if period == "week":
-            year, week, _ = day.isocalendar()
-            return f"{year}-W{week:02d}"
-        return day.isoformat() if period == "day" else day.isoformat()[:7]
+def periods_between(first: str, last: str, period: str) -> list[str]:
+    """Return the names of all periods from `first` to `last`, also of those without any work."""
+    beginning = {"day": first, "week": f"{first}-1", "month": f"{first}-01"}[period]
+    day, found = date.fromisoformat(beginning), [first]
+    while found[-1] < last:
+        day += timedelta(days=7 if period == "week" else 1)
+        if (name := _period_name(day, period)) != found[-1]:
+            found.append(name)
+    return found
 
-    return name
+
+def _period_namer(period: str) -> Callable[[int], str]:
+    return lambda slot: UNDATED if slot < 0 else _period_name(day_of(slot), period)
+
+
+def _period_name(day: date, period: str) -> str:
+    if period == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02d}"
+    return day.isoformat() if period == "day" else day.isoformat()[:7]
 
 
 def _key_getter(by: str, known: dict[int, Session]) -> Callable[[int, str], str]:

@@ -37,6 +37,9 @@ class PageAddress(Struct, frozen=True):
 
 PAGES = (
     PageAddress("/", home.draw),
+    PageAddress("/home/overview", home.draw_overview, counts=True),
+    PageAddress("/home/spending", home.draw_spending, counts=True),
+    PageAddress("/home/open", home.draw_open),
     PageAddress("/home/calendar", home.draw_calendar, counts=True),
     PageAddress("/home/safety", home.draw_safety),
     PageAddress("/sessions", sessions.draw),

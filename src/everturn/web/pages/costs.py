@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from everturn.analytics.cost import dollars
 from everturn.analytics.plot_drawings import plot_svg
 from everturn.analytics.plots import Bars, PlotBar
-from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats
+from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats, periods_between
 from everturn.export.page.markup import Html
 from everturn.store.contract import SessionFilter
 from everturn.text.printable import short_folder, short_number
@@ -59,7 +59,7 @@ def draw_total(request: WebRequest) -> PageReply:
         },
         "unknown": unknown,
         "as_of": found.prices_as_of,
-        "plot": _plot_html(found, _chosen_period(request)),
+        "plot": plot_spending(found, _chosen_period(request)),
     }
     return PageReply("total", values)
 
@@ -68,8 +68,16 @@ def draw_by(request: WebRequest) -> PageReply:
     if job := start_counting(request):
         return PageReply("counting", {"job": job})
     by = request.choice("by", KEYS) or "model"
+    rows = spending_rows(request, _cached_stats(request, by), by)
+    return PageReply(
+        "by", {"by": by, "rows": rows[:_ROWS], "more": rows[_ROWS:_MOST], "rest": max(0, len(rows) - _MOST)}
+    )
+
+
+def spending_rows(request: WebRequest, found: Stats, by: str) -> list[dict[str, Any]]:
+    """Return what each agent, model or folder cost, the most expensive first."""
     sums: dict[str, list[Period]] = {}
-    for one in _cached_stats(request, by).items:
+    for one in found.items:
         sums.setdefault(one.key, []).append(one)
     names = _folder_names(request) if by == "workspace" else request.site.titles if by == "agent" else {}
     rows = [_cost_row(request, names.get(key, key), parts) for key, parts in sums.items()]
@@ -77,9 +85,7 @@ def draw_by(request: WebRequest) -> PageReply:
     most = max((row["micro"] for row in rows), default=0) or 1
     for row in rows:
         row["share"] = round(100 * row["micro"] / most, 1)
-    return PageReply(
-        "by", {"by": by, "rows": rows[:_ROWS], "more": rows[_ROWS:_MOST], "rest": max(0, len(rows) - _MOST)}
-    )
+    return rows
 
 
 def _cached_stats(request: WebRequest, by: str) -> Stats:
@@ -107,15 +113,15 @@ def _cost_row(request: WebRequest, name: str, parts: list[Period]) -> dict[str, 
     }  # fmt: skip
 
 
-def _plot_html(found: Stats, period: str) -> Html:
-    """Return the plot of the last periods, in cents or dollars."""
-    dated = [one for one in found.items if one.period][-_BARS:]
-    if not dated:
+def plot_spending(found: Stats, period: str, most: int = _BARS) -> Html:
+    """Return the plot of the last periods, in cents or dollars; a period without work has an empty place."""
+    spent = {one.period: one.cost.micro_dollars or 0 for one in found.items if one.period}
+    if not spent:
         return Html("")
-    spent = [one.cost.micro_dollars or 0 for one in dated]
-    size, unit = (1_000_000, "dollars") if max(spent) >= _DOLLARS else (10_000, "cents")
+    names = periods_between(min(spent), max(spent), period)[-most:]
+    size, unit = (1_000_000, "dollars") if max(spent.values()) >= _DOLLARS else (10_000, "cents")
     begins = 5 if period == "day" else 2  # leave out the century, of a day also the year
-    bars = [PlotBar(one.period[begins:], round(micro / size)) for one, micro in zip(dated, spent, strict=True)]
+    bars = [PlotBar(name[begins:], round(spent.get(name, 0) / size)) for name in names]
     return Html(plot_svg(Bars("Cost over time", period, unit, bars), standalone=False))
 
 

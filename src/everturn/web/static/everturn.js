@@ -1,7 +1,7 @@
 // What a page does beyond being read: keys, exchanging its changing part, keeping marks, watching a job. No page needs it
 // to be read.
 import { moveMark, onKey } from "./keys.js";
-import { fillParts, watchFilters, watchLive, watchMore } from "./parts.js";
+import { fillParts, watchFilters, watchLive, watchMore, watchResults } from "./parts.js";
 import { sessionPage } from "./session.js";
 import { watchJobs } from "./jobs.js";
 import { listen } from "./live.js";
@@ -27,6 +27,7 @@ onKey("k", () => moveMark(-1));
 watchJobs();
 fillParts();
 watchFilters();
+watchResults();
 watchMore();
 watchLive();
 sessionPage();

@@ -64,6 +64,28 @@ export function watchFilters() {
   form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); look(); });
 }
 
+// A search above other things: its results take their place while there are words.
+export function watchResults() {
+  const form = document.querySelector("form[data-results]");
+  if (!form) return;
+  const place = document.getElementById(form.dataset.results);
+  let waiting = 0;
+  form.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const words = form.elements.q.value.trim();
+      const mine = ++asked;
+      try {
+        const got = words ? await fetchPart(`/search?q=${encodeURIComponent(words)}`) : { text: "" };
+        if (mine !== asked) return;
+        place.replaceChildren(fragment(got.text));
+        place.hidden = !words;
+        tell(`${place.querySelectorAll("[data-keys] a").length} shown`);
+      } catch { say("The server does not answer"); }
+    }, 140);
+  });
+}
+
 // "More" puts what follows behind what is there.
 export function watchMore() {
   document.addEventListener("click", async (event) => {
