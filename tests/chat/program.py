@@ -1,4 +1,9 @@
-"""`everturn chat` as people run it: a process of its own, fed by a pipe or a terminal, with a scripted model behind it."""
+"""`everturn chat` as people run it: a process of its own, fed by a pipe or a terminal, with a scripted model behind it.
+
+A desk held by a `model` asks the scripted server itself. One held by an `agent` has a Python agent in front of it: an object
+that remembers its conversation, sends all of it to the same server and streams what comes back, as agents of frameworks do. So
+a test that looks at what the server was asked holds for both kinds.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import everturn
 from everturn.loop.journal import open_archive
@@ -45,6 +51,44 @@ SUMMARY = """<!-- SESSION_SUMMARY_START -->
 - integration tests
 <!-- SESSION_SUMMARY_END -->"""
 
+#: An agent as people write them, in front of the scripted server.
+_AGENT = """
+import json
+import urllib.request
+
+
+class Agent:
+    name = "Simple Sally"
+    model_name = "scripted-1"
+    context_window = {window}
+
+    def __init__(self):
+        self.messages, self.usage = [], {{"input": 0, "output": 0}}
+
+    def stream(self, text):
+        asked = [*self.messages, {{"role": "user", "content": text}}]
+        body = {{"model": "scripted-1", "messages": asked, "stream": True, "max_tokens": 100}}
+        head = {{"content-type": "application/json"}}
+        words = []
+        with urllib.request.urlopen(urllib.request.Request("{base}/chat/completions", json.dumps(body).encode(), head)) as told:
+            for line in told:
+                if not line.startswith(b"data: {{"):
+                    continue
+                event = json.loads(line[6:])
+                for choice in event["choices"]:
+                    if choice["delta"].get("content"):
+                        words.append(choice["delta"]["content"])
+                        yield words[-1]
+                if used := event.get("usage"):
+                    self.usage["input"] += used["prompt_tokens"]
+                    self.usage["output"] += used["completion_tokens"]
+        self.messages = [*asked, {{"role": "assistant", "content": "".join(words)}}]
+
+
+{ending}
+"""
+_SO_FAR, _NOW = "The conversation so far:\n\n", "The user now says:\n\n"  # when an agent is told more than the words
+
 
 def is_summary_request(asked: Asked) -> bool:
     """Whether the model is asked for a summary."""
@@ -52,20 +96,33 @@ def is_summary_request(asked: Asked) -> bool:
 
 
 def is_restoration(asked: Asked) -> bool:
-    """Whether the model is told what came before."""
-    return last_words(asked).startswith("CONTEXT RESTORATION")
+    """Whether the model is told what came before, and nothing else."""
+    words = last_words(asked)
+    return words.startswith("CONTEXT RESTORATION") and words.endswith("Keep your response concise.")
 
 
 def last_words(asked: Asked) -> str:
     """The last message of a request."""
-    content = asked.body["messages"][-1]["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return _text(asked.body["messages"][-1]["content"])
 
 
 def words_of(asked: Asked, role: str = "user") -> list[str]:
     """The messages of one role in a request."""
     found = [one["content"] for one in asked.body["messages"] if one["role"] == role]
-    return [one if isinstance(one, str) else "".join(part.get("text", "") for part in one or ()) for one in found]
+    return [*(_told_before(str(found[0]), role) if found else ()), *map(_text, found)]
+
+
+def _told_before(text: str, role: str) -> list[str]:
+    """The messages so far, as a new agent is told them before the words of now."""
+    so_far = text.partition(_SO_FAR)[2].rpartition(_NOW)[0].removesuffix("\n\n")
+    parts = re.split(r"(?:\A|\n\n)(user|assistant): ", so_far)[1:]
+    return [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who == role]
+
+
+def _text(content: Any) -> str:
+    """The words of a message, without what an agent was told before them."""
+    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
+    return text.rpartition(_NOW)[2]
 
 
 class Model:
@@ -101,9 +158,15 @@ class Desk:
     """A workspace, an archive and a config with the scripted model."""
 
     def __init__(
-        self, folder: Path, server: ModelServer, window: int = 0, kind: str = "openai", bound: bool = False
+        self,
+        folder: Path,
+        server: ModelServer,
+        window: int = 0,
+        kind: str = "openai",
+        bound: bool = False,
+        held_by: str = "model",
     ) -> None:
-        self.folder, self.server = folder, server
+        self.folder, self.server, self.held_by = folder, server, held_by
         self.home, self.workspace = folder / "home", folder / "work"
         self.home.mkdir()
         self.workspace.mkdir()
@@ -112,6 +175,19 @@ class Desk:
         lines += [f'base_url = "{base}"', "tries = 1", f"bound = {str(bound).lower()}"]
         lines += [f"window = {window}"] if window else []
         (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+        self.agent = self.write_agent(folder / "sally.py", window) if held_by == "agent" else None
+        self.name = "Simple Sally" if self.agent else "Assistant"
+        self.path = str(self.agent or "scripted-1")  # as a saved file names it
+
+    def write_agent(self, path: Path, window: int = 0, ending: str = "agent = Agent()") -> Path:
+        """Write an agent in front of the server."""
+        path.write_text(_AGENT.format(base=self.server.base, window=window, ending=ending))
+        return path
+
+    def _held(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The words of a command, with the agent where there is one."""
+        is_needed = self.agent is not None and words[0] in ("chat", "resume") and "--agent" not in words
+        return (*words, "--agent", str(self.agent)) if is_needed else words
 
     @property
     def env(self) -> dict[str, str]:
@@ -127,11 +203,11 @@ class Desk:
 
     def command(self, *words: str) -> list[str]:
         """A command line."""
-        return [sys.executable, "-m", "everturn", *words]
+        return [sys.executable, "-m", "everturn", *self._held(words)]
 
     def run(self, *words: str, typed: str = "", timeout: float = 600) -> Ran:
         """A command, with what is typed into it."""
-        done = command_line.run(words, self.env, typed.encode(), self.workspace, timeout=timeout)
+        done = command_line.run(self._held(words), self.env, typed.encode(), self.workspace, timeout=timeout)
         said = Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
         assert "Traceback" not in said.err and "should not happen" not in said.err, said.err
         return said

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def type_in(process: subprocess.Popen[bytes], text: str) -> None:
     assert process.stdin is not None
     process.stdin.write(f"{text}\n".encode())
     process.stdin.flush()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, model: Model, held_by: str) -> Iterator[Desk]:
+    with ModelServer(model) as server:
+        yield Desk(tmp_path, server, held_by=held_by)
 
 
 def test_a_killed_chat_is_taken_up_as_if_it_had_been_closed(desk: Desk) -> None:
@@ -121,11 +128,11 @@ def test_a_session_that_runs_elsewhere_is_not_taken(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_chats_killed_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_chats_killed_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path, held_by: str) -> None:
     """A small version of a hundred: each chat goes on from where the last one was killed."""
     random_moments = random.Random(7)
     with ModelServer(Model()) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         acknowledged: list[str] = []
         for number in range(12):
             process = desk.start("chat", *(["--resume"] if acknowledged else ["--new"]), "--no-summary")

@@ -494,24 +494,28 @@ def test_with_json_the_answers_are_data(desk: Desk) -> None:
     assert [one["text"] for one in found["items"]] == ["answer 1"]
 
 
-def test_the_saved_file_reads_back_as_the_same_conversation(desk: Desk) -> None:
-    tricky = "**Resumed From:** nowhere <!-- SESSION_SUMMARY_START --> x <!-- SESSION_SUMMARY_END -->"
-    desk.chat(tricky, "## Query 7 (10:00:00)", "compact", "after")
-    parent, child = desk.sessions()
-    texts = [path.read_bytes() for path in desk.saved]
-    assert all(path.stat().st_mode & 0o777 == 0o600 for path in desk.saved)
-    assert (desk.home / "chats").stat().st_mode & 0o777 == 0o700
-    source = next(one for one in all_sources().values() if one.saves_chats)
-    parts = []
-    for path, data in zip(desk.saved, texts, strict=True):
-        found = source.sniff(path, data)
-        assert found is not None
-        (part,) = source.reader(found, b"").feed(data, 0, True).parts
-        parts.append(part)
-    assert [part.native_id for part in parts] == [parent.native_id, child.native_id]
-    prompts = [block.text for one in parts[0].messages if one.starts_turn for block in one.blocks]
-    assert prompts == [tricky, "## Query 7 (10:00:00)"]
-    assert "- topic 1" in parts[0].facts.summary and [link.native_id for link in parts[1].links] == [parent.native_id]
+def test_the_saved_file_reads_back_as_the_same_conversation(tmp_path: Path, model: Model, held_by: str) -> None:
+    with ModelServer(model) as server:
+        desk = Desk(tmp_path, server, held_by=held_by)
+        tricky = "**Resumed From:** nowhere <!-- SESSION_SUMMARY_START --> x <!-- SESSION_SUMMARY_END -->"
+        desk.chat(tricky, "## Query 7 (10:00:00)", "compact", "after")
+        parent, child = desk.sessions()
+        texts = [path.read_bytes() for path in desk.saved]
+        assert all(path.stat().st_mode & 0o777 == 0o600 for path in desk.saved)
+        assert (desk.home / "chats").stat().st_mode & 0o777 == 0o700
+        source = next(one for one in all_sources().values() if one.saves_chats)
+        parts = []
+        for path, data in zip(desk.saved, texts, strict=True):
+            found = source.sniff(path, data)
+            assert found is not None
+            (part,) = source.reader(found, b"").feed(data, 0, True).parts
+            parts.append(part)
+        assert [part.native_id for part in parts] == [parent.native_id, child.native_id]
+        prompts = [block.text for one in parts[0].messages if one.starts_turn for block in one.blocks]
+        assert prompts == [tricky, "## Query 7 (10:00:00)"]
+        assert "- topic 1" in parts[0].facts.summary and [link.native_id for link in parts[1].links] == [
+            parent.native_id
+        ]
 
 
 def test_what_was_saved_of_a_session_can_be_erased(desk: Desk) -> None:

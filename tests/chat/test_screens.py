@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,13 @@ from tests.model_wires import Says
 
 pytestmark = pytest.mark.needs("tmux")
 TOPIC = "a topic: use token buckets, then integration tests"  # what the summary of the scripted model tells
-READY = "Assistant: I have reviewed our previous conversation. Ready to continue!"
+READY = "I have reviewed our previous conversation. Ready to continue!"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, model: Model, held_by: str) -> Iterator[Desk]:
+    with ModelServer(model) as server:
+        yield Desk(tmp_path, server, held_by=held_by)
 
 
 def restorations(desk: Desk) -> list[str]:
@@ -32,7 +39,7 @@ def counted(queries: int) -> str:
 
 def test_the_way_out_tells_what_was_kept_and_how_to_go_on(desk: Desk) -> None:
     with Sitting(desk, "chat") as sitting:
-        assert sitting.say(TOPIC) == f"You: {TOPIC}\nAssistant: answer 1"
+        assert sitting.say(TOPIC) == f"You: {TOPIC}\n{desk.name}: answer 1"
         told = sitting.leave()
     (session,) = desk.sessions()
     wanted = [
@@ -43,7 +50,7 @@ def test_the_way_out_tells_what_was_kept_and_how_to_go_on(desk: Desk) -> None:
         "  Queries: 1",
         "  Tokens: 121",
         f"  File: {desk.saved[0]}",
-        f"  Go on with: everturn chat --resume {session.native_id[:8]}",
+        f"  Go on with: everturn chat --resume {session.native_id[:8]}{f' --agent {desk.agent}' if desk.agent else ''}",
         "[ended 0]",
     ]
     assert told.split("\n")[: len(wanted)] == wanted
@@ -56,13 +63,13 @@ def test_a_saved_conversation_has_the_layout_of_the_document(desk: Desk) -> None
     first, second = (path.read_text() for path in desk.saved)
     parent, child = desk.sessions()
     head = (
-        rf"# Assistant Conversation\n\n\*\*Session ID:\*\* {parent.native_id}\n"
-        r"\*\*Date:\*\* \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\n\*\*Agent:\*\* Assistant\n"
-        rf"\*\*Agent Path:\*\* scripted-1\n\*\*Workspace:\*\* {re.escape(str(desk.workspace))}\n\*\*Total Queries:\*\* 1\n\n---\n"
+        rf"# {desk.name} Conversation\n\n\*\*Session ID:\*\* {parent.native_id}\n"
+        rf"\*\*Date:\*\* \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{6}}\n\*\*Agent:\*\* {desk.name}\n"
+        rf"\*\*Agent Path:\*\* {re.escape(desk.path)}\n\*\*Workspace:\*\* {re.escape(str(desk.workspace))}\n\*\*Total Queries:\*\* 1\n\n---\n"
     )
     assert re.match(head, first)
     query = (
-        r"## Query 1 \(\d\d:\d\d:\d\d\)\n\*\*You:\*\* hello\n\n\*\*Assistant:\*\* answer 1\n\n"
+        rf"## Query 1 \(\d\d:\d\d:\d\d\)\n\*\*You:\*\* hello\n\n\*\*{desk.name}:\*\* answer 1\n\n"
         r"\*Time: [\d.]+s \| Tokens: 121 \(in: 101, out: 20\)\*\n\n---\n"
     )
     assert re.search(query, first)
@@ -71,7 +78,7 @@ def test_a_saved_conversation_has_the_layout_of_the_document(desk: Desk) -> None
     assert f"**Session ID:** {child.native_id}\n" in second
     restored = (
         rf"## Session Restored \(\d\d:\d\d:\d\d\)\n\*\*Context:\*\* Resumed from {parent.native_id} \(1 query, 121 tokens\)\n"
-        rf"\*\*Previous Session:\*\* {re.escape(str(desk.saved[0]))}\n\n\*\*Assistant:\*\* I have reviewed .*\n\n"
+        rf"\*\*Previous Session:\*\* {re.escape(str(desk.saved[0]))}\n\n\*\*{desk.name}:\*\* I have reviewed .*\n\n"
         r"\*Time: [\d.]+s \| Tokens: 156 \(in: 89, out: 67\)\*\n"
     )
     assert re.search(restored, second) and second.index("Session Restored") < second.index("## Query 1")
@@ -84,11 +91,11 @@ def test_compacting_goes_on_in_a_child_that_begins_with_the_summary(desk: Desk, 
         sitting.say(*(f"question {n}: {TOPIC}" for n in range(queries)))
         shown = sitting.say("compact").split("\n")
         tokens = sitting.say("/tokens")
-        assert sitting.say("and on") == f"You: and on\nAssistant: answer {queries + 1}"
+        assert sitting.say("and on") == f"You: and on\n{desk.name}: answer {queries + 1}"
     parent, child = desk.sessions()
     assert shown[:2] == ["You: compact", "📝 Generating session summary... ✓"]
     assert re.fullmatch(rf"💾 Saved session: {parent.native_id} \({counted(queries)}, [\d.]+K? tokens\)", shown[2])
-    assert shown[3:] == ["🔄 Starting new session with summary...", READY]
+    assert shown[3:] == ["🔄 Starting new session with summary...", f"{desk.name}: {READY}"]
     assert tokens.startswith("You: /tokens\nTotal Queries: 0\nRestoration: 156 tokens (in: 89, out: 67)\n")
     (told,) = restorations(desk)
     assert told.startswith("CONTEXT RESTORATION: You are continuing a previous conversation from 20")
@@ -124,9 +131,12 @@ def test_a_chain_of_processes_loads_only_the_session_before_and_replays_nothing(
     for number, word in ((2, "second"), (3, "third")):
         with Sitting(desk, "chat", "--new") as sitting:
             shown = sitting.say("resume 1").split("\n")
-            assert shown[1] == "📋 Loading session..." and shown[3:] == ["🔄 Restoring context...", READY]
+            assert shown[1] == "📋 Loading session..." and shown[3:] == [
+                "🔄 Restoring context...",
+                f"{desk.name}: {READY}",
+            ]
             assert re.fullmatch(
-                rf"✓ Found: Assistant - \d{{4}}-\d\d-\d\d \d\d:\d\d \(1 query, {121 if number == 2 else 278} tokens\)",
+                rf"✓ Found: {desk.name} - \d{{4}}-\d\d-\d\d \d\d:\d\d \(1 query, {121 if number == 2 else 278} tokens\)",
                 shown[2],
             )
             sitting.say(f"the {word} question")
@@ -177,7 +187,7 @@ def test_earlier_sessions_are_offered_and_taken_up_by_number_and_by_id(desk: Des
         assert re.fullmatch(row.format(2, zebra[:8], "zebra"), lines[3])
         sitting.enter("2")
         assert f"Resuming session {zebra} (1 turn in archive)…" in sitting.ready()
-        assert "✓ Found: Assistant - " in sitting.say(f"/resume {giraffe[:8]}")
+        assert f"✓ Found: {desk.name} - " in sitting.say(f"/resume {giraffe[:8]}")
 
 
 def test_several_lines_are_one_message_pasted_or_with_a_backslash(desk: Desk) -> None:
@@ -186,10 +196,10 @@ def test_several_lines_are_one_message_pasted_or_with_a_backslash(desk: Desk) ->
         sitting.paste("first line\nsecond line\nthird line")
         sitting.wait("third line")
         sitting.press("Enter")
-        assert sitting.ready().endswith("Assistant: answer 1")
+        assert sitting.ready().endswith(f"{desk.name}: answer 1")
         sitting.enter("and a\\")
         sitting.wait("...")
-        assert sitting.say("fourth").endswith("...  fourth\nAssistant: answer 2")
+        assert sitting.say("fourth").endswith(f"...  fourth\n{desk.name}: answer 2")
         sitting.press("Up", "Up")
         sitting.wait("You: and a\\")
         sitting.press("C-u")
@@ -198,7 +208,7 @@ def test_several_lines_are_one_message_pasted_or_with_a_backslash(desk: Desk) ->
     assert said == ["first line\nsecond line\nthird line", "and a\nfourth"]
 
 
-def test_ctrl_c_stops_the_answer_and_keeps_what_came_and_ctrl_d_leaves(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_answer_and_keeps_what_came_and_ctrl_d_leaves(tmp_path: Path, held_by: str) -> None:
     script = Model()
 
     def answer(asked: Asked) -> Says:
@@ -206,26 +216,26 @@ def test_ctrl_c_stops_the_answer_and_keeps_what_came_and_ctrl_d_leaves(tmp_path:
         return Says("once upon a time " * 60, drip=0.05) if slow else script(asked)
 
     with ModelServer(answer) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat", "--no-summary") as sitting:
             sitting.ready()
             sitting.enter("tell me a story")
-            sitting.wait("Assistant: once upon a time once")
+            sitting.wait(f"{desk.name}: once upon a time once")
             sitting.press("C-c")
             shown = sitting.ready().split("\n")
-            assert shown[1].startswith("Assistant: once upon a time") and shown[-1] == "(stopped; what came is kept)"
-            assert sitting.say("and now").endswith("Assistant: answer 1")
+            assert shown[1].startswith(f"{desk.name}: once upon a time") and shown[-1] == "(stopped; what came is kept)"
+            assert sitting.say("and now").endswith(f"{desk.name}: answer 1")
             sitting.press("C-d")
             assert sitting.ended() == 0 and "Goodbye!" in sitting.text()
         kept = [block.text for one in desk.messages(desk.sessions()[0]) for block in one.blocks]
         assert any(text.startswith("once upon a time once") for text in kept)
 
 
-def test_the_meter_tells_80_90_and_95_percent_once_each(tmp_path: Path) -> None:
+def test_the_meter_tells_80_90_and_95_percent_once_each(tmp_path: Path, held_by: str) -> None:
     used = iter([7_000, 8_100, 8_200, 9_100, 9_600, 9_700])
     with (
         ModelServer(lambda asked: Says("fine", tokens=(next(used), 0))) as server,
-        Sitting(Desk(tmp_path, server, window=10_000), "chat", "--no-summary") as sitting,
+        Sitting(Desk(tmp_path, server, window=10_000, held_by=held_by), "chat", "--no-summary") as sitting,
     ):
         told = [sitting.say(letter).split("\n")[2:] for letter in "abcdef"]
         assert sitting.say("/context") == "You: /context\nContext 97% full (9.7K of 10.0K tokens)"
@@ -247,7 +257,7 @@ def test_several_sessions_are_told_together_and_all_are_its_parents(desk: Desk) 
     desk.chat("about pears")
     with Sitting(desk, "chat", "--resume", "1", "--resume", "2") as sitting:
         shown = sitting.ready()
-        assert shown.count("✓ Found: Assistant - ") == 2 and shown.endswith(READY)
+        assert shown.count(f"✓ Found: {desk.name} - ") == 2 and shown.endswith(READY)
         sitting.say("both")
         sitting.leave()
     apples, pears, both = desk.sessions()
@@ -271,18 +281,20 @@ def test_a_session_picked_in_browse_goes_on_in_a_chat(desk: Desk) -> None:
     with Sitting(desk, "browse") as sitting:
         sitting.wait("1 sessions")
         sitting.press("Enter")
-        sitting.wait(lambda text: "answer 1" in text and "↵ resume" in text)
-        sitting.press("Enter")
-        sitting.wait("To go on with this session")
-        sitting.press("Enter")
         shown = sitting.wait("You:", everything=True)
-        assert f"everturn resume {old.native_id}" in shown
+        held_by = f"--agent {desk.agent} " if desk.agent else ""
+        assert f"everturn resume {held_by}{old.native_id}" in shown and "Continue?" not in shown
         sitting.say("and lions")
         sitting.leave()
     assert "about zebras" in str(desk.server.asked[-2].body) and "and lions" in str(desk.server.asked[-2].body)
 
 
-def test_a_session_picked_in_browse_goes_on_in_its_own_agent(desk: Desk) -> None:
+def test_a_session_picked_in_browse_goes_on_in_its_own_agent(tmp_path: Path, model: Model) -> None:
+    with ModelServer(model) as server:
+        pick_in_browse(Desk(tmp_path, server))
+
+
+def pick_in_browse(desk: Desk) -> None:
     encoded = re.sub(r"[^A-Za-z0-9]", "-", str(desk.workspace))  # where the agent looks for sessions of the folder
     folder, stand_in = desk.home / ".claude" / "projects" / encoded, desk.folder / "bin" / "claude"
     stand_in.parent.mkdir()
@@ -297,10 +309,6 @@ def test_a_session_picked_in_browse_goes_on_in_its_own_agent(desk: Desk) -> None
     assert desk.run("add", str(folder)).code == 0
     with Sitting(desk, "browse", PATH=f"{stand_in.parent}:{desk.env['PATH']}") as sitting:
         sitting.wait("1 sessions")
-        sitting.press("Enter")
-        sitting.wait("↵ resume")
-        sitting.press("Enter")
-        sitting.wait("To go on with this session in its agent:")
         sitting.press("Enter")
         assert sitting.ended() == 0
         assert f"started in {desk.workspace}: claude --resume {about['sessionId']}" in sitting.text()

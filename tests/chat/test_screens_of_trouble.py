@@ -5,6 +5,7 @@ Whatever happens, a person is told in a sentence, nothing that was said is lost,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from tests.model_server import Answer, Asked, ModelServer, broken
 from tests.model_wires import Says
 
 pytestmark = pytest.mark.needs("tmux")
+#: What a failure of the server looks like: the chat's own, and that of an agent which asks it.
+FAILED = {"model": "the server failed with status 500", "agent": "the agent failed: HTTPError: HTTP Error 500"}
 SAVED = """# Sally Conversation
 
 **Session ID:** {name}
@@ -44,6 +47,12 @@ SAVED = """# Sally Conversation
 {summary}"""
 
 
+@pytest.fixture
+def desk(tmp_path: Path, model: Model, held_by: str) -> Iterator[Desk]:
+    with ModelServer(model) as server:
+        yield Desk(tmp_path, server, held_by=held_by)
+
+
 class Faulty(Model):
     """Fails so often for requests of one kind, and is a good model otherwise."""
 
@@ -61,9 +70,11 @@ class Faulty(Model):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_summary_that_fails_is_tried_once_more_and_then_done_without(tmp_path: Path, times: int) -> None:
+def test_a_summary_that_fails_is_tried_once_more_and_then_done_without(
+    tmp_path: Path, times: int, held_by: str
+) -> None:
     with ModelServer(Faulty(broken(), times, summaries=True)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat") as sitting:
             sitting.say("important words")
             told = sitting.leave()
@@ -73,21 +84,21 @@ def test_a_summary_that_fails_is_tried_once_more_and_then_done_without(tmp_path:
     assert "important words" in desk.saved[0].read_text() and desk.sessions()[0].n_prompts == 1
 
 
-def test_a_summary_that_takes_too_long_is_left_behind(tmp_path: Path) -> None:
+def test_a_summary_that_takes_too_long_is_left_behind(tmp_path: Path, held_by: str) -> None:
     with ModelServer(Faulty(Says("late", wait=60), 2, summaries=True)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat", "--summary-timeout", "0.2") as sitting:
             sitting.say("words")
             told = sitting.leave()
     assert "(timed out after 0.2 s)" in told and "✓ Conversation saved successfully!" in told
 
 
-def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path) -> None:
+def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path, held_by: str) -> None:
     long = SUMMARY.format(
         background="Initial session.", topic="a point\n- " + "\n- ".join(f"point {n}" for n in range(900))
     )
     with ModelServer(Faulty(Says(long), 1, summaries=True)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat") as sitting:
             sitting.say("words", "compact")
     (told,) = [last_words(one) for one in server.asked if is_restoration(one)]
@@ -98,31 +109,31 @@ def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "patience", "shown"),
     [
-        (broken(), "60", "⚠️ The model did not acknowledge (the server failed with status 500"),
+        (broken(), "60", "⚠️ The model did not acknowledge ({failed}"),
         (Says("odd", wait=60), "1", "⚠️ The acknowledgment did not come in time or was stopped; going on"),
-        (Says("42 bananas"), "60", "Assistant: 42 bananas"),
+        (Says("42 bananas"), "60", "{name}: 42 bananas"),
     ],
     ids=["fails", "late", "odd"],
 )
 def test_an_acknowledgment_that_fails_is_late_or_odd_is_shown_and_the_chat_goes_on(
-    tmp_path: Path, fault: Says | Answer, patience: str, shown: str
+    tmp_path: Path, fault: Says | Answer, patience: str, shown: str, held_by: str
 ) -> None:
     with ModelServer(Faulty(fault, 1, restorations=True)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat", "--summary-timeout", patience) as sitting:
             sitting.say("one")
-            assert shown in sitting.say("compact")
-            assert sitting.say("two").endswith("Assistant: answer 2")
-    (words,) = [words_of(one) for one in server.asked if last_words(one) == "two"]
+            assert shown.format(name=desk.name, failed=FAILED[held_by]) in sitting.say("compact")
+            assert sitting.say("two").endswith(f"{desk.name}: answer 2")
+    (words,) = [words_of(one) for one in server.asked if last_words(one).endswith("two")]
     assert words[0].startswith("CONTEXT RESTORATION") and [one.n_prompts for one in desk.sessions()] == [1, 1]
 
 
-def test_a_model_that_fails_is_a_sentence_and_retry_asks_again(tmp_path: Path) -> None:
+def test_a_model_that_fails_is_a_sentence_and_retry_asks_again(tmp_path: Path, held_by: str) -> None:
     with ModelServer(Faulty(broken(), 1)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat", "--no-summary") as sitting:
-            assert "everturn: model scripted: the server failed with status 500" in sitting.say("hello")
-            assert sitting.say("/retry") == "You: /retry\nAssistant: answer 1"
+            assert FAILED[held_by] in sitting.say("hello")
+            assert sitting.say("/retry") == f"You: /retry\n{desk.name}: answer 1"
     assert desk.sessions()[0].n_prompts == 1
 
 
@@ -135,7 +146,7 @@ def test_a_killed_chat_is_taken_up_where_it_stood_and_told_by_a_summary_made_the
         assert "  2 queries  scripted-1  crashed  remember the zebra" in sitting.wait("Which one? (Enter: new)")
         sitting.enter("1")
         assert "(2 turns in archive)…" in sitting.ready()
-        assert sitting.say("what was it?").endswith("Assistant: answer 3")
+        assert sitting.say("what was it?").endswith(f"{desk.name}: answer 3")
         sitting.kill()
     with Sitting(desk, "chat", "--new") as sitting:
         shown = sitting.say("resume 1")
@@ -144,9 +155,9 @@ def test_a_killed_chat_is_taken_up_where_it_stood_and_told_by_a_summary_made_the
     assert words == ["remember the zebra", "and the giraffe", "what was it?"]
 
 
-def test_words_that_were_taken_when_the_process_was_killed_are_answered_by_retry(tmp_path: Path) -> None:
+def test_words_that_were_taken_when_the_process_was_killed_are_answered_by_retry(tmp_path: Path, held_by: str) -> None:
     with ModelServer(Faulty(Says("never comes", wait=60), 1)) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         with Sitting(desk, "chat") as sitting:
             sitting.ready()
             sitting.enter("are you there?")
@@ -154,7 +165,7 @@ def test_words_that_were_taken_when_the_process_was_killed_are_answered_by_retry
             sitting.kill()
         with Sitting(desk, "chat", "--resume", "--no-summary") as sitting:
             assert "The last request has no answer yet: /retry goes on with it." in sitting.ready()
-            assert sitting.say("/retry").endswith("Assistant: answer 1")
+            assert sitting.say("/retry").endswith(f"{desk.name}: answer 1")
     assert desk.sessions()[0].n_prompts == 1
 
 
@@ -180,7 +191,8 @@ def test_another_prompt_is_asked_about_and_a_refusal_changes_nothing(desk: Desk)
     prompt = desk.folder / "prompt.txt"
     prompt.write_text("Be a pirate.")
     with Sitting(desk, "chat", "--resume", "--no-summary", "--system", str(prompt)) as sitting:
-        assert "⚠️ Session created with the system prompt " in sitting.wait("Continue? (y/n)")
+        old = "no system prompt" if desk.agent else "the system prompt "
+        assert f"⚠️ Session created with {old}" in sitting.wait("Continue? (y/n)")
         sitting.enter("n")
         assert sitting.ended() == 1 and "Not resumed; nothing was changed." in sitting.text()
     with Sitting(desk, "chat", "--resume", "--no-summary", "--system", str(prompt)) as sitting:
@@ -188,7 +200,8 @@ def test_another_prompt_is_asked_about_and_a_refusal_changes_nothing(desk: Desk)
         sitting.enter("y")
         assert "exact: the system prompt has changed → window" in sitting.ready()
         sitting.say("again")
-    assert words_of(desk.server.asked[-1], "system")[0].startswith("Be a pirate.")
+    told = str(desk.server.asked[-1].body["messages"][0]["content"])
+    assert told.startswith("Be a pirate.") and last_words(desk.server.asked[-1]) == "again"
 
 
 def test_a_parent_that_is_gone_is_told_and_the_session_is_whole(desk: Desk) -> None:
@@ -218,7 +231,7 @@ def test_sessions_without_a_summary_or_with_broken_marks_are_told_by_a_document(
         for number, (name, why) in enumerate((("torn", "invalid summary format"), ("none", "no summary")), 1):
             sitting.enter(f"/resume {name}")
             asked = sitting.wait(partial(asks_for_the, number), everything=True)
-            assert asked.count("⚠️ Session created with Sally, using Assistant.") == number
+            assert asked.count(f"⚠️ Session created with Sally, using {desk.agent or desk.name}.") == number
             sitting.enter("y")
             shown = sitting.ready()
             assert f"⚠️ Session can't be resumed ({why}), starting fresh from a document" in shown

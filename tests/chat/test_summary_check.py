@@ -41,13 +41,15 @@ def summarising(topics: tuple[str, ...] = (), decisions: tuple[str, ...] = (), p
     return Planted()
 
 
-def test_a_rule_turned_round_is_left_out_and_told_and_what_rests_on_nothing_is_marked(tmp_path: Path) -> None:
+def test_a_rule_turned_round_is_left_out_and_told_and_what_rests_on_nothing_is_marked(
+    tmp_path: Path, held_by: str
+) -> None:
     script = summarising(
         topics=("the rate limiter of the gateway", "a migration to Kubernetes in Frankfurt"),
         decisions=("The user said to use an ORM", "token buckets for the rate limiter"),
     )
     with ModelServer(script) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         ran = desk.chat(
             "we build the rate limiter of the gateway",
             "never use an ORM",
@@ -89,20 +91,20 @@ def test_tests_that_failed_did_not_pass(tmp_path: Path) -> None:
         assert "- run the tests" in saved.read_text() and "All tests passed" not in saved.read_text()
 
 
-def test_what_was_laid_down_earlier_is_record_too(tmp_path: Path) -> None:
+def test_what_was_laid_down_earlier_is_record_too(tmp_path: Path, held_by: str) -> None:
     script = summarising(decisions=("use an ORM", "the greeting stays short"))
     with ModelServer(script) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         desk.chat("never use an ORM", "compact", "the greeting stays short", "compact", "and on")
         told = [last_words(one) for one in server.asked if is_restoration(one)]
     assert len(told) == 2 and all("- use an ORM" not in one for one in told)
     assert "- the greeting stays short\n" in told[1] and "Constraint: never use an ORM" in told[1]
 
 
-def test_a_summary_that_agrees_with_the_record_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_summary_that_agrees_with_the_record_is_taken_as_it_is(tmp_path: Path, held_by: str) -> None:
     script = summarising(topics=("flushing the zebra cache",), pending=("None",))
     with ModelServer(script) as server:
-        ran = Desk(tmp_path, server).chat("flush the zebra cache at midnight")
+        ran = Desk(tmp_path, server, held_by=held_by).chat("flush the zebra cache at midnight")
     assert "✓" in ran.err and "Summary checked" not in ran.err and "⚠️" not in ran.err
 
 
@@ -116,14 +118,14 @@ def test_a_summary_has_the_form_that_a_person_wrote(desk: Desk, kind: str) -> No
     assert "Create a structured summary" not in asked
 
 
-def test_a_summary_in_a_form_of_ones_own_needs_no_headings(tmp_path: Path) -> None:
+def test_a_summary_in_a_form_of_ones_own_needs_no_headings(tmp_path: Path, held_by: str) -> None:
     def answer(asked: Asked) -> Says:
         if is_summary_request(asked):
             return Says("<!-- SESSION_SUMMARY_START -->\nZebras, in short.\n<!-- SESSION_SUMMARY_END -->")
         return Model()(asked)
 
     with ModelServer(answer) as server:
-        desk = Desk(tmp_path, server)
+        desk = Desk(tmp_path, server, held_by=held_by)
         (desk.folder / "form.txt").write_text("One line.")
         desk.chat("zebras", "compact", "on", words=("--new", "--summary-prompt", str(desk.folder / "form.txt")))
         (told,) = [last_words(one) for one in server.asked if is_restoration(one)]

@@ -26,6 +26,17 @@ def test_the_command_that_goes_on_is_shown_and_printed_on_leaving(desk: Desk) ->
     assert app.to_start.line.endswith(SID)
 
 
+@pytest.mark.parametrize("keys", [("enter",), ("o", "enter")], ids=["in the list", "at the head of a session"])
+def test_one_enter_goes_on_with_a_session(desk: Desk, keys: tuple[str, ...]) -> None:
+    desk.take_in(desk.history.turn("hello", "hi"))
+
+    async def look(screens: Screens) -> None:
+        await screens.press(*keys)
+
+    app = desk.browse(look, size=(160, 24))
+    assert app.to_start is not None and app.to_start.line.endswith(SID)
+
+
 def test_nothing_is_printed_when_one_goes_back(desk: Desk) -> None:
     desk.take_in(desk.history.turn("hello", "hi"))
 
@@ -50,7 +61,8 @@ def test_a_session_whose_id_cannot_be_typed_is_told(desk: Desk) -> None:
     put(desk.taken.store, "a\x1b[2J", agent="unheard-of")
 
     async def look(screens: Screens) -> None:
-        assert "its id cannot be typed" in (await screens.press("r"))[-1]
+        for key in ("r", "enter"):
+            assert "its id cannot be typed" in (await screens.press(key))[-1]
 
     desk.browse(look)
 
@@ -101,7 +113,7 @@ def test_the_help_names_every_key_of_the_screen(desk: Desk) -> None:
     desk.take_in(desk.history.turn("hello", "hi"))
 
     async def look(screens: Screens) -> None:
-        for way in ((), ("slash", "down"), ("escape", "enter"), ("d",)):
+        for way in ((), ("slash", "down"), ("escape", "o"), ("d",)):
             await screens.press(*way)
             keys = screens.frame.all_keys()
             text = "\n".join(await screens.press("question_mark"))

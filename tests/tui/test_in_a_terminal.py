@@ -42,7 +42,7 @@ def test_a_session_is_opened_read_searched_and_left(desk: Desk) -> None:
     with browsing(desk) as terminal:
         screen = terminal.wait("1 sessions")
         assert "mend the parser 会话恢复" in screen
-        terminal.press("Enter")
+        terminal.press("o")
         screen = terminal.wait("The parser is mended.")
         assert "❯ mend the parser 会话恢复" in screen
         assert "✗ Bash  exit 3" in screen
@@ -80,7 +80,7 @@ def test_it_works_on_small_screens(desk: Desk, size: tuple[int, int]) -> None:
     with browsing(desk, size=size) as terminal:
         screen = terminal.wait("mend")
         assert "? help" in screen
-        terminal.press("Enter")
+        terminal.press("o")
         terminal.wait("❯" if size[1] > 8 else "▌")
         terminal.press("?")
         terminal.wait("everturn  help")

@@ -112,7 +112,7 @@ def test_from_within_a_session_it_is_the_session_that_is_searched(desk: Desk) ->
     desk.take_in(desk.history.turn("another zebra", "yes"), sid="77777777-2222-4333-8444-555555555555")
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter", "slash")
+        await screens.press("o", "slash")
         lines = await screens.type("zebra")
         assert len(screens.frame.pages.items) == 1
         assert "zebra" in "\n".join(lines)

@@ -61,7 +61,7 @@ def test_tools_and_thinking_are_folded_and_enter_opens_them(desk: Desk) -> None:
     desk.take_in(work(desk))
 
     async def look(screens: Screens) -> None:
-        text = "\n".join(await screens.press("enter"))
+        text = "\n".join(await screens.press("o"))
         assert "❯ paint the door" in text
         assert "The door is red now." in text
         assert "thinking · 2 lines" in text
@@ -82,7 +82,7 @@ def test_an_edit_is_shown_as_a_diff(desk: Desk) -> None:
     desk.take_in(work(desk))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         await go_to(screens, "Edit")
         lines = await screens.press("enter")
         assert at(lines, "-b = 2") + 1 == at(lines, "+b = 20")
@@ -97,7 +97,7 @@ def test_what_failed_and_what_ran_in_parallel_can_be_told(desk: Desk) -> None:
     desk.take_in(work(desk))
 
     async def look(screens: Screens) -> None:
-        lines = await screens.press("enter")
+        lines = await screens.press("o")
         assert "✗ Bash  exit 2" in lines[at(lines, "make door")]
         assert "1 error" in lines[at(lines, "── Turn 1")]
         both = at(lines, "⇉ 2 calls in parallel")
@@ -120,7 +120,7 @@ def test_a_subagent_is_one_key_away_and_so_is_the_way_back(desk: Desk) -> None:
     )
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         await go_to(screens, "↳ subagent agent-abc1234")
         lines = await screens.press("enter")
         assert "The paint is dry." in "\n".join(lines)
@@ -137,7 +137,7 @@ def test_what_the_client_put_in_is_shown_when_asked_for(desk: Desk) -> None:
     desk.take_in(desk.history.turn("hello", "hi"), reminder)
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         assert "context" not in screens.text()
         await screens.press("c")
         await go_to(screens, "context · 1 line")
@@ -151,7 +151,7 @@ def test_the_end_of_a_long_session_is_reached_without_reading_it(desk: Desk) -> 
     desk.take_in(*(desk.history.turn(f"question {n}", f"answer {n}") for n in range(1500)))
 
     async def look(screens: Screens) -> None:
-        lines = await screens.press("enter")
+        lines = await screens.press("o")
         assert "question 0" in "\n".join(lines)
         before = desk.rows["messages"]
         assert before < 700
@@ -170,7 +170,7 @@ def test_ten_thousand_turns_open_by_pages(desk: Desk) -> None:
     desk.take_in(*(desk.history.turn(f"question {n}", f"answer {n}") for n in range(10_000)))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter", "G")
+        await screens.press("o", "G")
         assert "answer 9999" in screens.text()
         await screens.press("colon")
         await screens.type("5000")
@@ -187,7 +187,7 @@ def test_going_through_a_session_shows_every_turn_once_and_holds_a_few_pages(des
     desk.take_in(*(desk.history.turn(f"question {n} end", f"answer {n} end") for n in range(700)))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         pages, seen = screens.frame.pages, list[str]()
         while "turn 700 of 700" not in screens.lines()[0]:
             seen += [line for line in screens.lines() if "❯" in line]
@@ -210,7 +210,7 @@ def test_a_turn_longer_than_a_page_has_one_head(desk: Desk) -> None:
     )
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         while "turn 2 of 2" not in screens.lines()[0]:
             screens.frame.pages.action_turn_page(1)
             await screens.settle()
@@ -226,7 +226,7 @@ def test_turns_are_stepped_through(desk: Desk) -> None:
     desk.take_in(*(desk.history.turn(f"question {n}", "\n".join(["words"] * 30)) for n in range(60)))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         lines = await screens.press("n", "n", "n")
         assert "turn 4 of 60" in lines[0]
         lines = await screens.press("down", "down", "p")
@@ -240,7 +240,7 @@ def test_another_width_keeps_the_place(desk: Desk) -> None:
     desk.take_in(*(desk.history.turn(f"question {n} " + "long words " * 30, f"answer {n}") for n in range(30)))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter", "n", "n", "n", "n", "n")
+        await screens.press("o", "n", "n", "n", "n", "n")
         assert "turn 6 of 30" in screens.lines()[0]
         await screens.pilot.resize_terminal(44, 16)
         await screens.settle()
@@ -254,7 +254,7 @@ def test_long_words_are_cut_and_the_whole_is_a_key_away(desk: Desk) -> None:
     desk.take_in(desk.history.turn("hello", "\n".join(f"line {n}" for n in range(500))))
 
     async def look(screens: Screens) -> None:
-        await screens.press("enter")
+        await screens.press("o")
         await go_to(screens, "420 more lines")
         await screens.press("v")
         lines = await screens.press("G")
@@ -268,7 +268,7 @@ def test_a_session_of_which_only_the_structure_was_kept_shows_its_calls(desk: De
     desk.taken.take_in(work(desk), policy=Policy(mode="structure"))
 
     async def look(screens: Screens) -> None:
-        lines = await screens.press("enter")
+        lines = await screens.press("o")
         assert "there are no words" in "\n".join(lines)
         assert "✗" in "\n".join(lines)
         assert "paint the door" not in "\n".join(lines)

@@ -92,7 +92,7 @@ def test_secrets_and_control_characters_do_not_reach_the_screen(desk: Desk) -> N
     desk.take_in(desk.history.turn(f"use {KEY} {HOSTILE}", "no"))
 
     async def look(screens: Screens) -> None:
-        for text in (screens.text(), "\n".join(await screens.press("enter"))):
+        for text in (screens.text(), "\n".join(await screens.press("o"))):
             assert KEY not in text
             assert "REDACTED" in text
             assert all(line.isprintable() for line in text.split("\n"))
@@ -116,7 +116,7 @@ def test_every_line_fits_the_width(desk: Desk, width: int) -> None:
     desk.take_in(desk.history.turn("会话恢复很重要。" * 30 + " 👩‍👩‍👧 ❤️ ok", "答" * 300 + "\n\ttabs\tand " + "x" * 500))
 
     async def look(screens: Screens) -> None:
-        for lines in (screens.lines(), await screens.press("enter"), await screens.press("question_mark")):
+        for lines in (screens.lines(), await screens.press("o"), await screens.press("question_mark")):
             assert all(cell_len(line) <= width for line in lines)
             assert any(lines)
 

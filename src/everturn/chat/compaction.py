@@ -8,6 +8,7 @@ the model the mechanical one is used, and a missing or odd acknowledgment is sho
 from __future__ import annotations
 
 import queue
+import shlex
 import threading
 from collections.abc import Sequence
 from time import monotonic
@@ -128,7 +129,9 @@ def leave_conversation(conversation: Conversation, screen: ChatScreen) -> None:
     screen.say(f"  Tokens: {spent.total:,}")
     if path:
         screen.say(f"  File: {path}")
-    screen.say(f"  Go on with: everturn chat --resume {short}")
+    agent = conversation.setup.agent.path
+    words = ["everturn", "chat", "--resume", short, *(["--agent", agent] if agent else [])]
+    screen.say(f"  Go on with: {shlex.join(words)}")
 
 
 def save_conversation(conversation: Conversation, screen: ChatScreen, made: ChatSummary | None = None) -> str:

@@ -21,7 +21,7 @@ from everturn.derive.session_state import SessionState
 from everturn.derive.state_yaml import STATE_KEYS, as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
 from everturn.llm.protocol import ChatMessage, ModelRequest
-from everturn.loop import context, model_request
+from everturn.loop import context, model_request, records
 from everturn.loop.journal import Journal, JournalAbout
 from everturn.loop.journal_state import AGENT, JournalState
 from everturn.loop.loop import Loop, Outcome, Watch
@@ -76,7 +76,8 @@ class Conversation:
         )  # fmt: skip
         journal = Journal.open(setup.store, "", about, clock=setup.clock, policy=setup.policy)
         made = cls(setup, journal, watch)
-        journal.setup(made.loop.system, [one.shown for one in made.loop.tools])
+        # Recorded also if it is empty: a prompt given later is then known to be another one.
+        journal.write(records.SetupRecord(system=made.loop.system, tools=tuple(one.shown for one in made.loop.tools)))
         made.remember_agent()
         made._inherit(before)
         return made

@@ -21,9 +21,11 @@ from everturn.chat.setup import Agent, ChatSetup
 from everturn.errors import SessionDiffers
 from everturn.loop.journal_state import AGENT, journal_lines
 from everturn.model.archive import Session
+from everturn.store.contract import Store
 
 _BEGINNING = 64 << 10  # bytes of a journal in which its first agent is recorded
 _UNSIGNED = Agent()
+_SIGNED = b'"agent_path":"'
 
 
 class ResumptionDeclined(Exception):
@@ -35,7 +37,7 @@ class SessionIdentity(Struct, frozen=True):
 
     agent: Agent = _UNSIGNED  # that began it
     last: Agent = _UNSIGNED  # that answered last
-    system: str = ""  # the system prompt; "": unknown
+    system: str | None = None  # the system prompt; None: unknown
     workspace: str = ""
     restored: dict[str, Any] = {}  # the sessions it was restored from, with their summary
     is_foreign: bool = False  # held by another program
@@ -62,8 +64,8 @@ def read_identity(setup: ChatSetup, session: Session) -> SessionIdentity:
         agent = _foreign_agent(setup, session)
         return SessionIdentity(agent, agent, workspace=workspace, is_foreign=True)
     agents: list[Agent] = []
-    system, restored = "", {}
-    for record in _identity_records(setup, session):
+    system, restored = None, {}
+    for record in _identity_records(setup.store, session):
         kind, data = record.get("kind"), record.get("data")
         if record.get("type") == "setup":
             system = str(record.get("system", ""))
@@ -71,7 +73,7 @@ def read_identity(setup: ChatSetup, session: Session) -> SessionIdentity:
             agents.append(_read_agent(data))
         elif kind == "restored" and isinstance(data, dict):
             restored = data
-    agents = agents or [_UNSIGNED]
+    agents = agents or _signatures(setup.store, session) or [_UNSIGNED]
     return SessionIdentity(agents[0], agents[-1], system, workspace, restored)
 
 
@@ -84,6 +86,16 @@ def first_agent(setup: ChatSetup, session: Session) -> Agent:
     return next((_read_agent(one["data"]) for one in found if isinstance(one.get("data"), dict)), _UNSIGNED)
 
 
+def agent_file(store: Store, session: Session) -> str:
+    """Return the file of the Python agent that held a session last; "" if a model or another program did."""
+    if session.agent != AGENT:
+        return ""
+    states = [one for one in _identity_records(store, session) if one.get("kind") == "agent"]
+    agents = [_read_agent(data) for one in states if isinstance(data := one.get("data"), dict)]
+    agents = agents or _signatures(store, session)
+    return agents[-1].path if agents else ""
+
+
 def find_differences(setup: ChatSetup, identity: SessionIdentity) -> Iterator[IdentityDifference]:
     """Yield what is not as it was when the session was held."""
     old, new = identity.last, setup.agent
@@ -92,12 +104,8 @@ def find_differences(setup: ChatSetup, identity: SessionIdentity) -> Iterator[Id
             yield IdentityDifference("agent", old.path or old.name, new.path or new.name)
     elif old.path != new.path:
         yield IdentityDifference("agent", old.path or "no agent file", new.path or "no agent file")
-    if identity.system and identity.system != setup.instructions:
-        yield IdentityDifference(
-            "prompt",
-            f"the system prompt {_digest(identity.system)}",
-            f"the system prompt {_digest(setup.instructions)}",
-        )
+    if identity.system is not None and identity.system != setup.instructions:
+        yield IdentityDifference("prompt", _name_prompt(identity.system), _name_prompt(setup.instructions))
     if identity.workspace and setup.workspace and not _is_same_folder(identity.workspace, setup.workspace):
         yield IdentityDifference("workspace", identity.workspace, setup.workspace)
 
@@ -121,11 +129,19 @@ def _foreign_agent(setup: ChatSetup, session: Session) -> Agent:
     return Agent(name or (source.title if source is not None else session.agent), "")
 
 
-def _identity_records(setup: ChatSetup, session: Session) -> Iterator[dict[str, Any]]:
+def _identity_records(store: Store, session: Session) -> Iterator[dict[str, Any]]:
     wanted = (b'"type":"setup"', b'"kind":"agent"', b'"kind":"restored"')
-    for line in journal_lines(setup.store, setup.store.version(session.version)):
+    for line in journal_lines(store, store.version(session.version)):
         if any(mark in line[:200] for mark in wanted):
             yield _decode(line)
+
+
+def _signatures(store: Store, session: Session) -> list[Agent]:
+    """Return the agents that signed answers. The record of the agent is erased with a forgotten parent; these stay."""
+    signed = (line for line in journal_lines(store, store.version(session.version)) if _SIGNED in line)
+    replies = (_decode(line).get("reply") for line in signed)
+    found = (Agent(str(one.get("agent", "")), str(one["agent_path"])) for one in replies if isinstance(one, dict))
+    return list(dict.fromkeys(found))
 
 
 def _decode(line: bytes) -> dict[str, Any]:
@@ -144,5 +160,6 @@ def _is_same_folder(one: str, other: str) -> bool:
     return Path(one) == Path(other)
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+def _name_prompt(system: str) -> str:
+    digest = sha256(system.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"the system prompt {digest}" if system else "no system prompt"

@@ -60,7 +60,7 @@ def take_up(
 def why_not_exact(conversation: Conversation) -> str:
     """Return why a session cannot be resumed exactly as it was; "" if it can."""
     setup, past = conversation.setup, conversation.past
-    if past.system and past.system != setup.instructions:
+    if past.has_setup and past.system != setup.instructions:
         return "the system prompt has changed"
     if past.model and past.model != setup.backend.model:
         return f"it was held with the model {past.model}, now it is {setup.backend.model}"

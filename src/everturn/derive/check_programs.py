@@ -14,6 +14,8 @@ from posixpath import basename
 
 from msgspec import Struct
 
+from everturn.text.lazy_pattern import lazy_pattern
+
 
 class CheckProgram(Struct, frozen=True):
     """A program that checks something, and its arguments."""
@@ -84,8 +86,8 @@ _WRAPPER_VALUES = frozenset(
         "-s",
     )
 )
-_ASSIGNMENT = re.compile(r"\w+=", re.ASCII)
-_PYTHON = re.compile(r"(?:python|py|pypy)[\d.]*$")
+_ASSIGNMENT = lazy_pattern(r"\w+=", re.ASCII)
+_PYTHON = lazy_pattern(r"(?:python|py|pypy)[\d.]*$")
 
 
 def _strip_wrappers(words: list[str]) -> list[str]:
@@ -147,13 +149,13 @@ def _take_folder(name: str, words: list[str]) -> tuple[list[str], str]:
 
 # --- scripts ---
 _SCRIPT_KINDS = (
-    ("types", re.compile(r"type-?s?-?check|check[-:_]types?|\btypes\b|\btsc\b|mypy|pyright", re.IGNORECASE)),
-    ("lint", re.compile(r"lint|format|\bfmt\b|prettier|\bstyle\b|biome|clippy|pre-?commit", re.IGNORECASE)),
-    ("test", re.compile(r"(?<![a-z])(?:unit|integration)?_?tests?(?![a-z])|(?<![a-z])spec(?![a-z])|e2e|coverage|smoke", re.IGNORECASE)),
-    ("build", re.compile(r"(?<![a-z])(?:re)?build(?![a-z])|compile|bundle|(?<![a-z])dist(?![a-z])|^all$|^package$", re.IGNORECASE)),
-    ("check", re.compile(r"^(?:check|ci|verify|validate|qa|quality|checks)(?![a-z])", re.IGNORECASE)),
+    ("types", lazy_pattern(r"type-?s?-?check|check[-:_]types?|\btypes\b|\btsc\b|mypy|pyright", re.IGNORECASE)),
+    ("lint", lazy_pattern(r"lint|format|\bfmt\b|prettier|\bstyle\b|biome|clippy|pre-?commit", re.IGNORECASE)),
+    ("test", lazy_pattern(r"(?<![a-z])(?:unit|integration)?_?tests?(?![a-z])|(?<![a-z])spec(?![a-z])|e2e|coverage|smoke", re.IGNORECASE)),
+    ("build", lazy_pattern(r"(?<![a-z])(?:re)?build(?![a-z])|compile|bundle|(?<![a-z])dist(?![a-z])|^all$|^package$", re.IGNORECASE)),
+    ("check", lazy_pattern(r"^(?:check|ci|verify|validate|qa|quality|checks)(?![a-z])", re.IGNORECASE)),
 )  # fmt: skip
-_SAME_SUITE = re.compile(
+_SAME_SUITE = lazy_pattern(
     r"(?:^|[:_.-])(?:tests?|spec|lint|linter|format|fmt|build|compile|types?|typecheck|type|check|checks|tsc|run|ci|all|once|"
     r"cov|coverage|fix|write|prod|production|dev|full|quick|fast|watch|sh|py|js|mjs|ts|verify|style|eslint|biome|prettier|"
     r"noemit|strict|quiet|debug|release|rb|bat|ps1|code)(?=$|[:_.-])",
@@ -228,11 +230,11 @@ def _make_script(name: str, script: str, arguments: tuple[str, ...]) -> CheckPro
     return CheckProgram(kind, _RUNNERS[name], "" if tool == "bun test" else tool, arguments, suite)
 
 
-_INTERPRETERS = re.compile(
+_INTERPRETERS = lazy_pattern(
     r"(?:node|tsx|ts-node|bun|deno|python[\d.]*|py|ruby|php|bash|sh|zsh|pwsh|powershell|perl|go)$"
 )
 _FAMILIES = {"node": "js", "tsx": "js", "ts-node": "js", "bun": "js", "deno": "js", "ruby": "ruby", "php": "php"}
-_SOURCE_FILE = re.compile(r"[\w./@~-]+\.(?:m?[jt]sx?|c[jt]s|py|rb|php|sh|bash|ps1|pl|exs?)$")
+_SOURCE_FILE = lazy_pattern(r"[\w./@~-]+\.(?:m?[jt]sx?|c[jt]s|py|rb|php|sh|bash|ps1|pl|exs?)$")
 
 
 def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:

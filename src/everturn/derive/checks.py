@@ -116,17 +116,17 @@ def _covers_folder(later: str, earlier: str) -> bool:
 
 
 # --- the command line ---
-_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:^\s*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
-_WORD = re.compile(r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+""", re.DOTALL)
-_REDIRECTION = re.compile(r"\s*(?:[0-9&]?>>?\s*&?\s*(?:\"[^\"]*\"|'[^']*'|[^\s&|;()]+)|[0-9]?>&[0-9-]|<\s*[^\s<>(]+)")
-_OPENING = re.compile(r"(?:(?:if|then|else|elif|while|until|do|!|\{)\s+|[({]\s*)+")
-_BLOCK = re.compile(r"\s*(?:if|then|elif|else|while|until|for|do|done|fi|case)\b")
-_ASSIGNMENT = re.compile(r"\w+=", re.ASCII)
-_GLOB = re.compile(r"[*?{]")
-_NUMBER = re.compile(r"[\d.]+[smhdx%]?|true|false", re.ASCII)
-_LEAVES = re.compile(r"[({\s]*(?:exit|return|false)\b")
-_STOPS = re.compile(r"(?:^|[;\n&]\s*)set\s+-[a-z]*e")
-_PIPEFAIL = re.compile(r"set\s+-[a-z]*o\s+pipefail|set\s+-[a-z]*eo\b|pipefail")
+_HERE_DOCUMENT = lazy_pattern(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:^\s*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_WORD = lazy_pattern(r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+""", re.DOTALL)
+_REDIRECTION = lazy_pattern(r"\s*(?:[0-9&]?>>?\s*&?\s*(?:\"[^\"]*\"|'[^']*'|[^\s&|;()]+)|[0-9]?>&[0-9-]|<\s*[^\s<>(]+)")
+_OPENING = lazy_pattern(r"(?:(?:if|then|else|elif|while|until|do|!|\{)\s+|[({]\s*)+")
+_BLOCK = lazy_pattern(r"\s*(?:if|then|elif|else|while|until|for|do|done|fi|case)\b")
+_ASSIGNMENT = lazy_pattern(r"\w+=", re.ASCII)
+_GLOB = lazy_pattern(r"[*?{]")
+_NUMBER = lazy_pattern(r"[\d.]+[smhdx%]?|true|false", re.ASCII)
+_LEAVES = lazy_pattern(r"[({\s]*(?:exit|return|false)\b")
+_STOPS = lazy_pattern(r"(?:^|[;\n&]\s*)set\s+-[a-z]*e")
+_PIPEFAIL = lazy_pattern(r"set\s+-[a-z]*o\s+pipefail|set\s+-[a-z]*eo\b|pipefail")
 
 
 def _unwrap_shell(text: str) -> str:
@@ -336,8 +336,8 @@ class _LinePatterns:
     def __init__(self, patterns: tuple[str, ...]) -> None:
         at_start = [one for one in patterns if one.startswith("^")]
         anywhere = [one for one in patterns if not one.startswith("^")]
-        self.at_start = re.compile("|".join(at_start) or "(?!)", re.MULTILINE)
-        self.anywhere = re.compile("|".join(anywhere), re.MULTILINE) if anywhere else None
+        self.at_start = lazy_pattern("|".join(at_start) or "(?!)", re.MULTILINE)
+        self.anywhere = lazy_pattern("|".join(anywhere), re.MULTILINE) if anywhere else None
 
     def find_all(self, text: str) -> Iterator[re.Match[str]]:
         at = 0

@@ -23,6 +23,7 @@ from everturn.derive.file_commands import enter_folder, resolve_path
 from everturn.derive.tool_scripts import written_files
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import EDIT_LISTS, NEW, OLD, PATCH, PATCH_BEGINNINGS, WHOLE, first_text
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands
 
 #: Longest text of one edit that is read, and most lines of it.
@@ -138,9 +139,9 @@ def _notebook_lines(source: str) -> str:
     return "\n".join(json.dumps(line, ensure_ascii=False) + "," * (line.endswith("\n")) for line in lines)
 
 
-_SEARCH = re.compile(r"(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)>?\s*")
-_MIDDLE = re.compile(r"={5,9}\s*")
-_REPLACE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)>?\s*")
+_SEARCH = lazy_pattern(r"(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)>?\s*")
+_MIDDLE = lazy_pattern(r"={5,9}\s*")
+_REPLACE = lazy_pattern(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)>?\s*")
 
 
 def _search_blocks(text: str) -> Iterator[Change]:
@@ -159,9 +160,9 @@ def _search_blocks(text: str) -> Iterator[Change]:
 
 
 # --- patches ---
-_SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File: (.{1,4096}?)\s*")
-_MOVED = re.compile(r"\*\*\* Move to: (.{1,4096}?)\s*")
-_HEAD = re.compile(r"\+\+\+ (?:b/)?([^\t\n]{1,4096}?)(?:\t.*)?\s*")
+_SECTION = lazy_pattern(r"\*\*\* (Add|Update|Delete) File: (.{1,4096}?)\s*")
+_MOVED = lazy_pattern(r"\*\*\* Move to: (.{1,4096}?)\s*")
+_HEAD = lazy_pattern(r"\+\+\+ (?:b/)?([^\t\n]{1,4096}?)(?:\t.*)?\s*")
 
 
 def patch_edits(text: str, path: str = "", folder: str | None = "") -> Iterator[FileEdit]:
@@ -217,9 +218,9 @@ class _PatchReader:
 
 
 # --- shell commands ---
-_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,60})\1")
+_DOCUMENT = lazy_pattern(r"<<-?[ \t]*(['\"]?)(\w{1,60})\1")
 #: A substitution in place, or printed text that goes into a file: only then a command is split into its parts.
-_SIMPLE = re.compile(
+_SIMPLE = lazy_pattern(
     r"\bsed\b[^\n]{0,200}? (?:-[nErsuz]{0,5}i|--in-place)|\b(?:echo|printf) [^\n]{0,4000}?(?<![0-9&])>{1,2} ?[\w./~\"']"
 )
 
@@ -257,7 +258,7 @@ def _documents(command: str, folder: str) -> Iterator[FileEdit]:
         line_end = command.find("\n", found.end())
         if line_end < 0:
             return
-        closing = re.compile(rf"^[ \t]*{re.escape(found[2])}[ \t]*$", re.MULTILINE).search(command, line_end)
+        closing = lazy_pattern(rf"^[ \t]*{re.escape(found[2])}[ \t]*$", re.MULTILINE).search(command, line_end)
         body_end = closing.start() if closing else len(command)
         body, at = command[line_end + 1 : body_end], closing.end() if closing else len(command)
         head = f"{command[max(line_start, 0) : line_end]}\n{found[2]}\n"
@@ -294,7 +295,7 @@ def _printed(one: ShellCommand, folder: str | None) -> Iterator[FileEdit]:
             yield FileEdit(resolve_path(folder, word.text), kind, (Change(text.removesuffix("\n")),))
 
 
-_SPECIAL = re.compile(r"(?<!\\)[.*\[\]^$&]|\\[(){}|+?1-9wWsSbBdD]")
+_SPECIAL = lazy_pattern(r"(?<!\\)[.*\[\]^$&]|\\[(){}|+?1-9wWsSbBdD]")
 
 
 def _substitutions(one: ShellCommand, folder: str | None) -> Iterator[FileEdit]:

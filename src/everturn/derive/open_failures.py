@@ -33,6 +33,7 @@ from everturn.derive.checks import (
 from everturn.derive.failures import Complaint
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
+from everturn.text.lazy_pattern import lazy_pattern
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
@@ -173,7 +174,7 @@ def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
     return run.kind in _QUIET_KINDS and not text.strip() and "/dev/null" not in command
 
 
-_ECHO_STATUS = re.compile(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
+_ECHO_STATUS = lazy_pattern(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
 
 
 def _printed_status(text: str, command: str) -> int | None:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from everturn.derive.decisions import likeness
 from everturn.model.conversation import CallStart
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
 from everturn.text.stance_words import NOT_YET
@@ -33,7 +34,7 @@ _STEPS = 8
 _WORDS = 4  # a step with fewer words says nothing
 _LAST = 3  # sentences at the very end in which an order is meant for the person
 
-_HEADED = re.compile(
+_HEADED = lazy_pattern(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
     r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
     r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
@@ -41,8 +42,8 @@ _HEADED = re.compile(
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_ITEM = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
-_NEXT = re.compile(
+_ITEM = lazy_pattern(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
+_NEXT = lazy_pattern(
     r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining\b[^:\n]{0,60}:|still (?:to do|open|missing):|"
     r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
     r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
@@ -51,7 +52,7 @@ _NEXT = re.compile(
 
 
 #: Sentences at the end of an answer that leave something to do.
-_LEFT = re.compile(
+_LEFT = lazy_pattern(
     "|".join(
         (
             r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
@@ -70,42 +71,42 @@ _LEFT = re.compile(
     re.IGNORECASE,
 )
 #: An order at the very end of an answer.
-_TO_PERSON = re.compile(
+_TO_PERSON = lazy_pattern(
     r"(?:(?:then|now|please|finally|just|next),?\s+)?(?:run|push|restart|reload|rerun|re-run|test (?:it|this|that|the|with|by)|try|verify|merge|tag|review|deploy|install|retry|"
     r"confirm|suspend|rebuild|publish|release|refresh|approve|starte?|teste|führe|lance[rz]?|ejecuta|prueba)\b(?!\s+(?:passe?[sd]|is|are|was|were|time|suite)\b)",
     re.IGNORECASE,
 )
-_DONE_WITH = re.compile(
+_DONE_WITH = lazy_pattern(
     r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other )?questions\b|\banything else\b",
     re.IGNORECASE,
 )
-_BEGUN = re.compile(
+_BEGUN = lazy_pattern(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我",
     re.IGNORECASE,
 )
 #: A short answer that reports what was done.
-_REPORTS = re.compile(
+_REPORTS = lazy_pattern(
     r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b",
     re.IGNORECASE,
 )
-_MANUAL = re.compile(
+_MANUAL = lazy_pattern(
     r"\bmanually\b|\bmanual (?:check|test|verif|spot|step|inspect|valid|smoke|qa|review)", re.IGNORECASE
 )
-_AT_ONCE = re.compile(
+_AT_ONCE = lazy_pattern(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我",
     re.IGNORECASE,
 )
-_SUMMARY_HEADING = re.compile(
+_SUMMARY_HEADING = lazy_pattern(
     r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:#{1,6}[ \t]+|\*\*|__)?(?:\d{1,2}[.)][ \t]+)?(?:pending(?: tasks?)?|(?:optional )?next steps?|remaining(?: work| tasks)?|open items|todo)"
     r"(?:\*\*|__)?:?(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_SUMMARY_NEXT = re.compile(
+_SUMMARY_NEXT = lazy_pattern(
     r"(?:^|(?<=[.!;]\s))\W{0,4}(?:next(?: step| action| up)?|still to do|remaining)\W{0,3}:[ \t]+(\S[^\n]{3,400}?)(?=\.\s|\.?$|\s\()",
     re.IGNORECASE | re.MULTILINE,
 )
-_NOTHING = re.compile(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b", re.IGNORECASE)
+_NOTHING = lazy_pattern(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b", re.IGNORECASE)
 
 
 def find_begun(text: str) -> str:
@@ -167,7 +168,7 @@ def _is_question(sentence: str) -> bool:
 
 
 #: A question that puts something to the person, wherever it stands near the end.
-_OFFERED = re.compile(
+_OFFERED = lazy_pattern(
     r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
     r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我",
     re.IGNORECASE,
@@ -241,8 +242,8 @@ _STATUS = {
     **dict.fromkeys(("completed", "complete", "done", "finished", "closed", "checked", "x"), "done"),
     **dict.fromkeys(("cancelled", "canceled", "deleted", "dropped", "skipped", "removed", "abandoned"), "dropped"),
 }  # fmt: skip
-_BOX = re.compile(r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?\[(.)\][ \t]+(\S.{0,1000})$", re.MULTILINE)
-_NUMBER = re.compile(r"#(\d{1,6})\b")
+_BOX = lazy_pattern(r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?\[(.)\][ \t]+(\S.{0,1000})$", re.MULTILINE)
+_NUMBER = lazy_pattern(r"#(\d{1,6})\b")
 
 
 class PlanChange(Struct, frozen=True):
@@ -260,7 +261,9 @@ class PlanUpdate(Struct, frozen=True):
     whole: bool = True
 
 
-_LINE_NUMBER = re.compile(r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE)  # also the sign of an added line
+_LINE_NUMBER = lazy_pattern(
+    r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE
+)  # also the sign of an added line
 _TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
 
 

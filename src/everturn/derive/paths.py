@@ -13,11 +13,13 @@ from functools import lru_cache
 from posixpath import normpath
 from urllib.parse import unquote
 
-_DRIVE = re.compile(r"([A-Za-z]):[\\/]")
-_MOUNTED_DRIVE = re.compile(r"/(?:mnt/|cygdrive/)?([A-Za-z])/")
-_HOME = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+(?=/)|/root(?=/)")
-_INNER_WORKTREE = re.compile(r"\.(?:[\w-]+/)?worktrees/[^/]+/(?=.)")
-_SCRATCH = re.compile(
+from everturn.text.lazy_pattern import lazy_pattern
+
+_DRIVE = lazy_pattern(r"([A-Za-z]):[\\/]")
+_MOUNTED_DRIVE = lazy_pattern(r"/(?:mnt/|cygdrive/)?([A-Za-z])/")
+_HOME = lazy_pattern(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+(?=/)|/root(?=/)")
+_INNER_WORKTREE = lazy_pattern(r"\.(?:[\w-]+/)?worktrees/[^/]+/(?=.)")
+_SCRATCH = lazy_pattern(
     r"(?:/private)?(?:/tmp|/var/tmp|/var/folders)/|[A-Za-z]:/(?:Windows/)?Te?mp/|.{0,200}/AppData/Local/Temp/",
     re.IGNORECASE,
 )

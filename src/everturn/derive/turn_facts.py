@@ -382,10 +382,10 @@ def error_line(output: str) -> str:
     return one_line(next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), LONGEST)
 
 
-_TELLING = re.compile("error|fail|exception|not found|cannot|denied|fatal|no such")
-_LETTERS = re.compile(r"\w{2}")  # not a drawn line
-_TAG = re.compile(r"</?[\w-]{1,40}>")
-_BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
+_TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no such")
+_LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
+_TAG = lazy_pattern(r"</?[\w-]{1,40}>")
+_BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 
 
 # --- Names of code that a conversation uses: functions, settings, flags, branches. They are what a successor looks for first ---

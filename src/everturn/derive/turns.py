@@ -35,13 +35,14 @@ from everturn.model.archive import (
 )
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 from everturn.model.vocabulary import FIELDS
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: Finds the arguments of a call read in an earlier piece, for the artifacts of its result.
 StartOf = Callable[[Call], CallStart | None]
 
 _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
-_PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
+_PLAIN_NAME = lazy_pattern(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
 _COARSE = ("day", "min")
 ODD_NAME = "(odd name)"

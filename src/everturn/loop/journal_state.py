@@ -68,6 +68,7 @@ class JournalState:
     calls: dict[str, CallProgress] = field(default_factory=dict)  # of the last response, by call id, in its order
     response: int = -1  # number of the last response
     system: str = ""
+    has_setup: bool = False  # whether the system prompt was recorded
     tools: tuple[ToolSpec, ...] = ()
     model: str = ""
     workspace: str = ""
@@ -150,7 +151,7 @@ class JournalState:
         self.token = record.token
 
     def _take_setup(self, record: records.SetupRecord) -> None:
-        self.system, self.tools = record.system, record.tools
+        self.system, self.tools, self.has_setup = record.system, record.tools, True
 
     def _take_user(self, record: records.UserRecord) -> None:
         self.messages.append(ChatMessage("user", record.parts))

@@ -23,6 +23,7 @@ from itertools import pairwise
 
 from everturn.retrieval.query import MAX_PHRASE, QueryPhrase, SearchQuery, phrase_of
 from everturn.store.contract import IndexQuery
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.terms import humps, terms
 from everturn.text.time_phrases import SpokenTime, find_times
 
@@ -52,11 +53,11 @@ STOP_WORDS = frozenset(
     d m o y please tell let regarding kind kinds type types like many much both same go going
     """.split()
 )
-_CJK = re.compile("[\u3005-\u31ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff]")
+_CJK = lazy_pattern("[\u3005-\u31ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff]")
 _SIGNS = "_.-/()[]{}<>'\"`:;,!?*#…“”‘’«»"
-_ENDING = re.compile("(?<=[a-z])['’](?:s|t|d|m|re|ve|ll)?$", re.I)
-_OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
+_ENDING = lazy_pattern("(?<=[a-z])['’](?:s|t|d|m|re|ve|ll)?$", re.I)
+_OWNER = lazy_pattern("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
+_URL = lazy_pattern(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
 
 
 def build_index_query(

@@ -1,7 +1,7 @@
 """The actions on a session: resume, restore, export.
 
-Nothing is overwritten: a file is written only where there is none. Resume shows the commands that go on with a session; Enter
-leaves and starts the first one, in its workspace.
+Nothing is overwritten: a file is written only where there is none. Enter on a session leaves and starts the command that goes
+on with it, in its workspace: that of its agent, or else a chat. `r` shows the commands first.
 """
 
 from __future__ import annotations
@@ -43,11 +43,19 @@ class SessionActions(BrowserScreen):
         return None
 
     def action_resume(self) -> None:
+        """Show the commands that go on with the session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._resume(session))
 
-    async def _resume(self, session: int) -> None:
+    def action_start(self) -> None:
+        """Leave, and go on with the session."""
+        session = self.chosen_session()
+        if session is not None:
+            self.do(self._resume(session, at_once=True))
+
+    async def _resume(self, session: int, at_once: bool = False) -> None:
+        from everturn.chat.identity import agent_file
         from everturn.resume.handoff import own_workspace
         from everturn.tui.text_screen import resume_screen
 
@@ -56,14 +64,18 @@ class SessionActions(BrowserScreen):
         folder = await self.archive.ask(lambda store: own_workspace(store, source, row)) if source else text.workspace
         command = resume_command(self.archive, row, folder) if folder is not None else ""
         apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
-        own = ["everturn", "resume", *apart, row.native_id]
+        held_by = await self.archive.ask(lambda store: agent_file(store, row))
+        own = ["everturn", "resume", *(["--agent", held_by] if held_by else []), *apart, row.native_id]
         ours = _command_line(own, text.workspace)
         if not command and not ours:
             self.say("its id cannot be typed; d tells what happened in it", "warn")
             return
         native = _native_command(self.archive, row) if command else []
         start = StartCommand(tuple(native or own), (native and folder) or text.workspace, command or ours)
-        self.app.push_screen(resume_screen(self.archive, command, ours, start))
+        if at_once:
+            self.browser.leave_with(start)
+        else:
+            self.app.push_screen(resume_screen(self.archive, command, ours, start))
 
     def action_document(self) -> None:
         session = self.chosen_session()

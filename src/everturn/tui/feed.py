@@ -118,7 +118,6 @@ class FeedWidget(Widget, can_focus=True):
         Binding("down,j", "move(1)", "down", show=False),
         Binding("pageup,ctrl+b,b", "turn_page(-1)", "a screen up", show=False),
         Binding("pagedown,ctrl+f,space", "turn_page(1)", "a screen down", show=False),
-        Binding("enter", "choose", "open", show=False),
     ]
 
     class Moved(Message):

@@ -185,7 +185,7 @@ class SessionScreen(SessionActions):
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
-        """Open or close an item, show the whole of a cut text, or follow a link. The head of the session offers to resume it."""
+        """Open or close an item, show the whole of a cut text, or follow a link. At the head, go on with the session."""
         item = event.item
         if isinstance(item, FoldedItem):
             self.do(self._toggle_item(item))
@@ -194,7 +194,7 @@ class SessionScreen(SessionActions):
         elif isinstance(item, WordsItem) and (item.body.before or item.body.beyond):
             self.action_whole()
         elif isinstance(item, HeadingItem) and item.is_head:
-            self.action_resume()
+            self.action_start()
 
     async def _toggle_item(self, item: FoldedItem) -> None:
         if (feed := self.feed) is not None:

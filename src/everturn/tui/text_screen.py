@@ -57,6 +57,7 @@ class TextScreen(SessionActions):
     BINDINGS = [
         Binding("backspace,escape", "back", "back"),
         Binding("s", "save", "save", tooltip="write it to a file"),
+        Binding("enter", "open", "start the command", show=False),
     ]
 
     def __init__(
@@ -76,8 +77,9 @@ class TextScreen(SessionActions):
         return ((" everturn", "head"), (f"  {self._title}", "bold"))
 
     def all_keys(self) -> list[Binding]:
-        """Return the keys, without `save` where there is nothing to save."""
-        return [one for one in super().all_keys() if one.action != "save" or self._save_as]
+        """Return the keys, without those for which there is nothing to save or to start."""
+        missing = {"save" if not self._save_as else "", "open" if self._entered is None else ""}
+        return [one for one in super().all_keys() if one.action not in missing]
 
     def on_mount(self) -> None:
         super().on_mount()
