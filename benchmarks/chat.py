@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from benchmarks.chat_summaries import summary_figures
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
@@ -48,7 +49,8 @@ _ANSWER = re.compile(r"^Assistant: (heard .*)\n", re.MULTILINE)
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
-    """A hundred chats, then chains, then long ones."""
+    """Summaries that are checked, chains, then a hundred chats, then long ones."""
+    yield from summary_figures(corpora.folder)
     yield from _chains(corpora.folder)
     yield from _held(corpora.folder)
     with ModelServer(_model) as server:

@@ -94,11 +94,18 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     if denied + len(inner) == 2:  # "never commit without a test" demands a test
         yield _phrase(DENIAL.sub(" ", clause), False)
         return
-    at = 0
+    at, subject = 0, ""
     for match in inner:
-        yield _phrase(clause[at : match.start()], denied)
+        before = clause[at : match.start()]
+        if _SUBJECT_END.search(before):  # "the token must never be logged" denies it of the token
+            subject = before
+        else:
+            yield _phrase(before, denied)
         denied, at = not denied, match.end()
-    yield _phrase(clause[at:], denied)
+    yield _phrase(f"{subject} {clause[at:]}", denied)
+
+
+_SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to)\s*$", re.I)
 
 
 _INNER_DENIAL = re.compile(
