@@ -34,6 +34,12 @@ class SecretsTable(Struct, frozen=True, forbid_unknown_fields=True):
     patterns: tuple[str, ...] | None = None  # compiled by `everturn.secrets.own_patterns`
 
 
+class RetentionTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The [retention] table: how long sessions are kept. The spans are parsed by `everturn.maintenance.retention`."""
+
+    keep: str | None = None
+
+
 class EncryptionTable(Struct, frozen=True, forbid_unknown_fields=True):
     """The [encryption] table: where keys come from, as `everturn.store.key_source` reads it. No keys."""
 
@@ -45,7 +51,8 @@ class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
     """A rule for the workspaces that match a glob."""
 
     path: str
-    mode: Mode
+    mode: Mode | None = None
+    keep: str | None = None  # a span, as in [retention]
 
 
 class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +63,7 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
     owner: str | None = None
     capture: CaptureTable = CaptureTable()
     secrets: SecretsTable = SecretsTable()
+    retention: RetentionTable = RetentionTable()
     encryption: EncryptionTable = EncryptionTable()
     workspace: tuple[Workspace, ...] | None = None
     sources: dict[str, tuple[str, ...]] | None = None
@@ -72,6 +80,7 @@ KEYS = (
     "capture.exclude",
     "capture.unknown",
     "secrets.patterns",
+    "retention.keep",
     "encryption.key",
     "encryption.previous",
     "models.default",
@@ -126,6 +135,7 @@ def unknown_key(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
 _TABLES: dict[str, type[Struct]] = {
     "capture": CaptureTable,
     "secrets": SecretsTable,
+    "retention": RetentionTable,
     "encryption": EncryptionTable,
     "workspace": Workspace,
 }

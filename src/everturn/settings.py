@@ -63,6 +63,7 @@ class Settings:
     capture: Capture
     workspaces: tuple[Workspace, ...]
     secret_patterns: tuple[str, ...]  # the user's own, in RE2's syntax
+    keep: str  # how long sessions are kept, see `everturn.maintenance.retention`; "": forever
     encryption: Encryption
     sources: Mapping[str, tuple[str, ...]]  # source name → folders to search besides its own
     models: Mapping[str, Any]  # the [models] table, see `everturn.llm.config`
@@ -121,8 +122,11 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         machine=machine,
         owner=owner,
         capture=_capture(file.capture),
-        workspaces=tuple(Workspace(os.path.expanduser(rule.path), rule.mode) for rule in file.workspace or ()),
+        workspaces=tuple(
+            Workspace(os.path.expanduser(rule.path), rule.mode, rule.keep) for rule in file.workspace or ()
+        ),
         secret_patterns=file.secrets.patterns or (),
+        keep=file.retention.keep or "",
         encryption=Encryption(
             _key_source(path.parent, key),
             _key_source(path.parent, file.encryption.previous),
@@ -166,6 +170,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
         "capture.exclude": file.capture.exclude,
         "capture.unknown": file.capture.unknown,
         "secrets.patterns": file.secrets.patterns,
+        "retention.keep": file.retention.keep,
         "workspace": file.workspace,
         "sources": file.sources,
         "models": file.models,

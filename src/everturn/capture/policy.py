@@ -69,11 +69,7 @@ class Policy:
         names = _names_of(workspace) if workspace and not self.is_simple else (workspace,)
         if any(_matches_glob(glob, name, path) for glob in self.exclude for name in names):
             return "off"
-        mode = self.mode
-        for glob, rule_mode in self.rules:
-            if any(_matches_glob(glob, name, path) for name in names):
-                mode = rule_mode
-        return mode
+        return _last_matching(self.rules, names, path, self.mode)
 
     @property
     def is_simple(self) -> bool:
@@ -87,6 +83,19 @@ class Policy:
 
     def _rule_modes(self) -> tuple[str, ...]:
         return (*(mode for _, mode in self.rules), *("off" for _ in self.exclude))
+
+
+def last_matching(rules: tuple[tuple[str, str], ...], workspace: str, path: str, otherwise: str) -> str:
+    """Return the value of the last rule (glob, value) that matches a workspace, or its file without one."""
+    names = _names_of(workspace) if workspace and rules else (workspace,)
+    return _last_matching(rules, names, path, otherwise)
+
+
+def _last_matching(rules: tuple[tuple[str, str], ...], names: tuple[str, ...], path: str, otherwise: str) -> str:
+    for glob, value in reversed(rules):
+        if any(_matches_glob(glob, name, path) for name in names):
+            return value
+    return otherwise
 
 
 @lru_cache(4096)

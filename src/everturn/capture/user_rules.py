@@ -29,7 +29,7 @@ class NotCaptured(UserWarning):
 
 def policy_of(settings: Settings) -> Policy:
     """Return the rules of the settings."""
-    rules = tuple((rule.path, rule.mode) for rule in settings.workspaces)
+    rules = tuple((rule.path, rule.mode) for rule in settings.workspaces if rule.mode)
     return Policy(settings.capture.mode, rules, tuple(settings.capture.exclude), unknown=settings.capture.unknown)
 
 

@@ -31,10 +31,11 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       capture.exclude  globs of workspaces to leave alone, separated by commas
       capture.unknown  mode for files whose workspace is unknown; else the strictest one of your rules
       secrets.patterns what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
+      retention.keep   how long sessions are kept, such as 365d, 12w or 2y; else forever
       encryption.key   where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
       sources.NAME     more folders to search for the files of one source
       models.default   the model that is asked where a command asks one
-    Rules for single workspaces are [[workspace]] tables with path and mode in the config file,
+    Rules for single workspaces are [[workspace]] tables with path, mode and keep in the config file,
     [models.NAME] and [meaning] tables say which models there are (docs/models.md, docs/search.md).
     """
     if ctx.invoked_subcommand is not None:
@@ -69,11 +70,14 @@ def get(cx: frame.CommandContext, key: str) -> None:
 def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
     from everturn.config_file import change_config, pattern_list
+    from everturn.maintenance.retention import parse_span
     from everturn.secrets.own_patterns import compile_own_patterns
     from everturn.store.key_source import parse_key_source
 
     if key == "secrets.patterns":
         compile_own_patterns(tuple(pattern_list(value)))
+    if key == "retention.keep":
+        parse_span(value)
     if key.startswith("encryption.") and value:
         parse_key_source(value)
     change_config(cx.settings.config, key, value)
@@ -97,8 +101,11 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "capture.exclude": list(settings.capture.exclude),
         "capture.unknown": settings.capture.unknown,
         "secrets.patterns": list(settings.secret_patterns),
+        "retention.keep": settings.keep,
         "encryption.key": settings.encryption.key,
-        "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
+        "workspace": [
+            f"{rule.path} = {', '.join(filter(None, (rule.mode, rule.keep)))}" for rule in settings.workspaces
+        ],
     }
     rows = [(key, value, settings.origins[key]) for key, value in values.items()]
     rows.append(("prices", str(settings.prices), "config" if settings.prices.is_file() else "default"))

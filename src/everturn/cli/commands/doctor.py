@@ -32,6 +32,7 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
     places = search_places(cx, folders)
     doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
     _check_encryption(cx, store, doctor)
+    _check_retention(cx, store, doctor)
     _check_meaning(cx, store, doctor)
     _check_prices(cx, doctor)
     sizes = store.sizes()
@@ -65,6 +66,22 @@ def _check_encryption(cx: frame.CommandContext, store: Store, doctor: HealthRepo
     if known.previous:
         text = f"some files may still have the key from {known.previous}"
         doctor.note("encryption", "warn", text, "run `everturn rekey` to complete it")
+
+
+def _check_retention(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
+    """Report what is older than the rules keep it. Without rules there is nothing to say."""
+    from everturn.cli.commands.forget import retention_rules
+    from everturn.maintenance.retention import expired_sessions
+
+    try:
+        rules = retention_rules(cx)
+    except EverturnError as error:
+        doctor.note("retention", "bad", str(error), "nothing is erased until the rule is mended")
+        return
+    if rules.shortest is not None:
+        found = len(expired_sessions(store, rules, clock.now()))
+        text = f"{plural(found, 'session')} older than your rules keep them"
+        doctor.note("retention", "ok", text + ("; the next sync of the day erases them" if found else ""))
 
 
 def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:

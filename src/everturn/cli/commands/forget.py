@@ -16,6 +16,7 @@ from everturn.text.printable import plural
 if TYPE_CHECKING:
     from everturn.capture.writer import ArchiveWriter
     from everturn.maintenance.forget import ForgetReport
+    from everturn.maintenance.retention import RetentionRules
     from everturn.model.archive import Session
     from everturn.store.contract import Store
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     "everturn forget 3f2a9c --turn 4              one turn of it",
     "everturn forget --matching 'hunter2'         every message with these words, and all that was made from it",
     "everturn forget --before 2025-01-01          every session that ended before",
+    "everturn forget --retention --dry-run        what is older than your rules keep it",
     "everturn forget 3f2a9c --dry-run",
 )
 @click.argument("session", required=False, default="")
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--message", type=click.IntRange(1), metavar="N", help="Only this message of SESSION.")
 @click.option("--matching", default="", metavar="TEXT", help="Every message, of SESSION or of all, that contains TEXT.")
 @click.option("--before", default="", metavar="DATE", help="Every session that ended before.")
+@click.option("--retention", is_flag=True, help="Every session that is older than [retention] in the config keeps it.")
 @click.option("--keep-forks", is_flag=True, help="Leave copies of its messages in sessions that were forked from it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
@@ -49,13 +52,19 @@ def command(
     from everturn.errors import UsageError
 
     turn, message, matching = part["turn"], part["message"], part["matching"]
-    if sum(map(bool, (turn, message, matching, before))) > 1 or not (session or matching or before):
-        raise UsageError("name a session, or one of --matching and --before; --turn and --message need a session")
+    retention = part["retention"]
+    if sum(map(bool, (turn, message, matching, before, retention))) > 1 or not (
+        session or matching or before or retention
+    ):
+        raise UsageError(
+            "name a session, or one of --matching, --before and --retention; --turn and --message need a session"
+        )
     if (turn or message) and not session:
         raise UsageError("--turn and --message need a session")
     if turn or message or matching:
         return _forget_messages(cx, session, turn, message, matching, yes, dry_run)
-    return _forget_sessions(cx, _chosen_sessions(cx, session, before), keep_forks, yes, dry_run)
+    rows = _expired_sessions(cx) if retention else _chosen_sessions(cx, session, before)
+    return _forget_sessions(cx, rows, keep_forks, yes, dry_run)
 
 
 def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> list[Session]:
@@ -76,6 +85,52 @@ def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> lis
     if not found:
         raise NothingFound(f"no session ended before {before}")
     return found
+
+
+def retention_rules(cx: frame.CommandContext) -> RetentionRules:
+    """Return the rules of the settings. Raises BadConfig."""
+    from everturn.maintenance.retention import RetentionRules
+
+    rules = tuple((rule.path, rule.keep) for rule in cx.settings.workspaces if rule.keep)
+    return RetentionRules(cx.settings.keep, rules)
+
+
+def _expired_sessions(cx: frame.CommandContext) -> list[Session]:
+    from everturn.errors import NothingFound
+    from everturn.maintenance.retention import expired_sessions
+
+    rules = retention_rules(cx)
+    if rules.shortest is None:
+        raise NothingFound(
+            "no rule limits how long sessions are kept; `everturn config set retention.keep 365d` sets one"
+        )
+    if not (found := expired_sessions(cx.store(), rules, clock.now())):
+        raise NothingFound("no session is older than your rules keep it")
+    return found
+
+
+def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
+    """Erase the sessions that are older than the rules keep them, once a day; return their ids."""
+    from everturn.cli.meaning_options import vectors_to_erase
+    from everturn.errors import EverturnError
+    from everturn.maintenance.forget import forget_sessions
+    from everturn.maintenance.retention import expired_sessions, is_due
+    from everturn.sources.contract import all_sources
+
+    rules = retention_rules(cx)
+    if rules.shortest is None or not is_due(store, clock.now()):
+        return []
+    rows = expired_sessions(store, rules, clock.now())
+    if not rows:
+        return []
+    try:
+        done = forget_sessions(_desk(cx, store), all_sources(), rows, False, vectors_to_erase(cx, store))
+        _erase_beside(cx, done.names)
+    except EverturnError as failure:  # recorded: the next command completes it
+        cx.out.warn(f"an erasure is not complete yet: {failure}")
+    names = [row.native_id for row in rows]
+    cx.out.say(f"erased {plural(len(rows), 'session')} that are older than your rules keep them")
+    return names
 
 
 def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: bool, yes: bool, dry_run: bool) -> int:

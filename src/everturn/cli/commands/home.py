@@ -10,6 +10,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.commands.forget import apply_retention
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 from everturn.sources.contract import SearchPlaces
 from everturn.text.printable import plural
@@ -65,9 +66,10 @@ def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str 
     from everturn.capture.sync import sync_all
 
     report = sync_all(make_sync_job(cx, store, places, sync_progress(cx, "sync")))
+    erased = apply_retention(cx, store) if not db else []
     cx.update_counts(store, wait=False)
     if cx.json:
-        print_sync_report(cx, report)
+        print_sync_report(cx, report, erased=erased)
         return 4 if report.failed else 0
     code = print_sync_report(cx, report)
     _print_status(cx, store)

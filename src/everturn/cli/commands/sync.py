@@ -16,6 +16,7 @@ from everturn.capture.intake import Progress, SyncJob, SyncReport
 from everturn.capture.policy import UNKNOWN
 from everturn.capture.user_rules import policy_of
 from everturn.cli import frame
+from everturn.cli.commands.forget import apply_retention
 from everturn.errors import ModelError
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import Store
@@ -73,9 +74,10 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
     if watch:
         return _watch(cx, store, job)
     report = sync_all(job, retry=retry, unread=True)
+    erased = apply_retention(cx, store)
     cx.update_counts(store, wait=False)
     if embedder is None:
-        code = print_sync_report(cx, report)
+        code = print_sync_report(cx, report, erased=erased)
         cx.out.stdout.flush()
         make_new_vectors(cx, store)
         return code
@@ -83,7 +85,7 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
     cx.out.stdout.flush()
     made = _make_vectors(cx, store, embedder)
     if cx.json:
-        code = print_sync_report(cx, report, meaning=made)
+        code = print_sync_report(cx, report, meaning=made, erased=erased)
     return _EXIT_FAILED if made["error"] else code
 
 
@@ -130,7 +132,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     def report_round(report: Any) -> None:
         nonlocal counted
-        print_sync_report(cx, report)
+        print_sync_report(cx, report, erased=apply_retention(cx, store))
         cx.out.stdout.flush()
         make_new_vectors(cx, store)
         if clock.now() - counted >= _COUNT_EVERY_MS:
