@@ -48,15 +48,16 @@ class Output:
     @cached_property
     def clean(self) -> Callable[[str], str]:
         """Masks secrets in a text, for jobs that cut their texts; with --reveal it changes nothing."""
-        return str if self.reveal else self._cleaner
+        return str if self.reveal else self.cleaner
 
     @cached_property
     def clean_line(self) -> Callable[[bytes], bytes] | None:
         """Masks secrets in a line of JSON; None with --reveal."""
-        return None if self.reveal else self._cleaner.line
+        return None if self.reveal else self.cleaner.line
 
     @cached_property
-    def _cleaner(self) -> Cleaner:
+    def cleaner(self) -> Cleaner:
+        """Masks secrets, with the key of the archive."""
         if self.archive is None:
             from everturn.secrets.redaction import Cleaner
 
@@ -78,7 +79,7 @@ class Output:
     def emit_json(self, name: str, items: Iterable[Any], next: Any = None, **more: Any) -> None:
         """Print `{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
-        self.emit(to_json(document, None if self.reveal else self._cleaner))
+        self.emit(to_json(document, None if self.reveal else self.cleaner))
 
     def text(self, value: str, keep: str = "") -> str:
         """Return text of the archive with secrets masked and control characters made visible."""

@@ -175,6 +175,10 @@ class Cleaner(Struct, frozen=True):
         """Return a line of JSON with its secrets masked, still JSON."""
         return redact_bytes(line, self.key)
 
+    def document(self, data: bytes) -> bytes:
+        """Return a whole file with its secrets masked: one JSON document over any number of lines, still JSON, or text."""
+        return redact_document(data, self.key)
+
 
 def find_secrets(text: str) -> list[Secret]:
     """Return the secrets of a text, in order, without overlaps."""
@@ -201,10 +205,22 @@ def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
         return line
     if line.find(b"\n", 0, -1) >= 0:
         return b"".join(redact_bytes(one, key) for one in line.splitlines(keepends=True))
-    new = _replace_spans(line, spans, key)
-    if _is_json(new) or not _is_json(line):
+    return _replace_in_json(line, spans, key)
+
+
+def redact_document(data: bytes, key: bytes = _KEY_FREE) -> bytes:
+    """Return a file with its secrets masked: a JSON document over any number of lines, or text."""
+    if data.lstrip()[:1] in (b"{", b"[") and is_json(data):
+        spans = find_spans(data, raw=True)
+        return _replace_in_json(data, spans, key) if spans else data
+    return _replace_spans(data, find_spans(data), key)
+
+
+def _replace_in_json(data: bytes, spans: list[Span], key: bytes) -> bytes:
+    new = _replace_spans(data, spans, key)
+    if is_json(new) or not is_json(data):
         return new
-    return _replace_spans(line, _spans_within_strings(line, spans), key)
+    return _replace_spans(data, _spans_within_strings(data, spans), key)
 
 
 def digest(secret: bytes, key: bytes) -> str:
@@ -237,7 +253,7 @@ def _placeholder_for(kind: str, secret: bytes, key: bytes) -> bytes:
     return b"%s%s:%s]" % (PLACEHOLDER, kind.encode(), digest(secret, key).encode())
 
 
-def _is_json(line: bytes) -> bool:
+def is_json(line: bytes) -> bool:
     """Whether either of two readers accepts it: the fast one rejects halves of surrogate pairs, which transcripts contain."""
     for decode in (msgspec.json.decode, json.loads):
         try:

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-_FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
+_FORMS, _TABLES = ("raw", "native", "json", "markdown", "html"), ("csv", "parquet")
 
 
 @frame.command(
     "everturn export @last --as markdown",
     "everturn export @last --as html --out session.html",
     "everturn export 3f2a9c --as raw --out copy.jsonl",
+    "everturn export 3f2a9c --as native --redacted --out ~/shared/   the agent's own format, secrets masked",
     "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
     "everturn export 3f2a9c --as json --reveal --out session.json",
     "everturn export --analytics --as parquet --out numbers",
@@ -38,6 +39,7 @@ _FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
     "-o", "--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing."
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--redacted", is_flag=True, help="native: mask secrets, which is the default without --reveal.")
 @click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
 @click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
 @click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
@@ -54,9 +56,10 @@ def command(
 ) -> None:
     """Write SESSION out of the archive, also when the agent's own file is gone.
 
-    raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. html is one
-    file to open anywhere, with the subagents in it; it alone takes several sessions. Pictures are left out of it unless
-    --pictures or --reveal is given.
+    raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. native is
+    the file with nothing changed but secrets, for the agent to open: put it where the agent keeps its sessions. A session that
+    the agent keeps in a database is written anew. html is one file to open anywhere, with the subagents in it; it alone takes
+    several sessions. Pictures are left out of it unless --pictures or --reveal is given.
 
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
@@ -67,23 +70,34 @@ def command(
         _analytics(cx, sessions, form, target, force)
         return
     _check_request(cx, sessions, form, number, target)
+    if shown["redacted"] and (cx.reveal or form == "raw"):
+        raise UsageError("--redacted masks secrets; leave out --reveal, and use --as native for the agent's own format")
     store = cx.store()
     rows = [resolve_session(store, session) for session in sessions]
-    row = rows[0]
-    if number is not None and form != "raw":
-        row = session_edition(store, row, number)
-    if form == "html":
-        pieces = _html(cx, store, [row, *rows[1:]], shown["context"], shown["pictures"])
-    elif form == "markdown":
-        pieces = _markdown(cx, store, row, shown["thinking"], shown["context"])
-    else:
-        pieces = _json(cx, store, row) if form == "json" else _raw_chunks(cx, store, row, number)
+    if number is not None and form not in ("raw", "native"):
+        rows[0] = session_edition(store, rows[0], number)
+    pieces, name = _pieces(cx, store, rows, form, number, shown)
+    if name and target not in ("", "-") and Path(target).is_dir():
+        target = str(Path(target) / name)
     if target in ("", "-"):
         for piece in pieces:
             cx.out.emit_bytes(piece)
         return
     size = write_file(Path(target), pieces, force)
     cx.out.say(f"wrote {size:,} bytes to {target}")
+
+
+def _pieces(
+    cx: frame.CommandContext, store: Store, rows: list[Session], form: str, number: int | None, shown: dict[str, bool]
+) -> tuple[Iterable[bytes], str]:
+    """Return the content, and the name of the file in a folder if it has one of its own."""
+    if form == "native":
+        return _native(cx, store, rows[0], number)
+    if form == "html":
+        return _html(cx, store, rows, shown["context"], shown["pictures"]), ""
+    if form == "markdown":
+        return _markdown(cx, store, rows[0], shown["thinking"], shown["context"]), ""
+    return (_json(cx, store, rows[0]) if form == "json" else _raw_chunks(cx, store, rows[0], number)), ""
 
 
 def _check_request(
@@ -177,6 +191,39 @@ def _raw_chunks(cx: frame.CommandContext, store: Store, session: Session, number
     for note in found.notes:
         cx.out.say(note)
     return raw_bytes(store, found.version.id)
+
+
+def _native(
+    cx: frame.CommandContext, store: Store, session: Session, number: int | None
+) -> tuple[Iterable[bytes], str]:
+    """Return the session in its agent's own format, and the name of its file there."""
+    from everturn.export.native_copy import masked_copy
+    from everturn.export.original import raw_bytes, read_original
+
+    found = read_original(store, session, number)
+    for note in found.notes:
+        cx.out.say(note)
+    if found.file.container:
+        return _written_anew(cx, store, session)
+    pieces = raw_bytes(store, found.version.id)
+    cx.out.say(
+        "nothing is masked, secrets included" if cx.reveal else "secrets are masked; every other byte is as it was"
+    )
+    return pieces if cx.reveal else masked_copy(pieces, cx.out.cleaner), os.path.basename(found.file.path)
+
+
+def _written_anew(cx: frame.CommandContext, store: Store, session: Session) -> tuple[Iterable[bytes], str]:
+    """Write a session that its agent keeps in a database as a file that the agent opens or imports."""
+    from everturn.cli.commands.handoff import native_options
+    from everturn.export.native_copy import masked_copy
+    from everturn.resume.handoff import plan_native
+    from everturn.sources.contract import all_sources
+
+    plan = plan_native(store, all_sources(), session, native_options(cx, session, "", None, None))
+    cx.out.say(f"its agent keeps it in a database; written as a new session {plan.new.id} in the agent's own format")
+    if plan.take_in:
+        cx.out.say(f"the agent imports it with: {cx.out.text(' '.join(plan.take_in[:-1]))} FILE")
+    return [plan.content] if cx.reveal else masked_copy([plan.content], cx.out.cleaner), plan.path.name
 
 
 def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:
