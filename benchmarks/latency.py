@@ -26,8 +26,12 @@ from benchmarks.processes import MB
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Version
 from everturn.model.vocabulary import FIELDS
 from everturn.retrieval import ranking
+from everturn.retrieval.attempts import SearchRequest
 from everturn.retrieval.index_query import build_index_query
 from everturn.retrieval.query import parse_query
+from everturn.retrieval.question import understand_query
+from everturn.retrieval.scope import SearchFilters
+from everturn.sources.contract import all_sources
 from everturn.store.contract import IndexQuery, Store, open_store
 
 USUAL = 20.0  # ms of CPU for queries with up to FEW hits
@@ -60,6 +64,19 @@ _SHAPE = (
 )
 
 
+#: Role, origin and kind of a message, by field.
+_ROLES = {
+    "prompt": ("user", "human", "text"),
+    "answer": ("assistant", "model", "text"),
+    "thinking": ("assistant", "model", "thinking"),
+    "tool_input": ("assistant", "model", "tool_call"),
+    "tool_output": ("tool", "tool", "tool_result"),
+}
+#: CPU milliseconds of a long natural question at a million messages: the median, and 95 of 100.
+LONG_MEDIAN, LONG_P95 = 40.0, 80.0
+_LONG_QUESTIONS = 60
+
+
 def figures(corpora: Corpora) -> Iterator[Figure]:
     """Over the largest archive of this run; with --big also over a million messages."""
     corpus = corpora.largest()
@@ -77,6 +94,22 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         index = store.sizes()["index"]
         yield Figure("index / text, a million messages", index / size, "", ROOM, note=f"{size / MB:,.0f} MB of text")
         yield from asked(store, "a million messages", queries(words))
+        yield from _asked_at_length(store, words)
+
+
+def _asked_at_length(store: Store, words: Sequence[str]) -> Iterator[Figure]:
+    """Long natural questions, understood as a search does: who spoke, when, what kind of answer."""
+    took = []
+    for text in long_questions(words):
+        query, filters = parse_query(text), SearchFilters()
+        begun = time.process_time()
+        understood = understand_query(query, filters, _NOW)
+        SearchRequest(store, all_sources(), query, filters, _NOW, None, understood).rank()
+        took.append((time.process_time() - begun) * 1000)
+    took.sort()
+    note = f"{len(took)} questions of 12 to 24 words, half of them about what someone said"
+    yield Figure("long questions, a million messages, median", median(took), "CPU-ms", LONG_MEDIAN, note=note)
+    yield Figure("long questions, a million messages, p95", took[len(took) * 95 // 100], "CPU-ms", LONG_P95, note=note)
 
 
 def asked(store: Store, where: str, texts: Sequence[str]) -> Iterator[Figure]:
@@ -163,6 +196,25 @@ def queries(words: Sequence[str]) -> list[str]:
     return [*alone, *joined, *quoted, NOWHERE]
 
 
+def long_questions(words: Sequence[str], count: int = _LONG_QUESTIONS) -> list[str]:
+    """Questions as people ask them: words from common to rare around a few frames."""
+    chance = random.Random(_SEED)
+    weights = list(accumulate(1 / (number + 4) for number in range(20_000)))
+    frames = ("what did you say about {} in the {}", "why is the {} and where was the {}",
+              "what did I say about {} and the {}", "how do we make sure that {} before the {}")  # fmt: skip
+
+    def word() -> str:
+        number = chance.choices(range(20_000), cum_weights=weights)[0]
+        return words[number if number >= 100 else chance.randint(100, 3000)]
+
+    return [
+        frames[number % len(frames)].format(
+            " ".join(word() for _ in range(chance.randint(7, 15))), words[chance.randint(1000, 20_000)]
+        )
+        for number in range(count)
+    ]
+
+
 def _took(store: Store, query: IndexQuery) -> tuple[float, list[tuple[int, int]]]:
     """CPU milliseconds, the middle of five, and the first ten."""
     took, first = [], []
@@ -215,7 +267,7 @@ def _texts(chance: random.Random, sentences: Sequence[str]) -> Iterator[tuple[st
 
 def _write_session(store: Store, number: int, batch: Sequence[tuple[str, str]]) -> None:
     at = _STARTED + number * 3_600_000
-    rows = [MessageRow(0, seq, seq // 6, -1, "user", "human", "text", at + seq * 1000) for seq in range(len(batch))]
+    rows = [MessageRow(0, seq, seq // 6, -1, *_ROLES[field], at + seq * 1000) for seq, (field, _) in enumerate(batch)]
     index = [
         IndexRow(seq, tuple(text if name == field else None for name in FIELDS))
         for seq, (field, text) in enumerate(batch)

@@ -114,6 +114,10 @@ class SearchRequest:
         self._has_fitting = True
         self._insists = False  # on meaning: earlier pages were ordered by it
 
+    def rank(self) -> RankedHits:
+        """Return the hits of the words of the query in every session, without texts."""
+        return self._rank_query(self.query, self.filters)
+
     def attempts(self, builder: HitBuilder, only: tuple[str, str] | None) -> Iterator[Attempt]:
         """Yield the attempts; `only` is the mode and the ring of an earlier page."""
         self._insists = only is not None
