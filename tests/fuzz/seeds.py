@@ -34,6 +34,12 @@ FOLDERS = {
     "messages": ("openai-messages",),
 }
 MOST_REAL = 25
+#: Formats whose sample is a script that makes a database: the names of the database and of the script.
+SCRIPTS = {
+    "crush": ("crush.db", "crush.sql"),
+    "amazon_q": ("data.sqlite3", "data.sql"),
+    "zed": ("threads.db", "threads.sql"),
+}
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,8 @@ def _built(name: str, folder: Path) -> Iterator[tuple[str, bytes]]:
         yield "state.vscdb", _closed(folder / "a.db", cursor_database)
     if name == "goose":
         yield "sessions.db", _closed(folder / "b.db", goose_database)
-    if name == "crush":
-        yield "crush.db", _closed(folder / "e.db", crush_database)
+    if name in SCRIPTS:
+        yield SCRIPTS[name][0], _closed(folder / "e.db", lambda path: scripted_database(path, name))
     if name == "opencode":
         yield "opencode.db", _closed(folder / "c.db", lambda path: building.database(path, building.SESSIONS))
     if name in ("chatgpt", "claude_ai"):
@@ -106,9 +112,10 @@ def _built(name: str, folder: Path) -> Iterator[tuple[str, bytes]]:
         yield from _recordings()
 
 
-def crush_database(path: Path) -> sqlite3.Connection:
+def scripted_database(path: Path, name: str) -> sqlite3.Connection:
+    """Make the database of a format whose sample is a script."""
     connection = sqlite3.connect(path)
-    connection.executescript((SAMPLES / "crush" / "samples" / "crush.sql").read_text("utf-8"))
+    connection.executescript((SAMPLES / name / "samples" / SCRIPTS[name][1]).read_text("utf-8"))
     return connection
 
 

@@ -198,7 +198,7 @@ def _check_by_content(
     job: SyncJob, source: Source, found: SourceCandidate, source_name: str, report: SyncReport
 ) -> tuple[Source, SourceCandidate] | None:
     """Return the source of a found file by its content: many agents name files by a bare UUID, and names are hints only."""
-    head = read_beginning(found.path) if found.kind == "main" else b""
+    head = read_beginning(found.path) if found.kind in ("main", "subagent") else b""
     if not head:
         return source, found
     claims = weigh_claims(_chosen_sources(job, source_name), found.path, head)

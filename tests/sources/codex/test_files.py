@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources.codex import SOURCE, files
+from everturn.sources.codex import SOURCE
 from everturn.sources.codex.files import decompress_head
 from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.toolkit.zstd_data import zstd_module
 from tests.sources.goldens import ingest, read, readings
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -25,7 +26,7 @@ def put(path: Path, data: bytes = b"{}\n") -> Path:
 
 
 def packed(data: bytes) -> bytes:
-    return bytes(files._zstd_module().compress(data))
+    return bytes(zstd_module().compress(data))
 
 
 def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
@@ -134,7 +135,7 @@ def test_a_compressed_rollout_reads_like_the_plain_one(tmp_path: Path) -> None:
 
 
 def test_a_compressed_rollout_that_breaks_off_gives_what_can_be_read(tmp_path: Path) -> None:
-    zstd = files._zstd_module()
+    zstd = zstd_module()
     data = (SAMPLES / "new-era.jsonl").read_bytes()
     half = len(data) // 2
     frames = bytes(zstd.compress(data[:half])) + bytes(zstd.compress(data[half:]))[:40]

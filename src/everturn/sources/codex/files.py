@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from everturn.sources.codex.calls import folder_in
 from everturn.sources.codex.records import HEADER, CodexRecord, open_record
@@ -27,6 +26,7 @@ from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, rea
 from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.line_reader import Rec, mapping, records
 from everturn.sources.toolkit.values import decode_value, strings, word
+from everturn.sources.toolkit.zstd_data import zstd_module
 
 NAME = "codex"
 HEAD = 64 << 10
@@ -162,7 +162,7 @@ def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
 
 def decompress_head(head: bytes) -> bytes:
     """Decompress the first bytes of a file."""
-    zstd = _zstd_module()
+    zstd = zstd_module()
     try:
         found: bytes = zstd.ZstdDecompressor().decompress(head, HEAD)
     except (zstd.ZstdError, EOFError):
@@ -186,7 +186,7 @@ def _split_lines(path: Path) -> Iterator[bytes]:
 
 def _decompress(path: Path) -> Iterator[bytes]:
     """Yield the decompressed bytes; a file may be several frames, one after the other."""
-    zstd = _zstd_module()
+    zstd = zstd_module()
     decompressor = zstd.ZstdDecompressor()
     with path.open("rb") as file:
         packed = file.read(_PIECE)
@@ -203,11 +203,3 @@ def _decompress(path: Path) -> Iterator[bytes]:
                 decompressor = zstd.ZstdDecompressor()
             elif decompressor.needs_input:
                 packed = file.read(_PIECE)
-
-
-def _zstd_module() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd

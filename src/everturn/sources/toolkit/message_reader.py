@@ -1,0 +1,112 @@
+"""Readers of formats in which a line, or an element of a list, is at most one message.
+
+A format gives two functions: `build` converts one record to its message (None if it holds none; kind `unknown` if it is not
+known), and `facts` says what a record tells about the session. Ids, byte ranges, counting and damage are the same for all.
+A response without an id of its own is told from others by its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Message, ReadResult, fingerprint
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, read_document
+from everturn.sources.toolkit.line_reader import Counted, LineReader, ReadTally, Rec, RecordPlace, SessionTally, add
+from everturn.sources.toolkit.values import message_digest, plain, state_of
+
+#: Facts of `SessionFacts`.
+Facts = dict[str, Any]
+
+
+class MessageReaderState(Struct, array_like=True):
+    """What a later reader continues from."""
+
+    open_line: bool = False
+    stage: str = ""  # of the walk through a document
+    index: int = 0  # records read
+
+
+class RecordFormat(Struct, frozen=True):
+    """How the records of a format become messages."""
+
+    build: Callable[[Rec], Message | None]
+    name: Callable[[Rec], str]  # the type of a record, for the count of record types
+    facts: Callable[[Rec], Facts] = lambda record: {}
+
+
+class MessageLines(LineReader[MessageReaderState]):
+    """Reads a conversation in which every line is a record."""
+
+    def __init__(self, form: RecordFormat, candidate: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, MessageReaderState))
+        self._form, self._candidate = form, candidate
+
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        session = _open(self._gathering, self._candidate)
+        return *_take_record(self._form, self._gathering, session, self._state, record, place), ""
+
+
+class MessageElements:
+    """Reads a document in which every element of one list is a record; `about` gets the other values."""
+
+    def __init__(
+        self, form: RecordFormat, key: str, candidate: SourceCandidate, state: bytes, about: Callable[[str, Any], Facts]
+    ) -> None:
+        self._form, self._candidate, self._about = form, candidate, about
+        self._state = state_of(state, MessageReaderState)
+        self._walk = DocumentWalk(key, self._state.stage)
+        self._tally = ReadTally()
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        """See `SourceReader`."""
+        self._tally = ReadTally()
+        return read_document(self._tally, self._walk, data, base, last, self._read_item)
+
+    def state(self) -> bytes:
+        """See `SourceReader`."""
+        self._state.stage = self._walk.stage
+        return msgspec.msgpack.encode(self._state)
+
+    def _read_item(self, item: DocumentItem, value: Any) -> None:
+        session = _open(self._tally, self._candidate)
+        if item.key:
+            session.learn(**self._about(item.key, value))
+            self._tally.count(f"({plain(item.key)})", "known")
+            return
+        place = RecordPlace(item.start, len(item.raw))
+        self._tally.count(*_take_record(self._form, self._tally, session, self._state, value, place))
+
+
+def _open(tally: ReadTally, candidate: SourceCandidate) -> SessionTally:
+    kind = candidate.kind if candidate.kind not in ("container", "bundle") else "main"
+    return tally.session(candidate.native_id or candidate.path.stem, kind, candidate.parent)
+
+
+def _take_record(
+    form: RecordFormat,
+    tally: ReadTally,
+    session: SessionTally,
+    state: MessageReaderState,
+    record: Rec,
+    place: RecordPlace,
+) -> tuple[str, str]:
+    """Add the message of a record, if it has one; return how to count the record."""
+    session.learn(**form.facts(record))
+    message, index = form.build(record), state.index
+    state.index += 1
+    name = plain(form.name(record))
+    if message is None:
+        return name, "known"
+    if message.origin == "human" and session.kind == "subagent":
+        message = replace(message, origin="agent")
+    if message.origin == "model" and not message.provider_id:
+        message = replace(message, provider_id=f"{session.native_id}/{index}")
+    identity = fingerprint(f"{session.native_id}/{message.native_id or index}", message_digest(message))
+    add(tally, session, replace(message, start=place.start, size=place.size, fingerprint=identity))
+    return ("?", "unknown") if message.kind == "unknown" else (name, "message")

@@ -1,0 +1,99 @@
+"""Sessions of Kiro: lines of the CLI, documents of the editor."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.kiro import SOURCE
+from tests.sources import goldens
+
+SAMPLES = Path(__file__).parent / "samples"
+PATHS = [SAMPLES / "5ea11111-0000-4000-8000-000000000001.jsonl"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
+def test_a_sample_reads_as_expected(path: Path) -> None:
+    read = goldens.readings(SOURCE, path)
+    goldens.assert_golden(path, [goldens.shown(whole) for _, _, whole in read])
+    for _, data, whole in read:
+        goldens.assert_keeps_promises(SOURCE, data, whole)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15)
+def test_any_pieces_give_the_same(path: Path, seed: int) -> None:
+    for found, data, _ in goldens.readings(SOURCE, path):
+        goldens.assert_same_in_pieces(SOURCE, found, data, seed)
+
+
+@given(seed=st.integers(0, 2**64))
+@settings(max_examples=100)
+def test_no_damage_stops_the_reader(seed: int) -> None:
+    dice = random.Random(seed)
+    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
+    pieces = data.splitlines(keepends=True)
+    goldens.assert_survives(SOURCE, found, goldens.damaged(pieces, dice, most=4), seed)
+
+
+@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
+@settings(max_examples=200)
+def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
+    dice = random.Random(seed)
+    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
+    records = [goldens.with_odd_value(json.loads(dice.choice(data.splitlines())), odd, dice) for _ in range(4)]
+    odd_data = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    goldens.assert_survives(SOURCE, found, odd_data, seed)
+
+
+EDITOR = SAMPLES / "editor.json"
+
+
+def test_a_document_of_the_editor_reads_as_expected() -> None:
+    ((found, data, whole),) = goldens.readings(SOURCE, EDITOR)
+    goldens.assert_golden(EDITOR, goldens.shown(whole))
+    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
+    assert whole.texts("prompt") == ["paint the seals"]
+    assert whole.texts("answer") == ["The seals are painted."]
+    assert found.native_id.endswith("0002")
+
+
+@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
+@settings(max_examples=100)
+def test_a_document_may_hold_anything(seed: int, odd: Any) -> None:
+    dice = random.Random(seed)
+    found, data = SourceCandidate(EDITOR, "main", "x"), EDITOR.read_bytes()
+    document = json.dumps(goldens.with_odd_value(json.loads(data), odd, dice)).encode()
+    goldens.assert_survives(SOURCE, found, document, seed, lines=False)
+    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
+
+
+def test_calls_say_what_became_of_them() -> None:
+    with goldens.ingest("kiro", PATHS[0]) as taken:
+        (session,) = taken.store.sessions_of("kiro", "5ea11111-0000-4000-8000-000000000001")
+        assert [(call.name, call.kind, call.status, call.error_class) for call in taken.store.calls(session.id)] == [
+            ("fs_read", "read", "ok", ""),
+            ("execute_bash", "shell", "error", "other"),
+            ("write", "create", "ok", ""),
+        ]
+
+
+def test_sessions_are_found_in_their_folders(tmp_path: Path) -> None:
+    folder = tmp_path / ".kiro" / "sessions" / "cli"
+    folder.mkdir(parents=True)
+    session = folder / PATHS[0].name
+    session.write_bytes(PATHS[0].read_bytes())
+    session.with_suffix(".json").write_text(json.dumps({"session_id": session.stem, "cwd": "/home/ann/zoo"}))
+    (root,) = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux"))
+    assert [found.path for found in SOURCE.find(root)] == [session]
+    assert SOURCE.folder_of is not None
+    assert SOURCE.folder_of(session) == "/home/ann/zoo"
+    assert SOURCE.workspace(EDITOR.read_bytes()) == "/home/ann/zoo"

@@ -1,0 +1,110 @@
+"""Conversations of OpenHands: folders of events, and trajectories of older versions."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.sources.contract import SearchPlaces
+from everturn.sources.openhands import SOURCE
+from tests.sources import goldens
+
+SAMPLES = Path(__file__).parent / "samples"
+PATHS = [SAMPLES / "0a1b2c" / "base_state.json"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
+def test_a_sample_reads_as_expected(path: Path) -> None:
+    read = goldens.readings(SOURCE, path)
+    goldens.assert_golden(path, [goldens.shown(whole) for _, _, whole in read])
+    for _, data, whole in read:
+        goldens.assert_keeps_promises(SOURCE, data, whole)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15)
+def test_any_pieces_give_the_same(path: Path, seed: int) -> None:
+    for found, data, _ in goldens.readings(SOURCE, path):
+        goldens.assert_same_in_pieces(SOURCE, found, data, seed)
+
+
+@given(seed=st.integers(0, 2**64))
+@settings(max_examples=100)
+def test_no_damage_stops_the_reader(seed: int) -> None:
+    dice = random.Random(seed)
+    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
+    pieces = data.splitlines(keepends=True)
+    goldens.assert_survives(SOURCE, found, goldens.damaged(pieces, dice, most=4), seed)
+
+
+@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
+@settings(max_examples=200)
+def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
+    dice = random.Random(seed)
+    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
+    records = [goldens.with_odd_value(json.loads(dice.choice(data.splitlines())), odd, dice) for _ in range(4)]
+    odd_data = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    goldens.assert_survives(SOURCE, found, odd_data, seed)
+
+
+TRAJECTORY = SAMPLES / "trajectory.json"
+
+
+def test_a_trajectory_reads_as_expected() -> None:
+    ((_, data, whole),) = goldens.readings(SOURCE, TRAJECTORY)
+    goldens.assert_golden(TRAJECTORY, goldens.shown(whole))
+    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
+
+
+@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
+@settings(max_examples=100)
+def test_a_trajectory_may_hold_anything(seed: int, odd: Any) -> None:
+    dice, data = random.Random(seed), TRAJECTORY.read_bytes()
+    found = goldens.found_for(SOURCE, TRAJECTORY, data)
+    document = json.dumps(goldens.with_odd_value(json.loads(data), odd, dice)).encode()
+    goldens.assert_survives(SOURCE, found, document, seed, lines=False)
+    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
+
+
+def copy_conversation(folder: Path) -> Path:
+    """Copy the sample without what is expected of it."""
+    return Path(shutil.copytree(SAMPLES / "0a1b2c", folder, ignore=shutil.ignore_patterns("*.expected.json")))
+
+
+def test_calls_say_what_became_of_them(tmp_path: Path) -> None:
+    with goldens.ingest("openhands", copy_conversation(tmp_path / "0a1b2c")) as taken:
+        (session,) = taken.store.sessions_of("openhands", "0a1b2c")
+        assert [(call.name, call.kind, call.status, call.error_class) for call in taken.store.calls(session.id)] == [
+            ("terminal", "shell", "ok", ""),
+            ("file_editor", "create", "error", "rejected"),
+            ("", "other", "orphan", "other"),
+        ]
+        assert taken.store.session(session.id)[1].workspace == "/home/ann/zoo"
+        assert (session.n_turns, taken.store.turns(session.id)[0].compacted) == (1, 1)
+    with goldens.ingest("openhands", TRAJECTORY) as taken:
+        (session,) = taken.store.sessions_of("openhands", "samples")
+        assert [(call.name, call.status, call.error_class) for call in taken.store.calls(session.id)] == [
+            ("execute_bash", "error", "exit_status"),
+            ("read", "error", "not_found"),
+        ]
+        assert (session.tokens_in, session.tokens_out, session.tokens_cache_read) == (40, 7, 60)
+
+
+def test_a_conversation_is_found_once_and_grows_by_events(tmp_path: Path) -> None:
+    folder = copy_conversation(tmp_path / ".openhands" / "conversations" / "0a1b2c")
+    (root,) = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux"))
+    (found,) = SOURCE.find(root)
+    assert (found.kind, found.native_id, found.stamp > 0) == ("bundle", "0a1b2c", True)
+    event = folder / "events" / "event-00001-x.json"
+    assert SOURCE.sniff(event, event.read_bytes()) == found
+    before = goldens.unpacked(SOURCE, found, found.path)[0][1]
+    (folder / "events" / "event-00011-x.json").write_text(json.dumps({"id": "e11", "kind": "PauseEvent"}))
+    assert goldens.unpacked(SOURCE, found, found.path)[0][1].startswith(before)
