@@ -1,4 +1,4 @@
-"""What `make test` does less of than `make check`: EVERTURN_TEST_QUICK is set there."""
+"""What `make test` does less of than `make test-full`: EVERTURN_TEST_QUICK is set there."""
 
 from __future__ import annotations
 
