@@ -182,6 +182,7 @@ class _PartlyReadTurn:
         self._rows = list(request.store.messages(session.id, turn.first_seq, turn.last_seq))
         self._calls = request.store.calls(session.id, turn.idx)
         self._prompt: list[AnswerEntry] | None = None
+        self._known: dict[tuple[int, ...], list[AnswerEntry]] = {}  # by the messages they are of
 
     def prompt(self) -> list[AnswerEntry]:
         if self._prompt is None:
@@ -204,7 +205,12 @@ class _PartlyReadTurn:
         return self._read(rows, quiet=row.kind in ("summary", "compaction"))
 
     def _read(self, rows: list[MessageRow], quiet: bool = False) -> list[AnswerEntry]:
-        view = TurnView(self._turn, [], self._calls, rows)
-        store, sources, clean = self._request.store, self._request.sources, self._request.clean
-        found = entries_of(store, sources, self._session, view, clean, whole=True, quiet=quiet or self._quiet)
-        return [entry for entry in found if entry.head != "problem:"] if rows else []
+        if not rows:
+            return []
+        key = (int(quiet), *(row.seq for row in rows))
+        if key not in self._known:
+            view = TurnView(self._turn, [], self._calls, rows)
+            store, sources, clean = self._request.store, self._request.sources, self._request.clean
+            found = entries_of(store, sources, self._session, view, clean, whole=True, quiet=quiet or self._quiet)
+            self._known[key] = [entry for entry in found if entry.head != "problem:"]
+        return self._known[key]
