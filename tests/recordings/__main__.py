@@ -51,6 +51,7 @@ def _words() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--form", choices=FORMS, default="log-out", help="which files `script` writes")
     one.add_argument("--size", type=_size, metavar="COLUMNSxROWS", help="of the terminal; default: the scenario's own")
+    one.add_argument("--theme", default="", help="of OpenCode")
     one.add_argument("--out", type=Path, default=OUT)
     one.set_defaults(do=record_one)
 
@@ -94,7 +95,7 @@ def record_one(given: argparse.Namespace) -> int:
     scenario = SCENARIOS[given.scenario]
     if given.size is not None:
         scenario = replace(scenario, size=given.size)
-    return 0 if _record(PROGRAMS[given.program], scenario, given.seed, given.out, given.form) else 1
+    return 0 if _record(PROGRAMS[given.program], scenario, given.seed, given.out, given.form, given.theme) else 1
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -135,12 +136,12 @@ def _name(program: Program, scenario: Scenario, seed: int) -> str:
     return f"{program.name}-{scenario.name}-{seed}"
 
 
-def _record(program: Program, scenario: Scenario, seed: int, out: Path, form: str) -> bool:
+def _record(program: Program, scenario: Scenario, seed: int, out: Path, form: str, theme: str = "") -> bool:
     """Make a recording. A program that hangs when it starts is started once more."""
     name, began = _name(program, scenario, seed), time.monotonic()
     for _ in range(2):
         try:
-            truth = record(program, scenario, seed, (out / name).resolve(), form)
+            truth = record(program, scenario, seed, (out / name).resolve(), form, theme)
         except ProgramFailed as error:
             print(f"{name:36} {error}", file=sys.stderr, flush=True)
             continue

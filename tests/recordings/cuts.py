@@ -1,7 +1,7 @@
 """More recording never gives less: cut a recording at many places, and compare what is read of each piece with the next.
 
 A prompt that is read from the first n bytes must be read from the first m > n bytes. It may have been cut off at the first
-place, and be longer at the second. The witness of a whole recording says how much of the screen is in a talk.
+place, and be longer at the second; one that is marked as partial may have had gaps at the ends of its rows. The witness of a whole recording says how much of the screen is in a talk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenWitness, compare
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.recordings import read_recording
-from everturn.sources.terminal.transcript import OutputChunk, ScreenTalk, TerminalRecording
+from everturn.sources.terminal.transcript import DrawnSaying, OutputChunk, ScreenTalk, TerminalRecording
 from everturn.sources.terminal.views import transcribe_recording
 from tests.recordings.score import letters
 from tests.recordings.truth import RECORDING, TIMING
@@ -49,14 +49,14 @@ def cut_recording(folder: Path, cuts: int) -> CutReport:
     found, talks = _read_pieces(read_recording(data, RECORDING, timing), places, witness)
     lost: list[tuple[int, int, str]] = []
     for (first, before), (second, now) in pairwise(zip(places, found, strict=True)):
-        lost += [(first, second, words) for words in _missing(before, now)]
+        lost += [(first, second, words) for words in missing_prompts(before, now)]
     return CutReport(folder.name, len(places), tuple(lost), compare(witness, talks))
 
 
 def _read_pieces(
     recording: TerminalRecording, places: list[int], witness: ScreenWitness
 ) -> tuple[list[list[str]], list[ScreenTalk]]:
-    """Return the prompts of a recording up to each place, the last of which is its end, and the talks of all of it.
+    """Return the words of the prompts up to each place, the last of which is the end, and the talks of all of it.
 
     The recording is replayed once. At each place the process divides: the child takes the recording for ended there, and
     tells what it found.
@@ -78,7 +78,7 @@ def _read_pieces(
                 os.wait()
 
     talks = read_screens(transcribe_recording(recording._replace(chunks=chunks), witness))
-    prompts = [letters(item.text) for talk in talks for item in talk.said if item.starts_turn and item.text]
+    prompts = [_words_of(item) for talk in talks for item in talk.said if item.starts_turn and item.text]
     if child:
         with os.fdopen(child[0], "wb") as parent:
             parent.write(json.dumps(prompts).encode())
@@ -98,13 +98,33 @@ def _split(recording: TerminalRecording, places: list[int]) -> Iterator[tuple[Ou
         yield rest, False
 
 
-def _missing(before: list[str], now: list[str]) -> list[str]:
+def _words_of(prompt: DrawnSaying) -> str:
+    """Return the letters of a prompt; those of each row by themselves where the ends of rows may be missing."""
+    rows = prompt.text.split("\n") if prompt.fidelity == "partial" else [prompt.text]
+    return "\n".join(filter(None, map(letters, rows)))
+
+
+def missing_prompts(before: list[str], now: list[str]) -> list[str]:
+    """Return the prompts that were read before and are not read now; each of now stands for one of before."""
     left = Counter(now)
     missing = []
     for words in before:
-        found = words if left[words] else next((one for one in left if left[one] and one.startswith(words)), None)
+        found = words if left[words] else next((one for one in left if left[one] and _goes_on(words, one)), None)
         if found is None:
             missing.append(words)
         else:
             left[found] -= 1
     return missing
+
+
+def _goes_on(part: str, whole: str) -> bool:
+    """Return whether the rows of a prompt stand in another one in their order; all of it at its beginning, if it is one row."""
+    rows, text = part.split("\n"), whole.replace("\n", "")
+    if len(rows) == 1:
+        return text.startswith(part)
+    place = 0
+    for row in rows:
+        if (place := text.find(row, place)) < 0:
+            return False
+        place += len(row)
+    return True

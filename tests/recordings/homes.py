@@ -26,6 +26,7 @@ class Home:
     root: str  # http://127.0.0.1:PORT
     binary: Path
     asks: bool = False
+    theme: str = ""  # of OpenCode; its default theme unless given
 
     @property
     def work(self) -> Path:
@@ -87,7 +88,7 @@ def _put_opencode_settings(home: Home) -> None:
         "small_model": f"local/{MODEL}",
         "permission": {"bash": permission, "edit": permission},
         "provider": {"local": local},
-    }
+    } | ({"theme": home.theme} if home.theme else {})
     home.put(".config/opencode/opencode.json", settings)
 
 

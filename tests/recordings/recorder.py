@@ -59,7 +59,7 @@ class ProgramFailed(Exception):
     """The program has ended, hangs, or does something else than was expected."""
 
 
-def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str = "log-out") -> Truth:
+def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str = "log-out", theme: str = "") -> Truth:
     """Make a recording in a folder, and return its truth."""
     out.mkdir(parents=True, exist_ok=True)
     for name in (RECORDING, TIMING, SCREENS):
@@ -73,7 +73,7 @@ def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str
         spell = program.spell_asking if scenario.asks and program.spell_asking else program.spell
         model = ScriptedModel(lambda tool, offered: spell(tool, offered, work), clock.now)
         with ModelServer(model) as server:
-            home = Home(stage / "home", server.root, program.path, scenario.asks)
+            home = Home(stage / "home", server.root, program.path, scenario.asks, theme)
             home.work.mkdir(parents=True)
             command = [*FORMS[form](str(out / RECORDING), str(out / TIMING)), "-c", _line(program, home)]
             env = {"PATH": os.environ["PATH"], "HOME": str(home.path), "LANG": "C.UTF-8", **program.settle(home)}

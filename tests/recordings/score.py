@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.recordings.reading import Found, read_directly, read_recording
 from tests.recordings.truth import RECORDING, ToolRun, Truth, answer_lines, squash
-from tests.recordings.witness import shown_of
+from tests.recordings.witness import Shown, shown_of
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,19 @@ def score_recording(folder: Path, truth: Truth, direct: bool = False) -> Row:
     return compare(truth, found, shown_of(folder, truth), signs)
 
 
-def compare(truth: Truth, found: Found, shown: set[str] | None = None, signs: set[str] | None = None) -> Row:
+def compare(truth: Truth, found: Found, shown: Shown | None = None, signs: set[str] | None = None) -> Row:
     """The score of what was found.
 
-    `shown` are the lines and keys that were on the screen, `signs` the characters that were ever drawn; None: all of them.
+    `shown` are the lines and calls that were on the screen, `signs` the characters that were ever drawn; None: all of them.
     """
-    submitted = [letters(prompt.text, signs) if is_shown(prompt.text, shown) else ANY for prompt in truth.prompts]
+    drawn_lines = shown.lines if shown is not None else None
+    submitted = [letters(prompt.text, signs) if is_shown(prompt.text, drawn_lines) else ANY for prompt in truth.prompts]
     said = [letters(text, signs) for text in found.prompts]
     kept = common(submitted, said)
-    lines_found, repeated, lines = match_lines(truth, found, shown)
-    calls_kept, calls_seen = match_calls(truth.runs, found.calls, shown)
-    drawn = {place for place, run in enumerate(truth.runs) if place in calls_kept or _is_drawn(run, shown)}
+    lines_found, repeated, lines = match_lines(truth, found, drawn_lines)
+    drawn = shown.calls if shown is not None else set(range(len(truth.runs)))
+    calls_kept, calls_seen = match_calls(truth.runs, found.calls, drawn)
+    drawn = drawn | calls_kept
     score = Score(
         prompts_found=len(kept),
         prompts=len(submitted),
@@ -156,14 +158,8 @@ def match_lines(truth: Truth, found: Found, shown: set[str] | None) -> tuple[int
     return kept, surplus, said.total()
 
 
-def _is_drawn(run: ToolRun, shown: set[str] | None) -> bool:
-    return shown is None or squash(run.key) in shown
-
-
-def match_calls(
-    runs: Sequence[ToolRun], found: Sequence[str], shown: set[str] | None = None
-) -> tuple[set[int], set[int]]:
-    """The calls that were found, and the found ones that were run. A call whose key was never shown is any call.
+def match_calls(runs: Sequence[ToolRun], found: Sequence[str], drawn: set[int]) -> tuple[set[int], set[int]]:
+    """The calls that were found, and the found ones that were run. A call that is not among the `drawn` is any call.
 
     A call that the program never drew at all (a folded row of reads, a list that is not shown) cannot be lost.
     """
@@ -186,8 +182,8 @@ def match_calls(
         key = squash(run.key)
         is_todo = run.kind == "todo"
         find(place, lambda text, key=key, todo=is_todo: key in text or (todo and _TODO.search(text) is not None))  # type: ignore[misc]
-    for place, run in enumerate(runs):
-        if place not in kept and not _is_drawn(run, shown):
+    for place in range(len(runs)):
+        if place not in kept and place not in drawn:
             find(place, lambda text: True)
     return kept, used
 

@@ -27,7 +27,7 @@ from tests.recordings.truth import (
     read_truth,
     write_truth,
 )
-from tests.recordings.witness import shown_of
+from tests.recordings.witness import Shown, shown_of
 
 NOW = Moment(1.5, 120)
 
@@ -149,7 +149,20 @@ def test_the_truth_of_an_older_recording_is_understood(tmp_path: Path) -> None:
         ["thefirstlineofananswer", "whatnobodyhasseenofit"],
     ]
     assert [answer.cut for answer in read.answers] == [False, True]
-    assert shown_of(folder, read) == {"thefirstlineofananswer"}
+    assert shown_of(folder, read) == ({"thefirstlineofananswer"}, set())
+
+
+def test_a_call_is_shown_only_between_it_and_the_next_one_of_the_same_file(tmp_path: Path) -> None:
+    head = b"Script started on 2026-01-01 00:00:00+00:00\n"
+    output = [b"nothing yet, ", b"Read table.py"]
+    (tmp_path / "recording.raw").write_bytes(head + b"".join(output))
+    (tmp_path / "recording.timing").write_text("".join(f"1.0 {len(part)}\n" for part in output))
+    second = len(head) + len(output[0])
+    runs = [
+        ToolRun("write", "table.py", "write", {}, Moment(0, len(head)), 0, "ok"),
+        ToolRun("read", "table.py", "read", {}, Moment(1, second), 0, "ok"),
+    ]
+    assert shown_of(tmp_path, truth(calls=runs)).calls == {1}
 
 
 # the witness ----------------------------------------------------------------------------------------------------------
@@ -208,12 +221,12 @@ def test_a_call_is_found_once_by_its_command_or_file() -> None:
 def test_only_what_was_shown_can_be_lost() -> None:
     said = Answer("- a line that was drawn\n- a line that was not", NOW, 0)
     run = ToolRun("shell", "seq 1 5", "bash", {}, NOW, 0, "ok")
-    row = compare(truth(answers=[said], calls=[run]), Found(calls=["bash folded"]), {"alinethatwasdrawn"})
+    row = compare(truth(answers=[said], calls=[run]), Found(calls=["bash folded"]), Shown({"alinethatwasdrawn"}, set()))
     assert (row.score.lines_found, row.score.lines) == (0, 1)
     assert (row.score.calls_found, row.score.strange_calls) == (1, 0)
-    row = compare(truth(calls=[run]), Found(), set())
+    row = compare(truth(calls=[run]), Found(), Shown(set(), set()))
     assert (row.score.calls_found, row.score.calls, row.undrawn_calls, row.lost_calls) == (0, 0, 1, ())
-    row = compare(truth(calls=[run]), Found(), {"seq15"})
+    row = compare(truth(calls=[run]), Found(), Shown(set(), {0}))
     assert (row.score.calls_found, row.score.calls, row.undrawn_calls) == (0, 1, 0)
 
 

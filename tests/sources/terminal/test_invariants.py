@@ -18,7 +18,7 @@ from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.frames import is_telling
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
-from tests.sources.terminal.drawing import Block
+from tests.sources.terminal.drawing import DARK, Block
 from tests.sources.terminal.random_sessions import (
     TOAST,
     PlayedSession,
@@ -213,6 +213,59 @@ def test_a_view_that_jumps_to_lines_that_are_not_filled_yet_keeps_what_it_showed
     client.draw()
     text = "\n".join(told(read(PlayedSession(80, 26, client.close())).talks))
     assert all(line in text for line in (*lines[14:30], *lines[45:]))
+
+
+def test_a_call_whose_output_is_that_of_the_call_before_it_is_a_call_of_its_own() -> None:
+    client = ToastedBoxes(80, 24)
+    client.ask("change it twice")
+    errors = [f'Error [{number}:1] "table" is not defined' for number in range(40)]
+    for _ in range(2):
+        client.show(block := Block(client.box(["Preparing edit..."], DARK)))
+        for body in ([], ["", *errors]):
+            block.rows = client.box(["Edit table.py", *body], DARK)
+            client.draw()
+    client.answer("yes, of course")
+    found = read(PlayedSession(80, 24, client.close()))
+    calls = [call for talk in found.talks for item in talk.said for call in item.calls]
+    assert [call.title for call in calls] == ["Edit table.py", "Edit table.py"]
+    assert all(errors[-1] in call.output for call in calls)
+
+
+def test_a_call_of_which_only_the_end_was_drawn_is_named_by_what_announced_it() -> None:
+    client = ToastedBoxes(80, 24)
+    client.ask("write a long file")
+    client.call("Write table.py", [f"entry {number}" for number in range(50)], pending="Preparing write...")
+    client.answer("yes, of course")
+    found = read(PlayedSession(80, 24, client.close()))
+    calls = [call for talk in found.talks for item in talk.said for call in item.calls]
+    assert [(call.name, call.status, call.title) for call in calls] == [("write", "ok", "")]
+    assert "entry 49" in calls[0].output
+
+
+def test_a_call_that_was_announced_and_never_drawn_is_no_call() -> None:
+    client = ToastedBoxes(80, 24)
+    client.ask("write a file")
+    client.show(Block(client.box(["Preparing write..."], DARK)))
+    found = read(PlayedSession(80, 24, client.close()))
+    assert not [call for talk in found.talks for item in talk.said for call in item.calls]
+
+
+def test_a_prompt_of_which_a_toast_hides_a_part_is_partial_until_the_toast_is_gone() -> None:
+    client = ToastedPanels(80, 26)
+    client.ask("a question")
+    client.answer("yes, of course")
+    client.new()
+    client.go_home()
+    client.toast = ["Copied to clipboard, and some more words"]
+    client.ask("a long question of which something hides the end\nand a second line")
+    end = len(client.painter.out)
+    client.toast = ()
+    client.draw()
+    played = PlayedSession(80, 26, client.close())
+    assert [(prompt.text, prompt.fidelity) for prompt in read(played).prompts()][1:] == [
+        ("a long question of which something hides the end\nand a second line", "rendered")
+    ]
+    assert [prompt.fidelity for prompt in read(played, end).prompts()] == ["rendered", "partial"]
 
 
 # prompts that were taken back -----------------------------------------------------------------------------------------

@@ -72,7 +72,11 @@ def test_characters_of_the_private_planes_are_kept() -> None:
 
 
 def test_bytes_that_are_no_text_show_as_replacement_characters() -> None:
-    assert lines(b"a\xffb\xe2\x94\x1b[Cc\xe2") == ["a\ufffdb\ufffd c\ufffd"]
+    assert lines(b"a\xffb\xe2\x94\x1b[Cc") == ["a\ufffdb\ufffd c"]
+
+
+def test_a_character_of_which_only_the_beginning_came_is_not_shown() -> None:
+    assert lines("ab┃".encode()[:-1]) == ["ab"]
 
 
 def test_line_drawing_characters_are_drawn() -> None:

@@ -119,9 +119,10 @@ def read_boxes(rows: Sequence[TranscriptRow], segment: TranscriptSegment, palett
     said: list[DrawnSaying] = []
     blocks = blocks_of(rows, bool(segment.program))
     for n, block in enumerate(blocks):
-        first = n == 0 and segment.cut_top
+        first, last = n == 0 and segment.cut_top, n == len(blocks) - 1
         if isinstance(block, ScreenBox):
-            item = _read_box(block, palette, first, n == len(blocks) - 1)
+            item = _read_announced(block) if last and segment.program and not segment.gone else None
+            item = item or _read_box(block, palette, first, last)
             said += [item] if item is not None else []
         else:
             strays = [row for row in block.rows if segment.program and is_overwritten(row.text)]
@@ -225,6 +226,16 @@ def is_end_of_prompt(text: str) -> bool:
     return text.lstrip(" ").startswith(BAR) and _FOOTER.fullmatch(words) is not None
 
 
+def is_fixed(text: str) -> bool:
+    """Return whether the program never takes a row back: the end of a prompt, or the title of a call with its object."""
+    return is_end_of_prompt(text) or _is_title(text)
+
+
+def _is_title(text: str) -> bool:
+    words = text.strip().strip(BAR).strip()
+    return text.lstrip(" ").startswith(BAR) and text.endswith(BAR) and " " in words and tools.is_titled(words)
+
+
 def _find_field(rows: Sequence[PaintedRow]) -> tuple[int, int] | None:
     """Return the first row of the input field's text and the row after the field."""
     for first in range(len(rows) - 1, -1, -1):
@@ -261,6 +272,16 @@ def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> Draw
     torn = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
     said = _build_saying(role, box, words)
     return replace(said, fidelity="partial") if torn or (said.calls and first) else said
+
+
+def _read_announced(box: ScreenBox) -> DrawnSaying | None:
+    """Return the call that a screen ends with before it is drawn: the next screen may show only the end of its output."""
+    words = box.words()
+    call = tools.read_announced(words[0].strip()) if len(words) == 1 else None
+    if call is None:
+        return None
+    call = replace(call, lines=(box.rows[0].index, box.rows[-1].index))
+    return place_saying(box.rows, role="assistant", calls=(call,), fidelity="partial")
 
 
 def _role(box: ScreenBox, words: list[str], palette: Palette) -> str:

@@ -135,8 +135,13 @@ def is_red(colour: Colour) -> bool:
 
 
 def place_saying(rows: Sequence[TranscriptRow], **fields: Any) -> DrawnSaying:
-    """An item with its place: the lines it stands in and the part of the recording in which they were drawn."""
+    """An item with its place: the lines it stands in and the part of the recording in which they were drawn.
+
+    An item is partial where something hid the end of a line as long as it was on the screen.
+    """
     first, last = min(row.line.first for row in rows), max(row.line.last for row in rows)
+    if any(row.line.covered for row in rows):
+        fields["fidelity"] = "partial"
     return DrawnSaying(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))
 
 

@@ -177,9 +177,7 @@ class TerminalScreen(ControlledGrid):
         self._fed += taken
 
     def close(self) -> None:
-        """Nothing more comes: a character that was begun is shown as a broken one."""
-        if self._held and self._held[0] >= 0x80 and self._string is None:
-            self.print(self._held)
+        """Nothing more comes: a character or a sequence that was begun is never shown."""
         self._fed += len(self._held)
         self._held = b""
         self.began = self.position = self._fed

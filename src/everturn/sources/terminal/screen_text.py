@@ -88,7 +88,7 @@ class ScreenText:
         if len(rows) != len(self.rows):
             return False
         changed = [number for number, row in enumerate(rows) if row is not self.rows[number]]
-        if not self._is_in_place(rows, changed):
+        if not self._is_in_place(rows, changed) or self._is_fixed_lost(rows, changed):
             return False
         for number in changed:
             place = self.top + number
@@ -117,6 +117,11 @@ class ScreenText:
             return False
         replaced = sum(bool(rows[number].text) for number in gone)
         return replaced <= max(1, len(written) - replaced) and not self._is_exchanged(gone)
+
+    def _is_fixed_lost(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
+        """Return whether changed rows would be written over a line that the program never takes back."""
+        lines = [(self.texts[self.top + n], rows[n]) for n in changed if self.top + n < len(self.texts)]
+        return any(is_telling(row.text) and not _keeps(text, row) and self.is_fixed(text) for text, row in lines)
 
     def _find_gone_rows(self, rows: Sequence[PaintedRow], changed: Iterable[int]) -> list[int]:
         """Rows whose text is no longer there, not even as part of it, taken back a little or with another number in it."""
@@ -202,11 +207,11 @@ class ScreenText:
         Somebody who scrolls back sees lines that are known. Otherwise the view only goes on: what it showed below the
         lines found may grow or be drawn over, but does not vanish as a whole, and what was sent does not vanish at all.
         """
-        texts = [row.text for row in rows]
         if found[0].distance < self.top:
             return self._count_other(found, rows) > _MOST_OTHER
-        after = texts[found[-1].last + 1 :]
-        before = self.texts[found[-1].last + 1 + found[-1].distance : self.top + len(self.rows)]
+        last, distance = found[-1].last, found[-1].distance
+        after = [row.text for row in rows[last + 1 :]]
+        before = self.texts[last + 1 + distance : max(self.top + len(self.rows), len(rows) + distance)]
         lost = [old for old in before if is_telling(old) and not any(_grows(old, new) for new in after)]
         return len(lost) >= _MOST_LOST or any(map(self.is_fixed, lost))
 

@@ -166,7 +166,7 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
     lines = [line for segment in transcript.segments for line in segment.lines]
     done: list[ScreenTalk] = []
     for talk in talks:
-        said = _number_steps(_drop_queued(_drop_wordless(talk.said)))
+        said = _number_steps(_drop_queued(_drop_announced(_drop_wordless(talk.said))))
         said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
         if talk.working:
             said = _mark_interrupted(said)
@@ -355,7 +355,8 @@ def _add_rest(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
     if squash(rest) in squash(call.output):
         return old
     output = _join_text(call.output, rest) if _shared(squash(call.output), squash(rest)) else f"{call.output}\n{rest}"
-    return replace(old, calls=(*old.calls[:-1], replace(call, output=output.strip("\n"))))
+    status = call.status if call.title else new.calls[0].status  # one that was only announced was run
+    return replace(old, calls=(*old.calls[:-1], replace(call, output=output.strip("\n"), status=status)))
 
 
 def _join_text(old: str, new: str) -> str:
@@ -411,6 +412,15 @@ def _drop_wordless(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
         item
         for item in said
         if item.role != "user" or item.text or item.attached or (item.author, item.time_text) not in known
+    ]
+
+
+def _drop_announced(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Drop calls of which nothing was seen but the words in the place of their title."""
+    return [
+        item
+        for item in said
+        if not item.calls or any(call.title or call.command or call.status != "open" for call in item.calls)
     ]
 
 

@@ -90,6 +90,32 @@ def is_known(title: str) -> bool:
     return title in _PLANS or title.split(" ", 1)[0].split("[", 1)[0] in _NAMES
 
 
+#: Words in the place of a title → the tool that will be called.
+_ANNOUNCED = {
+    "Delegating...": "Task",
+    "Writing command...": "Shell",
+    "Preparing edit...": "Edit",
+    "Fetching from the web...": "Fetch",
+    "Finding files...": "Glob",
+    "Searching content...": "Grep",
+    "Listing directory...": "List",
+    "Reading file...": "Read",
+    "Preparing write...": "Write",
+    "Preparing patch...": "Patch",
+}
+
+
+def read_announced(words: str) -> DrawnCall | None:
+    """The call that words in the place of its title announce."""
+    found = _NAMES.get(_ANNOUNCED.get(words, ""))
+    return DrawnCall(*found, status="open") if found is not None else None
+
+
+def is_titled(title: str) -> bool:
+    """Whether a title names a tool that works on one thing and keeps its title; plans get another one with each step."""
+    return title not in _PLANS and title.split(" ", 1)[0].split("[", 1)[0] in _NAMES
+
+
 #: A call without a box around it: only a file tool with one path and nothing else, so that no prose is taken for one.
 _BARE = re.compile(r"(?:Read|Edit|Write) (?=[^\s()]*[./])[^\s()]+(?: \(\w+=[^()]*\))?$")
 

@@ -39,6 +39,7 @@ class TranscriptLine(Struct, frozen=True):
     first: int = 0  # byte offset from which on it was drawn
     last: int = 0  # byte offset after which it did not change any more
     at: int | None = None  # milliseconds, UTC, when the recording has times
+    covered: bool = False  # something hid its end as long as it was on the screen
 
 
 class TranscriptSegment(Struct, frozen=True):

@@ -43,7 +43,7 @@ _LAYOUTS: tuple[FindLayout, ...] = (
     early_boxes.find_layout,
 )
 _FIXED: dict[str, Callable[[str], bool]] = {
-    "boxes": boxes.is_end_of_prompt,
+    "boxes": boxes.is_fixed,
     "panels": panels.is_end_of_turn,
 }
 _EARLIER = 4  # documents that may be gone back to
@@ -305,7 +305,7 @@ class _SegmentCollector:
                 above = line
             elif first < above.first:
                 first, last, at = above.first, max(last, above.first), above.at
-            yield TranscriptLine(line.row.text, runs(line.row, self._palette), first, last, at)
+            yield TranscriptLine(line.row.text, runs(line.row, self._palette), first, last, at, line.row.covered)
 
 
 def runs(row: PaintedRow, palette: Inks) -> tuple[Run, ...]:
