@@ -21,12 +21,12 @@ def paint_rows(lines: Sequence[Line], columns: int = 80) -> list[PaintedRow]:
 
 
 def transcribe_rows(lines: Sequence[Line]) -> list[TranscriptRow]:
-    """Lines as rows of a transcript."""
+    """Lines as rows of a transcript, all drawn in one frame."""
     rows = []
     for number, line in enumerate(lines):
         text, colours = _split(line)
         runs = tuple(Run(cell, cell + 1, colour) for cell, colour in sorted(colours.items()))
-        rows.append(TranscriptRow(number, text, TranscriptLine(text, runs, number * 10, number * 10 + 9)))
+        rows.append(TranscriptRow(number, text, TranscriptLine(text, runs, 0, number * 10 + 9)))
     return rows
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from everturn.sources.terminal.codex_screen import find_layout, looks_like_codex, read_codex
 from everturn.sources.terminal.layouts import ScreenLayout
@@ -195,6 +196,14 @@ def test_the_input_field_is_no_prompt() -> None:
     assert read("› Ask Codex to do anything", "", "  fine-model high · ~/shop") == []
     assert read("• Yes.", "", "› half a sen", "", "  fine-model high · ~/shop", "  ? for shortcuts")[1:] == []
     assert len(read("› Which file", "", "  do you want to view")) == 1
+    assert read("› Ask Codex to do anything", "", "", "  ?") == []
+
+
+def test_an_answer_without_its_mark_as_yet_is_no_part_of_the_prompt_that_was_drawn_before() -> None:
+    rows = transcribe_rows(["› Again, please", "", "  Early"])
+    late = replace(rows[2], line=replace(rows[2].line, first=900, last=950))
+    (said,) = read_codex([*rows[:2], late], 80)
+    assert [(item.role, item.text) for item in said] == [("user", "Again, please"), ("assistant", "Early")]
 
 
 def test_a_refused_command_failed_because_of_it() -> None:

@@ -83,6 +83,14 @@ def test_a_session_is_read_in_order() -> None:
     ]
 
 
+def test_the_beginning_of_a_prompt_that_was_left_standing_above_it_is_no_prompt() -> None:
+    twice = SESSION.replace(" > count to two, please", " > count to two, please\n > count to two, please")
+    assert twice != SESSION
+    assert [words(item) for item in one(written(twice, 80, False)).said] == [
+        words(item) for item in one(written(SESSION, 80, False)).said
+    ]
+
+
 def test_calls_have_their_results_and_files() -> None:
     talk = one(written(SESSION, 80, False))
     shell, read, edit, write = calls([talk])

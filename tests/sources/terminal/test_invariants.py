@@ -15,7 +15,8 @@ import pytest
 
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenWitness, compare
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.frames import is_telling
+from everturn.sources.terminal.frames import ScreenFrame, is_telling
+from everturn.sources.terminal.screen_text import ScreenText
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.drawing import DARK, Block
@@ -27,6 +28,7 @@ from tests.sources.terminal.random_sessions import (
     play_boxes,
     play_panels,
 )
+from tests.sources.terminal.sketches import paint_rows
 
 CUTS = 12
 UPDATE_END = re.compile(rb"\x1b\[\?2026l|\x1b\[\?25h")
@@ -213,6 +215,29 @@ def test_a_view_that_jumps_to_lines_that_are_not_filled_yet_keeps_what_it_showed
     client.draw()
     text = "\n".join(told(read(PlayedSession(80, 26, client.close())).talks))
     assert all(line in text for line in (*lines[14:30], *lines[45:]))
+
+
+def test_an_output_that_ends_like_a_part_of_an_older_one_is_not_taken_for_that_part() -> None:
+    def show(numbers: range, *below: str) -> ScreenFrame:
+        lines = [f"  ┃  {number:20}┃" for number in numbers] + [f"  ┃{'':22}┃", "", *below]
+        return ScreenFrame(paint_rows([*lines, *[""] * (20 - len(lines))]), "sync", True, 0, 1, None)
+
+    first = show(range(10, 26))
+    text = ScreenText(first.rows, first, framed=True)
+    text.program = "boxes"
+    second = show(
+        range(18, 26),
+        "     an answer",
+        "",
+        "  ┃  Ok please proceed     ┃",
+        "  ┃  ada (02:36 PM)         ┃",
+        "",
+        "  more",
+    )
+    back, other = show(range(9, 26)), show(range(9, 25))
+    assert text.place(second.rows, second)
+    assert not text.place(other.rows, other)  # its box ends where another line stood
+    assert text.place(back.rows, back)
 
 
 def test_a_call_whose_output_is_that_of_the_call_before_it_is_a_call_of_its_own() -> None:

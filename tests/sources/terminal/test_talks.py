@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from everturn.sources.terminal.talks import TalkBuilder, align, is_other_session, merge, squash, title_of
-from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, TranscriptSegment
+from everturn.sources.terminal.talks import TalkBuilder, align, finish_talk, is_other_session, merge, squash, title_of
+from everturn.sources.terminal.transcript import (
+    DrawnCall,
+    DrawnSaying,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 from tests.sources.terminal.random_screens import Dice
 
 
@@ -67,6 +73,24 @@ def test_the_same_words_at_the_same_time_are_sent_again_when_the_beginning_is_kn
     known = [user("continue"), model(long(1)), user("question 2"), model("some words")]
     shown = [model(long(2)), user("continue"), model("more words")]
     assert texts(merge(known, shown, cut_top=False)) == texts([*known, *shown])
+
+
+def test_a_turn_that_is_drawn_again_with_more_of_its_calls_comes_once() -> None:
+    known = [user("is late, jumps and shrinks", ""), called("← Write a.txt", status="open"), called("$ seq 3 59")]
+    shown = [user("is late, jumps and shrinks", ""), called("# Wrote a.txt"), called("$ seq 3 59"), model("done")]
+    assert texts(merge(known, shown)).count("is late, jumps and shrinks") == 1
+    assert texts(merge(known, shown))[-2:] == ["$ seq 3 59", "done"]
+    again = [user("yes", ""), called("$ ls"), model("done")]
+    assert texts(merge(again, [user("yes", ""), called("$ cat b"), called("$ ls")])).count("yes") == 2
+
+
+def test_a_message_that_waited_is_kept_though_the_same_words_were_sent_later_within_the_minute() -> None:
+    talk = TalkBuilder("boxes", cut_top=False)
+    segment = TranscriptSegment((), program="boxes", follows=True)
+    talk.take([user("hello"), user("yes", kind="queued", queued=True)], segment)
+    talk.take([user("yes"), model(long(1)), user("yes"), model(long(2))], segment)
+    found = finish_talk([talk], TerminalTranscript((TranscriptSegment((TranscriptLine(""),)),), 80, 24))
+    assert texts(list(found[0].said)) == ["hello", "yes", long(1), "yes", long(2)]
 
 
 def test_a_prompt_whose_ends_are_covered_is_the_prompt_of_its_time() -> None:

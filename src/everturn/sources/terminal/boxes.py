@@ -40,6 +40,7 @@ _STATUS = re.compile(
     r" {0,4}(?:enter send|working\.|esc interrupt|ctrl\+c again|press .{1,20} again)| {0,4}opencode v?\d+\."
 )
 _ABORTED = "Request was aborted"
+_QUEUED = "QUEUED"
 _PERMISSION = "Permission required to run this tool:"
 _ERROR = re.compile(r"\w*Error: ")
 _FAILED = re.compile(r"Error: |The user rejected|Tool execution aborted|\w+Error: ")
@@ -83,8 +84,11 @@ def looks_boxed(rows: Sequence[TranscriptRow]) -> int:
 def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
     """What each border colour stands for: that of prompts, of tools, or of both."""
     votes: dict[Colour, list[int]] = {}
+    waiting: set[Colour] = set()  # only messages that wait are marked as such; the mark may be all that is left of one
     for block in blocks_of(rows):
         if isinstance(block, ScreenBox) and (words := block.words()) and not _is_chrome(words):
+            if words[0].strip() == _QUEUED:
+                waiting.add(block.colour)
             vote = votes.setdefault(block.colour, [0, 0])
             vote[0] += _footer(words) is not None and not _looks_like_tool(words)
             vote[1] += 1
@@ -92,7 +96,8 @@ def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
     for colour, (prompts, all_boxes) in votes.items():
         if colour is not None:
             share = prompts / all_boxes
-            learnt[colour] = _THEME.get(colour) or ("user" if share > 0.8 else "tool" if share < 0.2 else "")
+            seen = "queued" if colour in waiting else "user" if share > 0.8 else "tool" if share < 0.2 else ""
+            learnt[colour] = _THEME.get(colour) or seen
     return learnt
 
 
@@ -261,7 +266,7 @@ def _header_end(rows: Sequence[PaintedRow]) -> int:
 # boxes ----------------------------------------------------------------------------------------------------------------
 def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> DrawnSaying | None:
     words = box.words()
-    if not words or _is_chrome(words) or (len(words) == 1 and words[0].strip() in {*tools.PENDING, "QUEUED"}):
+    if not words or _is_chrome(words) or (len(words) == 1 and words[0].strip() in {*tools.PENDING, _QUEUED}):
         return None
     role = _role(box, words, palette)
     titled = tools.is_known(words[0]) and not "".join(words[1:2]).strip()
@@ -320,7 +325,7 @@ def _prompt(box: ScreenBox, words: list[str]) -> DrawnSaying:
     footer = _footer(words)
     author, time_text = footer or ("", "")
     lines = trim_rows(words[:-1] if footer else words)
-    queued = bool(lines) and lines[0].strip() == "QUEUED"
+    queued = bool(lines) and lines[0].strip() == _QUEUED
     lines = trim_rows(lines[1:] if queued else lines)
     attached: list[str] = []
     while lines and (badge := _BADGE.fullmatch(lines[-1].strip())):

@@ -246,6 +246,13 @@ class _CodexReader:
         what = "" if goes_on else _find_mark(row.text)
         if not what and self.what == "prompt" and _LIST.match(row.text) and colour_at(row, 2) is not None:
             what = "rest"  # the list of an answer whose first line is not drawn yet; what humans type has no colour
+        if (
+            not what
+            and self.what == "prompt"
+            and self._ends_block(row.text)
+            and row.line.first > self._rows[0].line.last
+        ):
+            what = "rest"  # an answer without its mark as yet: a prompt is drawn as a whole
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
             what = "rest"
         if what:
@@ -283,7 +290,8 @@ class _CodexReader:
         """Read a prompt; the input field looks like one, but has its placeholder in it or the footer below it."""
         text = rejoin_rows(_body(rows), max(self.columns - 3, 20))
         is_field = any(_is_model_row(row.text) and not above.text for above, row in pairwise(rows[-_FOOTER_ROWS - 1 :]))
-        if text and not _PLACEHOLDER.startswith(text) and not is_field:
+        is_placeholder = _PLACEHOLDER.startswith(text) or text.startswith(f"{_PLACEHOLDER}\n")
+        if text and not is_placeholder and not is_field:
             self._add(rows, role="user", text=text, starts_turn=True)
 
     def _read_command(self, rows: list[TranscriptRow]) -> None:

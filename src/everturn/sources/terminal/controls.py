@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,8 +38,9 @@ class ControlledGrid(Grid):
     ) -> None:
         super().__init__(columns, rows, on_scroll)
         self.on_mark = on_mark
-        self.position = 0  # in the stream: where the sequence at work ends
-        self.began = 0  # and where it starts
+        self.fed = 0  # bytes of the stream before what is at work now
+        self.token: re.Match[bytes] | None = None  # the sequence at work, in what was fed
+        self.range = 0, 0  # where in the stream it starts and ends, if it is no token
         self.hidden = self.synchronized = False
         self._main: tuple[list[str], list[str], list[bool]] | None = None  # put aside while the other screen is shown
         self._outside: tuple[int, int] | None = None  # the cursor, while the other screen is shown
@@ -54,6 +56,18 @@ class ControlledGrid(Grid):
         self.tabs = set(range(_TAB, self.columns, _TAB))
         self._saved = _SavedCursor()
 
+    @property
+    def began(self) -> int:
+        """Where in the stream the sequence at work starts."""
+        return self.range[0] if self.token is None else self.fed + self.token.start()
+
+    @property
+    def position(self) -> int:
+        """Where in the stream the sequence at work ends; text behind it is not part of it."""
+        if self.token is None:
+            return self.range[1]
+        return self.fed + (self.token.end(1) if self.token[1] else self.token.end())
+
     def mark(self, what: str, after: bool = False) -> None:
         if self.on_mark is not None:
             self.on_mark(what, self.position if after else self.began)
@@ -66,7 +80,13 @@ class ControlledGrid(Grid):
         self.x, self.y = min(max(x, 0), self.columns - 1), y
 
     def move_to(self, row: int, column: int) -> None:
-        self._go(column - 1, self._row(row))
+        y = self._row(row) if self.origin else row - 1
+        if y >= self.rows:
+            y = self.rows - 1
+        if y < self.y - _FAR_UP:
+            self.mark("jump")
+        self.x = column - 1 if column < self.columns else self.columns - 1
+        self.y = y
 
     def move_to_row(self, row: int) -> None:
         y = self._row(row)
@@ -195,7 +215,7 @@ class ControlledGrid(Grid):
 
     # modes ----------------------------------------------------------------------------------------------------------
     def colour(self, colour: Colour) -> None:
-        self.ink = self.palette.ink(colour)
+        self.ink = self.palette.characters.get(colour) or self.palette.ink(colour)
 
     def shift(self, shifted: bool) -> None:
         self.shifted = shifted

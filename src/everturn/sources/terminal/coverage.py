@@ -25,7 +25,7 @@ _MARK = re.compile(
     r"^[⠁-⣿▣$→←✱›>•◦└■✔✓✗+#]+|·(?:[\d.]+(?:ms|[hms]))+$|·interrupted$"
 )  # a spinner, an icon; how long it took
 _PASSING = re.compile(
-    r"~|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Explor(?:ing|ed)(?:·|$)|\(nooutput\)$"
+    r"~|#NewSession-|/sharetocreate|Workedfor|Working\(|\d+lines\(\^ttoexpand\)|Showdetails|Running|Explor(?:ing|ed)(?:·|$)|\(nooutput\)$"
 )  # what a program says of itself
 _PASTED = re.compile(r"\[[Pp]asted [^\]\n]{1,60}\]")  # stands in the input field for lines that were pasted
 _MOST_ROWS = 200_000

@@ -69,7 +69,7 @@ def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
 
 
 def _is_field(text: str) -> bool:
-    return _FIELD.match(text) is not None and text.endswith(_BAR)
+    return text.endswith(_BAR) and _FIELD.match(text) is not None
 
 
 def _is_bordered(row: PaintedRow, left: int) -> bool:

@@ -102,7 +102,7 @@ def read_gemini(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnS
     for row in _drop_input(rows):
         reader.row(row)
     reader.flush()
-    return [_drop_drawn_twice(said) for said in split_talks(reader.said, reader.starts)]
+    return [_drop_drawn_twice(_drop_leftovers(said)) for said in split_talks(reader.said, reader.starts)]
 
 
 def _drop_input(rows: Sequence[TranscriptRow]) -> Sequence[TranscriptRow]:
@@ -243,6 +243,18 @@ def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
     """Return the lines of an item without its mark and the indent of the lines below."""
     rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
     return trim_rows([rows[0].text[margin:], *rest])
+
+
+def _drop_leftovers(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
+    """Return the items without prompts that are the beginning of the next one in the row below: blank rows part prompts."""
+    return [
+        item
+        for item, following in zip(said, [*said[1:], None], strict=True)
+        if following is None
+        or not (item.starts_turn and following.starts_turn)
+        or item.lines[1] + 1 != following.lines[0]
+        or not following.text.startswith(item.text)
+    ]
 
 
 def _drop_drawn_twice(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:

@@ -139,16 +139,16 @@ class Inks:
     """Colours as single characters, so that the colours of a row are a string like its cells."""
 
     def __init__(self) -> None:
-        self._characters: dict[Colour, str] = {None: NO_INK}
+        self.characters: dict[Colour, str] = {None: NO_INK}
         self._colours: list[Colour] = [None]
 
     def ink(self, colour: Colour) -> str:
         """The character that stands for a colour."""
-        known = self._characters.get(colour)
+        known = self.characters.get(colour)
         if known is None:
             if len(self._colours) > _MOST_INKS:
                 return NO_INK
-            known = self._characters[colour] = chr(len(self._colours))
+            known = self.characters[colour] = chr(len(self._colours))
             self._colours.append(colour)
         return known
 

@@ -33,7 +33,7 @@ class ScreenLayout(NamedTuple):
 
 def shows_logo(rows: Sequence[PaintedRow]) -> bool:
     """Return whether rows show the name of a program in big letters, as its home screen does, on a screen of any width."""
-    return sum(_LOGO.match(row.text) is not None for row in rows) >= _ROWS_OF_LOGO
+    return sum(row.text[:2] == "  " and _LOGO.match(row.text) is not None for row in rows) >= _ROWS_OF_LOGO
 
 
 def uncover(rows: Sequence[PaintedRow], first: int, right: int) -> list[PaintedRow]:

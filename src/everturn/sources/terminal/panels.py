@@ -38,7 +38,8 @@ _END = re.compile(
     r"(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms ]+))?(?P<stop> · interrupted)?$"
 )
 _COMPOSER = re.compile(r" {1,4}[╹┗▀]▀{3,}")
-_EDGE = re.compile(r" *[╹┗]▀{8,}")
+_RULE = "▀" * 8
+_EDGE = re.compile(rf" *[╹┗]{_RULE}")
 _AGENT = re.compile(r"[A-Z]\w*(?: · |$)")  # who would answer, in the last row of the input field
 _QUESTION = re.compile(r" {1,4}┃ {1,3}△ ")
 _SPINS = re.compile(r"[⠁-⣿] \S")  # a command that runs
@@ -80,7 +81,7 @@ def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
 
 def find_layout(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     """Divide a frame of OpenCode 1.x; None for a frame that it did not draw."""
-    edge = next((n for n in range(len(rows) - 1, -1, -1) if _EDGE.match(rows[n].text)), None)
+    edge = next((n for n in range(len(rows) - 1, -1, -1) if _RULE in rows[n].text and _EDGE.match(rows[n].text)), None)
     if edge is None:
         return _divide_at_question(rows)
     field = edge
@@ -115,7 +116,9 @@ def _is_field(text: str) -> bool:
 
 def _divide_at_question(rows: Sequence[PaintedRow]) -> ScreenLayout | None:
     """Divide a frame in which a question of the client stands in the place of the input field."""
-    start = next((n for n in range(len(rows) - 1, -1, -1) if _QUESTION.match(rows[n].text)), None)
+    start = next(
+        (n for n in range(len(rows) - 1, -1, -1) if "△" in rows[n].text and _QUESTION.match(rows[n].text)), None
+    )
     if start is None:
         return None
     content, title = _divide_columns(rows[: max(0, start - 1)])

@@ -165,7 +165,6 @@ class TerminalScreen(ControlledGrid):
         self.on_title = on_title
         self._held = b""  # not complete yet
         self._string: StringSkipper | None = None
-        self._fed = 0  # bytes of the stream before what is at work now
 
     def feed(self, data: bytes) -> None:
         """Take in the next bytes."""
@@ -174,13 +173,14 @@ class TerminalScreen(ControlledGrid):
         end = whole_characters(data)
         taken = self._take(data[:end] if end < len(data) else data)
         self._held = data[taken:]
-        self._fed += taken
+        self.range, self.token = (self.began, self.position), None
+        self.fed += taken
 
     def close(self) -> None:
         """Nothing more comes: a character or a sequence that was begun is never shown."""
-        self._fed += len(self._held)
+        self.fed += len(self._held)
         self._held = b""
-        self.began = self.position = self._fed
+        self.range, self.token = (self.fed, self.fed), None
 
     def resize(self, columns: int, rows: int) -> None:
         """Another size; what does not fit at the top of the main screen is scrolled off, as if more had been printed."""
@@ -223,14 +223,14 @@ class TerminalScreen(ControlledGrid):
 
     def _take_regular(self, data: bytes, place: int) -> tuple[int, bool]:
         """Up to the next irregular stretch and over it; whether the rest has to wait."""
-        known, fed = known_actions, self._fed
+        known = known_actions
         for token in TOKEN.finditer(data, place):
             kind = token.lastindex
             if kind == CSI_AND_TEXT:
-                sequence, text = token.groups()[:2]
+                sequence, text = token.group(1, 2)
                 action, arguments = known.get(sequence) or action_of(sequence)
                 if action is not None:
-                    self.began, self.position = fed + token.start(), fed + token.end(1)
+                    self.token = token
                     action(self, *arguments)
                 if text:
                     self.print(text)
@@ -239,7 +239,7 @@ class TerminalScreen(ControlledGrid):
             elif kind == CONTROLS:
                 self._control(token[CONTROLS])
             else:
-                self.began, self.position = fed + token.start(), fed + token.end()
+                self.token = token
                 if not self._escape(kind or 0, token[0]):
                     return self._take_irregular(data, token.start())
         return len(data), False
@@ -270,7 +270,7 @@ class TerminalScreen(ControlledGrid):
         end, controls, sequence, string = read_irregular(data, start)
         if end < 0:
             return start, True
-        self.position = self._fed + end
+        self.range, self.token = (self.fed + start, self.fed + end), None
         self._control(controls)
         if string is not None:
             self._string = StringSkipper(string)

@@ -17,51 +17,30 @@ from itertools import pairwise
 
 from everturn.sources.terminal.chrome import DEEPEST, Alike
 from everturn.sources.terminal.frames import PaintedRow, RowBlock, ScreenFrame, blocks, is_telling, overlap
+from everturn.sources.terminal.screen_lines import (
+    ScreenTextLine,
+    begins,
+    count_filled,
+    goes_on,
+    has_gap,
+    is_full,
+    is_lost,
+    keeps_words,
+    strip_frame,
+)
 
 _SCREENS_AROUND = 2  # looked through above and below where the view stands
 _SURE = 3  # telling rows in common that leave no doubt
 _SHARE = 0.5  # of the telling rows, where there are fewer
 _LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
 _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
-_FRAME = " ┃│|║"
 _BLANK = PaintedRow("", "", "")
-_GAP = "   "  # blank rows that a full screen does not have
 _MOST_LOST = 5  # telling lines
 _MOST_OTHER = 1  # telling row
 _MOST_REDRAWN = 2  # telling rows that become something else in their place
 _NEARLY_ALL = 0.7  # of the telling rows
 _END_OF_TEXT = 4  # blank rows at the end of a view that no text has inside
 _TITLE = 3  # rows at the top that may stay while the text below is another one
-
-
-class ScreenTextLine:
-    """A line of the text, with its evidence."""
-
-    __slots__ = ("at", "born", "first", "gone", "last", "row", "seen")
-
-    def __init__(self, row: PaintedRow, first: int, last: int, at: int | None, born: int = 0) -> None:
-        self.row, self.first, self.last, self.at = row, first, last, at
-        self.born = born  # where the frame that added it below known lines ends; 0 for a line above them
-        self.seen = last  # where the last frame that showed it ends
-        self.gone: list[list[ScreenTextLine]] | None = None  # lines that followed it and vanished, group by group
-
-    def lose(self, lines: list[ScreenTextLine]) -> None:
-        """Remember lines that vanished below it; those that vanish again and again are remembered once."""
-        self.gone = self.gone or []
-        if not self.gone or [line.row for line in self.gone[-1]] != [line.row for line in lines]:
-            self.gone.append(lines)
-
-    def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
-        """Show another row from now on. A line that grows stays the line it was."""
-        before, after = self.row.text, row.text
-        self.seen = last
-        if row.covered and before.startswith(after):
-            return
-        if before != after:
-            self.last = last
-            if not _grows(before, after):
-                self.first, self.at = first, at
-        self.row = row
 
 
 class ScreenText:
@@ -73,14 +52,14 @@ class ScreenText:
         self.top = 0  # the line that stands in the first row
         self.frames = 0  # placed after the first one
         self._floor = 0  # lines above are known to have left the view
-        self.cut_top = _is_full(rows) and (framed or not _has_gap(rows))  # more may stand above
+        self.cut_top = is_full(rows) and (framed or not has_gap(rows))  # more may stand above
         self.rows = self.begun = rows  # of the last frame, and of the first
         self.framed = framed  # chrome is known: all rows are content
         self.program = self.title = self.footer = ""
         self.columns = 0
         self.follows = False  # see `TranscriptSegment`
         self.is_fixed: Callable[[str], bool] = lambda text: False  # a line that the program never takes back
-        self._append(rows[: _height(rows)], frame)
+        self._append(rows[: count_filled(rows)], frame)
 
     # nothing scrolled -----------------------------------------------------------------------------------------------
     def stays(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> bool:
@@ -121,7 +100,7 @@ class ScreenText:
     def _is_fixed_lost(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
         """Return whether changed rows would be written over a line that the program never takes back."""
         lines = [(self.texts[self.top + n], rows[n]) for n in changed if self.top + n < len(self.texts)]
-        return any(is_telling(row.text) and not _keeps(text, row) and self.is_fixed(text) for text, row in lines)
+        return any(is_telling(row.text) and not keeps_words(text, row) and self.is_fixed(text) for text, row in lines)
 
     def _find_gone_rows(self, rows: Sequence[PaintedRow], changed: Iterable[int]) -> list[int]:
         """Rows whose text is no longer there, not even as part of it, taken back a little or with another number in it."""
@@ -129,7 +108,7 @@ class ScreenText:
         found = []
         for number in changed:
             old, new = self.rows[number].text, rows[number].text
-            if old and old.strip() not in new and not _grows(old, new) and not alike(old, new):
+            if old and old.strip() not in new and not goes_on(old, new) and not alike(old, new):
                 found.append(number)
         return found
 
@@ -161,12 +140,12 @@ class ScreenText:
     # something scrolled ---------------------------------------------------------------------------------------------
     def place(self, rows: Sequence[PaintedRow], frame: ScreenFrame, anywhere: bool = True) -> bool:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
-        height = _height(rows)
+        height = count_filled(rows)
         texts = self._complete_rows(rows[:height])
         found = self._find_blocks(texts, anywhere)
-        if found and found[0].distance < self.top and self._count_other(found, rows[:height]):
+        if found and found[0].distance < self.top and self._count_other(found, rows):
             found = self._find_next(texts) or found
-        if not found or self._is_elsewhere(rows, found) or (self.program and self._contradicts(found, rows[:height])):
+        if not found or self._is_elsewhere(rows, found) or (self.program and self._contradicts(found, rows, height)):
             return False
         found = self._find_above(found[0], rows, texts) + found
         first, last = found[0], found[-1]
@@ -196,40 +175,52 @@ class ScreenText:
         for number, row in enumerate(rows):
             if row.text in wholes or not is_telling(row.text):
                 continue
-            pool, like = (wholes, str.startswith) if row.covered else (parts, _begins)
+            pool, like = (wholes, str.startswith) if row.covered else (parts, begins)
             fitting = [text for text in pool if like(text, row.text)]
             texts[number] = fitting[0] if len(fitting) == 1 else row.text
         return texts
 
-    def _contradicts(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> bool:
-        """Return whether rows only look like the lines they were found at.
+    def _contradicts(self, found: list[RowBlock], rows: Sequence[PaintedRow], height: int) -> bool:
+        """Return whether rows, the last of which are blank from `height` on, only look like the lines they were found at.
 
         Somebody who scrolls back sees lines that are known. Otherwise the view only goes on: what it showed below the
         lines found may grow or be drawn over, but does not vanish as a whole, and what was sent does not vanish at all.
         """
-        if found[0].distance < self.top:
-            return self._count_other(found, rows) > _MOST_OTHER
         last, distance = found[-1].last, found[-1].distance
-        after = [row.text for row in rows[last + 1 :]]
-        before = self.texts[last + 1 + distance : max(self.top + len(self.rows), len(rows) + distance)]
-        lost = [old for old in before if is_telling(old) and not any(_grows(old, new) for new in after)]
+        if found[0].distance < self.top:
+            return self._count_other(found, rows) > _MOST_OTHER or any(self._ends_inside(one, rows) for one in found)
+        after = [row.text for row in rows[last + 1 : height]]
+        before = self.texts[last + 1 + distance : max(self.top + len(self.rows), height + distance)]
+        lost = [old for old in before if is_telling(old) and not any(goes_on(old, new) for new in after)]
         return len(lost) >= _MOST_LOST or any(map(self.is_fixed, lost))
 
+    def _ends_inside(self, block: RowBlock, rows: Sequence[PaintedRow]) -> bool:
+        """Return whether the row below a block leaves out the next line of the same paragraph or box."""
+        last = block.last + block.distance
+        both, below = self.texts[last : last + 2], rows[block.last + 1 : block.last + 2]
+        return len(both) == 2 and all(map(is_telling, both)) and bool(below) and not is_telling(below[0].text)
+
     def _count_other(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> int:
-        """Return how many telling rows are something else than the lines in their place; rows above and below are new."""
+        """Return how many telling rows are something else than the lines in their place; rows above and below are new.
+
+        Where that are fewer: how many telling lines in their place were out of sight, and are not among the rows.
+        """
         common = {number for block in found for number in range(block.first, block.last + 1)}
         inside = range(max(0, -found[0].distance), min(len(rows), len(self.lines) - found[-1].distance))
-        return sum(
+        other = sum(
             number not in common and is_telling(rows[number].text) and not rows[number].covered for number in inside
         )
+        shown = {number + block.distance for block in found for number in range(block.first, block.last + 1)}
+        span = range(found[0].first + found[0].distance, min(self.top, len(rows) + found[-1].distance))
+        return max(other, sum(place not in shown and is_telling(self.texts[place]) for place in span))
 
     def shows(self, rows: Sequence[PaintedRow]) -> bool:
         """Return whether nearly all rows are lines of this text: somebody went back to it."""
-        texts = [row.text for row in rows[: _height(rows)]]
+        texts = [row.text for row in rows[: count_filled(rows)]]
         found = blocks(self.texts, range(len(self.texts)), texts)
         telling = sum(map(is_telling, texts))
         known = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
-        own = sum(len(text.strip(_FRAME)) >= _LONG for block in found for text in texts[block.first : block.last + 1])
+        own = sum(len(strip_frame(text)) >= _LONG for block in found for text in texts[block.first : block.last + 1])
         return own >= _SURE and known >= telling - _MOST_OTHER
 
     def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
@@ -246,7 +237,7 @@ class ScreenText:
             far = isinstance(places, range)
             if found and self._is_credible(found, texts) and not (far and self.framed and _is_doubtful(found, texts)):
                 return found
-        return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
+        return self._find_one_step(texts) if anywhere and is_full(self.rows) else []
 
     def _find_above(self, first: RowBlock, rows: Sequence[PaintedRow], texts: list[str]) -> list[RowBlock]:
         """Return blocks of rows above the first one, where lines came in or went between it and what the view showed."""
@@ -307,7 +298,7 @@ class ScreenText:
         if found[0].distance == self.top:
             begins = next((number for number, text in enumerate(texts) if is_telling(text)), 0)
             return enough or (len(common) > 1 and found[0].first <= begins <= found[0].last)
-        return _is_full(self.rows) and (enough or self._goes_on(found, texts, common))
+        return is_full(self.rows) and (enough or self._goes_on(found, texts, common))
 
     def _goes_on(self, found: list[RowBlock], texts: list[str], common: list[str]) -> bool:
         """Whether the frame begins with what the document ends with."""
@@ -349,7 +340,7 @@ class ScreenText:
             return not self.is_fixed(old)
         if not is_telling(row.text):
             return not is_telling(old)
-        return old == row.text or _grows(old, row.text) or (row.covered and old.startswith(row.text))
+        return old == row.text or goes_on(old, row.text) or (row.covered and old.startswith(row.text))
 
     # the lines ------------------------------------------------------------------------------------------------------
     def _placed(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
@@ -357,7 +348,7 @@ class ScreenText:
         self.rows = rows
         self.frames += 1
         self._floor = 0
-        end, below = self.top + _height(rows), self.top + len(rows)
+        end, below = self.top + count_filled(rows), self.top + len(rows)
         for line in self.lines[self.top : end]:
             line.seen = frame.end
         if (below - end >= _END_OF_TEXT or len(self.lines) <= below) and any(map(is_telling, self.texts[end:])):
@@ -389,11 +380,11 @@ class ScreenText:
             stale = []
         alive = {line.row.text for line in kept}
         gone += [stale, *(group for line in self.lines for group in line.gone or ())]
-        return kept, [group for group in gone if any(_is_lost(line, alive) for line in group)]
+        return kept, [group for group in gone if any(is_lost(line, alive) for line in group)]
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
-        if self.program and is_telling(line.row.text) and not _keeps(line.row.text, row):
+        if self.program and is_telling(line.row.text) and not keeps_words(line.row.text, row):
             line.lose([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
         self.texts[place] = line.row.text
@@ -423,7 +414,7 @@ class ScreenText:
         """Return whether rows have little in common with the lines in their place: several were there, and went."""
         pairs = [(self.texts[start + number], row.text) for number, row in enumerate(rows)]
         telling = [(old, new) for old, new in pairs if is_telling(old) and is_telling(new)]
-        same = sum(_grows(old, new) for old, new in telling)
+        same = sum(goes_on(old, new) for old, new in telling)
         return len(telling) >= _SURE and 2 * same < len(telling)
 
     # what turned out later ------------------------------------------------------------------------------------------
@@ -456,43 +447,3 @@ def _is_doubtful(found: list[RowBlock], texts: list[str]) -> bool:
     """Return whether rows found far from the view are too few: a view that jumps back shows lines that are known."""
     common = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
     return common < _NEARLY_ALL * sum(map(is_telling, texts))
-
-
-def _is_lost(line: ScreenTextLine, alive: set[str]) -> bool:
-    return is_telling(line.row.text) and line.row.text not in alive
-
-
-def _height(rows: Sequence[PaintedRow]) -> int:
-    """How many rows there are up to the last that is not blank."""
-    height = len(rows)
-    while height and not rows[height - 1].text:
-        height -= 1
-    return height
-
-
-def _is_full(rows: Sequence[PaintedRow]) -> bool:
-    return any(row.text for row in rows[-2:])
-
-
-def _has_gap(rows: Sequence[PaintedRow]) -> bool:
-    """Whether there is room between the text and what stands at the bottom."""
-    filled = "".join("x" if row.text else " " for row in rows)
-    return _GAP in filled
-
-
-def _begins(part: str, whole: str) -> bool:
-    return whole.startswith(part)
-
-
-def _keeps(before: str, row: PaintedRow) -> bool:
-    """Return whether a drawing still holds the words of the one before it: it went on, or words came around them."""
-    if row.covered and before.startswith(row.text):
-        return True
-    return before.strip(_FRAME).casefold() in row.text.casefold() or _grows(before, row.text)
-
-
-def _grows(before: str, after: str) -> bool:
-    """Whether a line went on, or was taken back a little; the frame of a box behind it does not count."""
-    old, new = before.rstrip(_FRAME), after.rstrip(_FRAME)
-    shorter, longer = sorted((old, new), key=len)
-    return is_telling(shorter) and longer.startswith(shorter)

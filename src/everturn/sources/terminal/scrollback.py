@@ -21,7 +21,7 @@ from everturn.sources.terminal.coverage import ScreenWitness
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScrolledRow, is_telling
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.redraws import Redrawing, compare_drawings, is_alike, is_prompt
-from everturn.sources.terminal.screen_text import ScreenTextLine
+from everturn.sources.terminal.screen_lines import ScreenTextLine
 
 FindLivePart = Callable[[Sequence[str]], int | None]
 

@@ -69,7 +69,7 @@ def find_changes(data: bytes, size: Size) -> list[tuple[int, Size]]:
     found: list[tuple[int, Size]] = []
     fills = False  # the program paints its screen to the edges: what it does not paint is not there
     for start, end in _stretches(data):
-        measured = _measure(data[start:end]) if end - start >= _LEAST else None
+        measured = _measure(data, start, end) if end - start >= _LEAST else None
         if measured is None:
             continue
         if _is_like(measured, size):
@@ -109,12 +109,13 @@ def _stretches(data: bytes) -> Iterator[tuple[int, int]]:
         begin = data.find(_ENTER, end)
 
 
-def _measure(data: bytes) -> Size | None:
-    """Return the size of the screen that was painted; None when it was not painted as a whole."""
+def _measure(data: bytes, start: int, end: int) -> Size | None:
+    """Return the size of the screen that a stretch painted; None when it was not painted as a whole."""
     ruler = _Ruler(_WIDEST, _TALLEST)
-    ruler.feed(data[:_REPAINT])
+    ruler.feed(data[start : min(end, start + _REPAINT)])
     rows, columns = ruler.lowest + 1, ruler.widest
-    for row, column, alone in _PLACE.findall(data):
+    for place in _PLACE.finditer(data, start, end):
+        row, column, alone = place.groups()
         rows = max(rows, int(row or alone))
         columns = max(columns, int(column or 0))
     if rows > _TALLEST or rows < _FEWEST_ROWS or columns < _FEWEST_COLUMNS:
@@ -197,7 +198,7 @@ def _measure_parts(data: bytes) -> tuple[int, int]:
 
 
 class _Ruler(TerminalScreen):
-    """A very large terminal that remembers how far right and down it was written."""
+    """A very large terminal that remembers how far right and down it was written, but not what."""
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__(columns, rows)
@@ -205,7 +206,19 @@ class _Ruler(TerminalScreen):
         self.painted: set[int] = set()
 
     def put(self, cells: str) -> None:
-        super().put(cells)
-        self.widest = max(self.widest, self.x)
-        self.lowest = max(self.lowest, self.y)
-        self.painted.add(self.y)
+        end = self.x + len(cells)
+        if end > self.columns:
+            self._put_wrapping(cells)
+            return
+        self.x, self.printed = end, cells
+        if end > self.widest:
+            self.widest = end
+        if self.y not in self.painted:
+            self.painted.add(self.y)
+            self.lowest = max(self.lowest, self.y)
+
+    def _blank(self, y: int, start: int, end: int) -> None:
+        """Nothing is kept that could be erased."""
+
+    def blank_rows(self, start: int, end: int) -> None:
+        """Nothing is kept that could be erased."""

@@ -38,6 +38,7 @@ Key = tuple[str, str, str, str]
 
 _SPACE = re.compile(r"\s+")
 _LONG = 40  # letters that nobody repeats by chance
+_SOME = 12  # letters of a prompt that nobody repeats with the same answer
 _AROUND = 20  # items
 _MOSTLY = 0.6  # of the items
 _SEVERAL = 3  # items
@@ -256,7 +257,7 @@ def _find_again(old: list[Key], new: list[Key], joins: bool, cut_top: bool) -> l
     for a, b, size in matcher.get_matching_blocks():
         block = [(a + k, b + k) for k in range(size)]
         pairs += block if any(_is_own(old, new, *pair) for pair in block) else []
-    pairs = pairs or _find_long_part(old, new)
+    pairs = pairs or _find_long_part(old, new) or _find_turn(old, new)
     pairs = sorted({*pairs, *_find_parts(old, new, pairs)})
     if not joins:  # another session may begin with the same words
         return pairs if len(pairs) >= _SEVERAL or any(len(new[b][1]) >= _LONG for _, b in pairs) else []
@@ -285,6 +286,17 @@ def _find_long_part(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
         if len(whole) == 1:
             return [(whole[0], b)]
     return []
+
+
+def _find_turn(old: list[Key], new: list[Key]) -> list[tuple[int, int]]:
+    """Return the pairs of a turn that is shown again: the same prompt, once on either side, and something below it."""
+    matched = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    pairs = [(a + k, b + k) for a, b, size in matched for k in range(size)]
+    asked = [pair for pair in pairs if old[pair[0]][0] == "user" and len(old[pair[0]][1]) >= _SOME]
+    sure = (
+        len(pairs) > 1 and pairs[:1] == asked[:1] and all(old.count(old[a]) == new.count(new[b]) == 1 for a, b in pairs)
+    )
+    return pairs if sure else []
 
 
 def _find_parts(old: list[Key], new: list[Key], pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -435,7 +447,7 @@ def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
         if item.role != "user":
             told |= below
             below = set()
-        elif not item.queued:
+        elif item.kind != "queued":  # it was sent, after it had waited or at once
             told.add(same)
         elif same in told:
             queued.add(same)

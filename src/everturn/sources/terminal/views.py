@@ -24,7 +24,8 @@ from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is
 from everturn.sources.terminal.grid import NO_INK, Inks
 from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.recordings import read_recording
-from everturn.sources.terminal.screen_text import ScreenText, ScreenTextLine
+from everturn.sources.terminal.screen_lines import ScreenTextLine
+from everturn.sources.terminal.screen_text import ScreenText
 from everturn.sources.terminal.scrollback import Scrollback
 from everturn.sources.terminal.talks import is_other_session
 from everturn.sources.terminal.transcript import (
