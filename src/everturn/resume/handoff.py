@@ -1,7 +1,7 @@
 """Ways to open a session in an agent: its own command, a new native session, or a document in the first prompt.
 
-    own        the agent still has it: its own command resumes it
-    native     a new session in the form of the agent, for another agent, an earlier turn, or a file that is gone
+    own        the agent still has it, or its file is put back byte for byte: its own command resumes it
+    native     a new session in the form of the agent, for another agent, an earlier turn, or a file that cannot be put back
     document   a new session that begins with a document made from the records
 
 Planning changes nothing; the caller carries out a `NativePlan`. Existing files are never changed: every file is new,
@@ -16,11 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.errors import NoSpace, Unreadable, UsageError
 from everturn.model.archive import Descent, Session
 from everturn.recall.tool import ConversationRecall
-from everturn.resume.history import History, read_history
+from everturn.resume.history import History, read_history, read_lines
+from everturn.resume.originals import OriginalFile, find_originals, is_whole
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
 from everturn.sources.contract import NewSession, SearchPlaces, Source, SourceCandidate, read_beginning
@@ -95,18 +97,34 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         title=_native_title(sources, session, text.title or text.first_prompt, options),
         model=session.model,
         forked_from=session.native_id if is_own else "",
+        moved_from=text.workspace if options.workspace not in ("", text.workspace) else "",
     )
     path = native.place(options.places, new)
+    copied = _copy_records(store, sources, session, options, new)
+    if copied:
+        history = replace(history, left_out={}, answered=0, compacted=0)
     return NativePlan(
         options.target,
         new,
         path if path.is_absolute() else options.folder / path,
-        native.write(options.places, new, history.messages),
+        copied or native.write(options.places, new, history.messages),
         native.marks(options.places, new) if native.marks is not None else {},
         history,
         "repaired_from" if options.is_repair else "forked_from" if is_own else "converted_from",
         options.upto,
     )
+
+
+def _copy_records(store: Store, sources: Sources, session: Session, options: NativeOptions, new: NewSession) -> bytes:
+    """Return the records of a session of the same agent, verbatim but for names; b"" if it must be written in another way."""
+    native = options.target.native
+    if native is None or native.copy is None or options.is_repair:
+        return b""
+    file, _ = store.file_by_id(store.version(session.version).source)
+    is_plain = session.kind == "main" and not file.container and is_whole(file, store.version(session.version))
+    if session.agent != options.target.name or not is_plain:
+        return b""
+    return native.copy(new, read_lines(store, sources, session, options.upto))
 
 
 def write_native(store: Store, session: Session, plan: NativePlan) -> None:
@@ -120,13 +138,19 @@ def write_native(store: Store, session: Session, plan: NativePlan) -> None:
         put_new(plan.path, plan.content)
 
 
-def put_new(path: Path, content: bytes) -> None:
+def put_back(store: Store, files: Iterable[OriginalFile]) -> None:
+    """Write missing files again as they were. Raise UsageError if one exists by now."""
+    for one in files:
+        put_new(one.path, one.pieces(store))
+
+
+def put_new(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Create a file for its owner alone, complete or not at all. Raise UsageError if it exists."""
     beside = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         os.link(beside, path)  # unlike a rename, it never replaces a file
@@ -182,6 +206,7 @@ class Handoff(Struct, frozen=True):
     notes: list[str]
     plan: NativePlan | None = None  # to be carried out first
     tokens: int = 0  # of the conversation or document that the model gets, estimated; 0 if unknown
+    originals: list[OriginalFile] = []  # missing files to be put back first
 
 
 def agent_named(sources: Sources, name: str) -> Source:
@@ -200,9 +225,12 @@ def open_session(store: Store, sources: Sources, session: Session, options: Nati
     """Open by the agent's own command if possible, otherwise as a new session. Raise UsageError."""
     why = _why_not_own(store, sources, session, options, machine)
     source, workspace = options.target, own_workspace(store, options.target, session, options.workspace)
-    if not why and source.resume_command is not None and workspace is not None:
+    originals = _missing_files(store, session, options, workspace) if why == _GONE else []
+    if (not why or originals) and source.resume_command is not None and workspace is not None:
         tokens = read_history(store, sources, session, keep_thoughts=True).tokens if has_words(session) else 0
-        return Handoff("own", source, workspace, [source.resume_command(session.native_id)], [], tokens=tokens)
+        notes = [f"{why} → it is put back from the archive, byte for byte"] if originals else []
+        command = source.resume_command(session.native_id)
+        return Handoff("own", source, workspace, [command], notes, tokens=tokens, originals=originals)
     plan = plan_native(store, sources, session, options)
     commands = [command for command in (plan.take_in, plan.command) if command]
     notes = [f"native: {why} → a new session is written from the archive, word for word", *plan.history.notes]
@@ -281,6 +309,16 @@ def show_command(opening: Handoff) -> str:
     return " && ".join(shlex.join(command) for command in [*change_folder, *opening.commands])
 
 
+_GONE = "its file is gone"
+
+
+def _missing_files(store: Store, session: Session, options: NativeOptions, workspace: str | None) -> list[OriginalFile]:
+    """Return the files to put back so that the agent's own command works; none if it would not."""
+    if workspace is None or (options.workspace and options.workspace != workspace):
+        return []
+    return find_originals(store, options.target, session, options.places)
+
+
 def _why_not_own(store: Store, sources: Sources, session: Session, options: NativeOptions, machine: str) -> str:
     """Return why the agent's own command is not enough, or ""."""
     if session.agent != options.target.name:
@@ -291,7 +329,7 @@ def _why_not_own(store: Store, sources: Sources, session: Session, options: Nati
         (options.upto is not None, "it is taken up at an earlier turn"),
         (session.kind != "main", "it is part of another session"),
         (session.machine != machine, "it was held on another machine"),
-        (_is_file_gone(store, session), "its file is gone"),
+        (_is_file_gone(store, session), _GONE),
         (bool(options.workspace) and options.workspace != own, "it goes on in another folder"),
         (own is None, "its file is in the folder of another workspace"),
     )

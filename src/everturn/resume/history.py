@@ -94,6 +94,22 @@ def read_history(
     return builder.build(first)
 
 
+def read_lines(
+    store: Store, sources: Sources, session: Session, upto: int | None = None
+) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines of a session's file up to the last message of turn `upto`, each with whether it was taken back."""
+    version = store.version(session.version)
+    last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
+    rows = [row for row, _ in read_messages(store, sources, session, 0, last)]
+    kept, _ = _drop_taken_back(read_messages(store, sources, session, 0, last))
+    gone = {row.start for row in rows} - {row.start for row, _ in kept}
+    end = version.size if last is None else max(row.start + row.size for row in rows)
+    start = 0
+    for line in store.read_raw(version.id, 0, end).splitlines(keepends=True):
+        yield line, start in gone
+        start += len(line)
+
+
 def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
     """Return the messages that the human did not retract, and the number of others."""
     kept: list[_Pair] = []

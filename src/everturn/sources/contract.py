@@ -132,6 +132,7 @@ class NewSession:
     title: str = ""
     model: str = ""  # of the original session
     forked_from: str = ""  # the original session, if it is one of the same agent
+    moved_from: str = ""  # the workspace of the original session, if the new one has another
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,9 @@ class NativeWriter:
     take_in: Callable[[Path], list[str]] | None = None
     """The command that imports the file, run in the workspace, for an agent that keeps its sessions in a database."""
     begin: Callable[[str], list[str]] | None = None  # the command that begins a session with this prompt
+    copy: Callable[[NewSession, Iterable[tuple[bytes, bool]]], bytes] | None = None
+    """From the lines of a session of the same agent, each with whether its message was taken back: a new session with the
+    same lines, of which only what the program requires is changed. b"" if these lines cannot be copied."""
 
 
 @dataclass(frozen=True)

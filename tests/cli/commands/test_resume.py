@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from pathlib import Path
@@ -114,6 +115,81 @@ def test_a_session_whose_file_moved_to_an_unknown_folder_is_written_anew(desk: D
     (written,) = files(home)
     assert out == f"cd {home / 'shop'} && {OWN} --resume {written.stem}\n"
     assert written.parent.name == slug(str(home / "shop"))
+
+
+def hold_and_delete(desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]:
+    """Hold a session with a subagent, archive it, and delete its files; what they had."""
+    history, cwd = desk.archive.history, str(home / "shop")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(history.root))
+    history.project = history.project.with_name(slug(cwd))
+    history.project.mkdir()
+    turns = [history.turn(f"ask {n}", f"answer {n}", cwd=cwd, toolUseResult={"kept": n}) for n in range(3)]
+    snapshot = b'{"type":"file-history-snapshot","messageId":"m1","snapshot":{"trackedFileBackups":{}}}\n'
+    history.write(b"".join([turns[0], snapshot, *turns[1:]]))
+    desk.archive.subagent("helper", desk.archive.helper("helper", "user", "look for it"))
+    sync(desk)
+    had = {path: path.read_bytes() for path in history.project.rglob("*.jsonl")}
+    for path in had:
+        path.unlink()
+    assert len(had) == 2
+    return had
+
+
+def test_a_session_whose_file_is_gone_comes_back_byte_for_byte(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = hold_and_delete(desk, home, monkeypatch)
+    told = desk.run("resume", SID[:6], "--dry-run")[2]
+    assert "its file is gone → it is put back from the archive, byte for byte" in told
+    assert all(f"would put back {path} ({len(data):,} bytes)" in told for path, data in had.items())
+    assert not any(path.exists() for path in had)
+    code, out, _ = desk.run("resume", SID[:6], "--print")
+    assert (code, out) == (0, f"cd {home / 'shop'} && {OWN} --resume {SID}\n")
+    assert {path: path.read_bytes() for path in desk.archive.history.root.rglob("*") if path.is_file()} == had
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in had)
+    sync(desk)
+    assert [one["id"] for one in desk.json("sessions")["items"]] == [SID]
+    assert "put back" not in desk.run("resume", SID[:6], "--print")[2]
+
+
+def test_a_fork_has_every_record_of_the_path_and_only_the_name_differs(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = hold_and_delete(desk, home, monkeypatch)
+    original = had[desk.archive.history.file()].splitlines()
+    assert desk.run("resume", SID[:6], "--upto", "2", "--print")[0] == 0
+    (made,) = [path for path in desk.archive.history.root.rglob("*.jsonl") if SID not in str(path)]
+    lines = made.read_bytes().splitlines()
+    assert [line.replace(made.stem.encode(), SID.encode()) for line in lines[:5]] == original[:5]
+    assert [json.loads(line)["type"] for line in lines[5:]] == ["custom-title", "last-prompt"]
+    assert json.loads(lines[-1])["leafUuid"] == json.loads(lines[4])["uuid"]
+    sync(desk)
+    found = desk.run("show", made.stem)[1]
+    assert "answer 1" in found and "answer 2" not in found
+
+
+def test_a_fork_in_the_other_agent_has_every_record_too(desk: Desk, home: Path) -> None:
+    take_in(desk, home)
+    assert desk.run("resume", SID[:6], "--in", OTHER, "--print")[0] == 0
+    (first,) = files(home)
+    assert desk.run("sync")[0] == 0
+    (session,) = [one["id"] for one in desk.json("sessions")["items"] if one["agent"] == OTHER]
+    assert desk.run("resume", session, "--upto", "2", "--print")[0] == 0
+    (second,) = files(home) - {first}
+    old, new = (path.read_bytes().splitlines() for path in (first, second))
+    assert new[1:] == old[1 : len(new)] and 2 < len(new) < len(old)
+    meta = json.loads(new[0])["payload"]
+    assert meta["forked_from_id"] == session and second.stem.endswith(meta["id"]) and meta["id"] != session
+
+
+def test_a_session_with_something_forgotten_is_not_put_back(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = hold_and_delete(desk, home, monkeypatch)
+    assert desk.run("forget", SID, "--turn", "1", "--yes")[0] == 0
+    code, out, err = desk.run("resume", SID[:6], "--print")
+    assert code == 0 and "native: its file is gone → a new session is written" in err
+    assert SID not in out and not any(path.exists() for path in had)
 
 
 def test_the_number_of_tokens_is_said_before_anything_starts(desk: Desk, home: Path) -> None:

@@ -84,11 +84,15 @@ def native_options(
 
 def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Handoff, only: str = "") -> int:
     """Write the native session and run the agent; only `print` the command, or only `tell` what would be written."""
-    from everturn.resume.handoff import show_command, write_native
+    from everturn.resume.handoff import put_back, show_command, write_native
 
     for note in opening.notes:
         cx.out.say(note)
     _say_size(cx, session, opening)
+    for one in opening.originals:
+        cx.out.say(f"{'would put back' if only == 'tell' else 'puts back'} {one.path} ({one.size:,} bytes)")
+    if only != "tell":
+        put_back(cx.store(), opening.originals)
     if opening.plan is not None:
         size = len(opening.plan.content)
         cx.out.say(f"{'would write' if only == 'tell' else 'writes'} {opening.plan.path} ({size:,} bytes)")
@@ -122,6 +126,7 @@ def _handoff_item(opening: Handoff) -> dict[str, Any]:
         "agent": opening.source.name,
         "session": plan.new.id if plan is not None else None,
         "path": str(plan.path) if plan is not None else None,
+        "put_back": [str(one.path) for one in opening.originals],
         "workspace": opening.workspace,
         "commands": opening.commands,
         "notes": opening.notes,

@@ -42,6 +42,7 @@ SOURCE = Source(
         place=lazy_import("everturn.sources.claude_code.program:place"),
         write=lazy_import("everturn.sources.claude_code.program:write"),
         begin=lazy_import("everturn.sources.claude_code.program:begin"),
+        copy=lazy_import("everturn.sources.claude_code.program:copy"),
     ),
     check=lazy_import("everturn.sources.claude_code.check:check"),
     ask=AskProgram(

@@ -142,7 +142,8 @@ def _compaction_details(fields: dict[str, Any]) -> str:
     """Return what started a compaction and how many tokens the context had, as a line."""
     noted = mapping(fields.get("compactMetadata"))
     trigger, tokens = plain(noted.get("trigger")), count(noted.get("preTokens"))
-    return ", ".join([f"trigger: {trigger}"] * (trigger != "?") + [f"tokens before: {tokens:,}"] * (tokens is not None))
+    told = [f"trigger: {trigger}" if trigger != "?" else "", f"tokens before: {tokens:,}" if tokens is not None else ""]
+    return ", ".join(filter(None, told))
 
 
 def _hook_details(fields: dict[str, Any]) -> str:

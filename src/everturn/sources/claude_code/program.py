@@ -12,9 +12,10 @@
 
 from __future__ import annotations
 
+import re
 import string
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,40 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
     return b"".join(map(line, _records(new, messages)))
 
 
+def copy(new: NewSession, lines: Iterable[tuple[bytes, bool]]) -> bytes:
+    """See `NativeWriter`. The name of the session is changed, and where the client finds the end of the conversation."""
+    kept: list[bytes] = []
+    leaf, prompt = None, ""
+    for raw, is_taken_back in lines:
+        record = decode_value(raw)
+        if is_taken_back or not isinstance(record, dict) or record.get("type") == "last-prompt":
+            continue
+        kept.append(_with_values(raw, record, new))
+        if word(record.get("uuid")) and not record.get("isSidechain"):
+            leaf = word(record.get("uuid"))
+            asked = mapping(record.get("message")).get("content")
+            prompt = asked if record.get("type") == "user" and isinstance(asked, str) else prompt
+    return b"".join([*kept, *map(line, _ending(new, leaf, prompt))]) if leaf else b""
+
+
+def _with_values(raw: bytes, record: dict[str, Any], new: NewSession) -> bytes:
+    """Return a line with the name and workspace of the new session, every other byte as it was."""
+    wanted = {"sessionId": new.id, "cwd": new.workspace if record.get("cwd") == new.moved_from else None}
+    for key, value in wanted.items():
+        if value is None or not isinstance(record.get(key), str):
+            continue
+        pattern = re.compile(rb'("%b"\s*:\s*)%b' % (key.encode(), re.escape(msgspec.json.encode(record[key]))))
+        changed = record | {key: value}
+        for found in pattern.finditer(raw):  # the same words may be inside a message
+            tried = raw[: found.start()] + found[1] + msgspec.json.encode(value) + raw[found.end() :]
+            if decode_value(tried) == changed:
+                raw, record = tried, changed
+                break
+        else:
+            raw, record = line(changed), changed
+    return raw if raw.endswith(b"\n") else raw + b"\n"
+
+
 def begin(prompt: str) -> list[str]:
     """See `NativeWriter`."""
     return ["claude", prompt]
@@ -217,11 +252,15 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[dict[str,
             record = _record(new, message, body, parent, uuid_of(new.id, number, part))
             parent = record["uuid"]
             yield record
+    yield from _ending(new, parent, next((_message_text(one) for one in reversed(messages) if one.role == "user"), ""))
+
+
+def _ending(new: NewSession, leaf: str | None, prompt: str) -> Iterator[dict[str, Any]]:
+    """Yield the records after the conversation: its title, and where it ends."""
     if new.title:
         yield {"type": "custom-title", "customTitle": new.title, "sessionId": new.id}
-    if parent is not None:
-        prompt = next((_message_text(one) for one in reversed(messages) if one.role == "user"), "")
-        yield {"type": "last-prompt", "lastPrompt": prompt[:200], "leafUuid": parent, "sessionId": new.id}
+    if leaf is not None:
+        yield {"type": "last-prompt", "lastPrompt": prompt[:200], "leafUuid": leaf, "sessionId": new.id}
 
 
 def _record(new: NewSession, message: Message, body: dict[str, Any], parent: str | None, name: str) -> dict[str, Any]:

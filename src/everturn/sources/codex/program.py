@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,32 @@ def place(places: SearchPlaces, new: NewSession) -> Path:
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     return b"".join(line({"timestamp": iso(at), **record}) for at, record in _records(new, messages))
+
+
+def copy(new: NewSession, lines: Iterable[tuple[bytes, bool]]) -> bytes:
+    """See `NativeWriter`. Only the first record changes: the client takes turns back itself, by the records that say so."""
+    kept: list[bytes] = []
+    for raw, _ in lines:
+        record = decode_value(raw)
+        if not isinstance(record, dict):
+            continue
+        if kept:
+            kept.append(raw if raw.endswith(b"\n") else raw + b"\n")
+            continue
+        meta = record.get("payload")
+        if (
+            record.get("type") != "session_meta"
+            or not isinstance(meta, dict)
+            or meta.get("history_mode") == "paginated"
+        ):
+            return b""
+        meta = {
+            **meta,
+            **{key: new.id for key in ("id", "session_id") if key in meta},
+            "forked_from_id": new.forked_from,
+        }
+        kept.append(line({**record, "payload": {**meta, **({"cwd": new.workspace} if new.moved_from else {})}}))
+    return b"".join(kept)
 
 
 def begin(prompt: str) -> list[str]:
