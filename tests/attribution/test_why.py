@@ -120,6 +120,49 @@ def test_uncommitted_lines_have_answers_too(story: PlantedRepository, run: Run) 
     assert (item["commit"], item["session"], item["turn"]) == (None, session.id, 3)
 
 
+def test_a_patch_that_a_script_of_codex_applied_is_an_edit(story: PlantedRepository, run: Run) -> None:
+    session = story.agent("codex")
+    story.prompt(session, "Write the rates with a script, please")
+    before, moved = story.text("src/base.py"), "src/rates.py"
+    lines = story.lines("src/base.py")
+    lines.insert(0, Line("BASE_RATE_OF_TAX = 19", (session.id, 0)))
+    story.trees[story.root][moved] = [Line("OTHER_RATE_OF_TAX = 7", (session.id, 0))]
+    story.save("src/base.py")
+    story.save(moved)
+    first = before.splitlines()[0]
+    changes = {
+        str(story.root / "src/base.py"): {"type": "update", "unified_diff": f"@@ -1 +1,2 @@\n+{lines[0].text}\n {first}\n", "move_path": None},
+        str(story.root / moved): {"type": "add", "content": "OTHER_RATE_OF_TAX = 7\n"},
+    }  # fmt: skip
+    call = {"name": "exec", "call_id": "call_of_script_1", "input": "await tools.apply_patch(made(rates))"}
+    event = {
+        "type": "patch_apply_end",
+        "call_id": "exec-4d1c",
+        "stdout": "Success.",
+        "success": True,
+        "changes": changes,
+    }
+    story._codex(session, "response_item", type="custom_tool_call", **call)
+    story._codex(session, "event_msg", **event)
+    story._codex(session, "response_item", type="custom_tool_call_output", call_id="call_of_script_1", output="Done")
+    failed = {
+        **event,
+        "call_id": "exec-4d1d",
+        "success": False,
+        "changes": {"src/never.py": {"type": "add", "content": "x"}},
+    }
+    story._codex(session, "event_msg", **failed)
+    story.tick()
+    story.commit("Rates")
+    story.save_transcripts()
+    run("sync")
+    for target in ("src/base.py:1", f"{moved}:1"):
+        item = ask(run, story, target)["items"][0]
+        assert (item["level"], item["session"], item["tool"]) == ("replayed", session.id, "apply_patch")
+    _, document, _ = run("restore", session.id)
+    assert "src/base.py" in document and moved in document and "never.py" not in document
+
+
 def test_a_commit_and_a_range_list_the_turns(story: PlantedRepository, run: Run) -> None:
     session = plant(story)
     run("sync")

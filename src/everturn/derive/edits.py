@@ -31,6 +31,7 @@ _MOST_CHARS = 2 << 20
 _MOST_LINES = 20_000
 _MOST_EDITS = 200
 _EVERY = ("replace_all", "replaceAll", "allow_multiple", "allowMultiple")
+_PATCHES = (*PATCH, "edit")
 _SKETCHES = ("code_edit",)  # with gaps such as `// … existing code …`
 
 
@@ -60,7 +61,7 @@ def file_edits(start: CallStart, end: CallEnd) -> list[FileEdit]:
         return []
     if start.kind in ("edit", "create"):
         found = list(_argument_edits(start, end.path or start.path))
-    elif start.kind == "shell" or "*** Begin Patch" in start.command:
+    elif start.kind == "shell" or PATCH_BEGINNINGS[0] in start.command:
         found = [
             one for command, folder in shell_commands(start) for one in _command_edits(command[:_MOST_CHARS], folder)
         ]
@@ -98,7 +99,7 @@ def _argument_edits(start: CallStart, path: str) -> Iterator[FileEdit]:
         return
     if not isinstance(given, dict):
         return
-    patch = (first_text(given, (*PATCH, "edit")) or start.command)[:_MOST_CHARS]
+    patch = (first_text(given, _PATCHES) or start.command)[:_MOST_CHARS]
     if patch.lstrip().startswith(PATCH_BEGINNINGS) or PATCH_BEGINNINGS[0] in patch:
         yield from patch_edits(patch, path)
     elif blocks := tuple(_search_blocks(patch)):
@@ -232,14 +233,22 @@ def _command_edits(command: str, folder: str) -> Iterator[FileEdit]:
         return
     if "<<" in command:
         yield from _documents(command, folder)
+    if not _may_write(command):
+        return
     place: str | None = folder
-    for one in split_commands(command) if _SIMPLE.search(command) else ():
+    for one in split_commands(command):
         if one.name in FOLDER_CHANGES:
             place = enter_folder(place, one)
         elif one.name in ("sed", "gsed"):
             yield from _substitutions(one, place)
         elif one.name in ("echo", "printf") and all(word.sure for word in one.words):
             yield from _printed(one, place)
+
+
+def _may_write(command: str) -> bool:
+    """Whether a command may substitute in place or print into a file; plain words first, they are quick to find."""
+    is_likely = "sed" in command or (">" in command and ("echo" in command or "printf" in command))
+    return is_likely and _SIMPLE.search(command) is not None
 
 
 def _folder_at(command: str, end: int, folder: str) -> str | None:

@@ -83,11 +83,12 @@ class EditStore:
 
     def line_hashes(self, lines: Sequence[str]) -> list[bytes]:
         """Return the hash of each line; that of a blank line is all zero."""
-        key = self._edit_key
-        return [
-            blake2b(bare, digest_size=LINE_HASH, key=key).digest() if bare else _SEPARATOR
-            for bare in _bare_lines(lines)
-        ]
+        key, known = self._edit_key, {b"": _SEPARATOR}
+        found = _bare_lines(lines)
+        for bare in found:
+            if bare not in known:
+                known[bare] = blake2b(bare, digest_size=LINE_HASH, key=key).digest()
+        return [known[bare] for bare in found]
 
     def _pack_lines(self, changes: Sequence[Sequence[str]]) -> bytes:
         return _SEPARATOR.join(b"".join(self.line_hashes(lines)) for lines in changes)

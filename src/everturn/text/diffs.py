@@ -84,7 +84,11 @@ def _patch_lines(text: str) -> list[str]:
 
 def first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
     """Return the first of these arguments that is a text."""
-    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+    for name in names:
+        value = given.get(name)
+        if isinstance(value, str):
+            return value
+    return None
 
 
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE)

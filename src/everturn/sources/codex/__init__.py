@@ -20,7 +20,7 @@ from everturn.sources.contract import (
 SOURCE = Source(
     name=NAME,
     title="Codex",
-    parser=3,
+    parser=4,
     fields=(
         "payload",
         "cli_version",

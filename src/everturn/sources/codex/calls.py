@@ -76,6 +76,32 @@ def call_start(kind: str, item: Rec) -> CallStart:
     return _start(word(item.get("call_id")) or word(item.get("id")), _full_name(name, item), given)
 
 
+def patch_of_script(item: Rec) -> tuple[CallStart, CallEnd]:
+    """Return the call of a script that applied a patch, as if the model had made it, and how it ended."""
+    call_id = word(item.get("call_id"))
+    changes = mapping(item.get("changes")).items()
+    lines = [line for path, change in changes for line in _patch_lines(word(path), mapping(change))]
+    text = "\n".join(["*** Begin Patch", *lines, "*** End Patch"])
+    failed = item.get("success") is False
+    return _start(call_id, "apply_patch", text), CallEnd(call_id, failed, "other" if failed else "")
+
+
+def _patch_lines(path: str, change: Rec) -> list[str]:
+    """Return one file of a patch in the form that the model writes."""
+    kind, diff, whole = word(change.get("type")), change.get("unified_diff"), change.get("content")
+    if kind == "delete":
+        return [f"*** Delete File: {path}"]
+    if kind == "add":
+        texts = whole.splitlines() if isinstance(whole, str) else _added(word(diff))
+        return [f"*** Add File: {path}", *(f"+{line}" for line in texts)]
+    moved = word(change.get("move_path"))
+    return [f"*** Update File: {path}", *([f"*** Move to: {moved}"] if moved else []), *word(diff).splitlines()]
+
+
+def _added(diff: str) -> list[str]:
+    return [line[1:] for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++ ")]
+
+
 def provider_call(kind: str, item: Rec, call_id: str) -> CallStart:
     """Return a call that the provider itself made and answered: a web search, an image."""
     action = mapping(item.get("action"))

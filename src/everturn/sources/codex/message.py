@@ -14,6 +14,7 @@ from everturn.sources.codex.calls import (
     PROMPT,
     call_start,
     guess_speaker,
+    patch_of_script,
     prompt_blocks,
     provider_call,
     read_output,
@@ -167,7 +168,18 @@ def _event(record: CodexRecord, place: RecordPlace) -> Message | None:
         return _message(record, place, "system", _NOTICE, (), lasted) if lasted is not None else None
     if kind in NOTICES:
         return _notice(record, place)
+    if kind == "patch_apply_end":
+        return _message(record, place, "assistant", _ANSWER, _patch_blocks(item))
     return _mirror(record, place)
+
+
+def _patch_blocks(item: Rec) -> tuple[Block, ...]:
+    start, end = patch_of_script(item)
+    said = "\n".join(text for name in ("stdout", "stderr") if (text := word(item.get(name))))
+    return (
+        Block("call", call_text(start), "tool_input", call=start),
+        Block("result", said, "tool_output", result=end, data=item),
+    )
 
 
 def _notice(record: CodexRecord, place: RecordPlace) -> Message:

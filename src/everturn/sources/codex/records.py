@@ -51,6 +51,8 @@ NOTICES = frozenset(
     "error stream_error warning guardian_warning guardian_assessment model_reroute deprecation_notice background_event "
     "thread_rolled_back entered_review_mode exited_review_mode thread_goal_updated item_completed".split()
 )
+#: How the id of a call begins that a script of the tool `exec` made.
+_OF_SCRIPT = "exec-"
 ENDS = frozenset(("task_complete", "turn_complete"))
 #: The older event that equals `item_completed`, since 2026 the event for everything, by the type of its item.
 #: A plan, and an item of unknown type, has text of its own.
@@ -107,8 +109,15 @@ def is_silent(record: CodexRecord) -> bool:
     if record.outer == ITEM:
         return record.kind in _SILENT_ITEMS
     if record.outer == EVENT:
-        return record.kind in _SILENT_EVENTS
+        return record.kind in _SILENT_EVENTS and not is_patch_of_script(record)
     return record.outer in ("session_meta", "turn_context", "world_state", "token_usage_record", HEADER, STATE)
+
+
+def is_patch_of_script(record: CodexRecord) -> bool:
+    """Whether an event reports a patch that a script of the tool `exec` applied: no item has that call."""
+    if record.kind != "patch_apply_end" or not isinstance(record.item.get("changes"), dict):
+        return False
+    return word(record.item.get("call_id")).startswith(_OF_SCRIPT)
 
 
 def _has_known_role(kind: str, item: Rec) -> bool:
