@@ -61,10 +61,18 @@ def test_a_note_of_others_is_never_replaced(story: PlantedRepository, run: Run) 
 
 
 def test_requests_are_exported_only_when_asked_for_and_shown_first(story: PlantedRepository, run: Run) -> None:
-    plant(story)
+    session = plant(story)
+    story.prompt(session, "a secret side project")
+    story.write(session, "src/side.py", ["SIDE_PROJECT_OF_MINE = 1"])
+    story.session_commit(session, "Side")
+    story.save_transcripts()
     run("sync")
-    out = export(run, story, "notes", "--yes", "--with-requests")
-    assert "rounds prices" in out and "rounds prices" in story.git("notes", "--ref=ai", "show", "HEAD")
+    code, out, err = run("why", "HEAD~2..HEAD", "-C", str(story.root), "--export", "notes", "--yes", "--with-requests")
+    assert code == 0 and "rounds prices" in out, err
+    first = story.git("notes", "--ref=ai", "show", "HEAD~1")
+    lines, _, about = first.partition("\n---\n")
+    ((key, text),) = json.loads(about)["everturn"]["requests"].items()
+    assert key in lines and "rounds prices" in text and "side project" not in first
 
 
 def test_a_trace_record_has_the_level_and_the_rule(story: PlantedRepository, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -170,6 +171,13 @@ def test_a_commit_and_a_range_list_the_turns(story: PlantedRepository, run: Run)
     assert code == 0 and f"{session.id} · turn 2" in out and "replayed 100 %" in out
     assert ask(run, story, "HEAD~1..HEAD")["items"][0]["text"] == "def round_price(value, limit):"
     assert ask(run, story, "HEAD")["commits"][0]["sessions"] == [session.id]
+    _, out, _ = run("show", session.id)  # … and back: from the turn to its commit
+    assert f"↳ commit {story.head()[:7]} Round prices" in out
+    shown = json.loads(run("show", session.id, "--json")[1])["items"][1]["passages"]
+    commits = [one["commits"] for one in shown if "commits" in one]
+    assert commits == [[{"commit": story.head()[:7], "subject": "Round prices", "url": None}]]
+    _, out, _ = run("restore", session.id)
+    assert re.search(rf"- `{story.head()[:7]}` Round prices \[t2 #\d+\]", out)
 
 
 def test_porcelain_is_that_of_git_with_our_headers(story: PlantedRepository, run: Run) -> None:
@@ -181,6 +189,8 @@ def test_porcelain_is_that_of_git_with_our_headers(story: PlantedRepository, run
     blamed = story.git("blame", "--line-porcelain", "src/price.py").splitlines()
     assert [line.split()[:3] for line in heads] == [line.split()[:3] for line in blamed if line[:40] == story.head()]
     assert f"everturn-session {session.id}" in out and "everturn-level replayed" in out
+    own = [line for line in out.splitlines() if not line.startswith("everturn-")]
+    assert own == [line for line in blamed if not line.startswith(("previous ", "boundary"))]
     assert [line for line in out.splitlines() if line.startswith("\t")] == [
         line for line in blamed if line.startswith("\t")
     ]
@@ -212,7 +222,9 @@ def test_older_equal_text_is_only_shown_when_asked_for(story: PlantedRepository,
         ("loose.txt", "not tracked by git"),
         ("picture.bin", "binary"),
         ("src", "is a folder"),
-        ("nosuchcommit", "there is no commit"),
+        ("nosuchcommit", "neither a file nor a commit"),
+        ("nosuchfile.py", "neither a file nor a commit"),
+        ("nosuch..HEAD", "there is no commit"),
         ("HEAD..HEAD", "no commits of its own"),
     ],
 )
@@ -238,7 +250,13 @@ def test_no_repository_and_a_shallow_clone_are_told(story: PlantedRepository, ru
         ["git", "clone", "-q", "--depth", "1", f"file://{story.root}", str(tmp_path / "shallow" / "shop")], check=True
     )
     code, out, _ = run("why", "src/price.py", "-C", str(tmp_path / "shallow" / "shop"))
-    assert code == 0 and "shallow clone" in out
+    assert code == 0 and "shallow clone" in out and "replayed 0 %" in out  # git shows every line as added there
+    subprocess.run(["git", "clone", "-q", "--bare", str(story.root), str(tmp_path / "bare")], check=True)
+    code, out, _ = run("why", "HEAD", "-C", str(tmp_path / "bare"))
+    assert code == 0 and "3 lines" in out
+    for target in ("src/price.py", "src/price.py:1"):
+        code, _, err = run("why", target, "-C", str(tmp_path / "bare"))
+        assert code == 2 and "no working tree" in err
 
 
 def test_a_hostile_repository_runs_nothing(story: PlantedRepository, run: Run, tmp_path: Path) -> None:

@@ -89,11 +89,8 @@ def _note_text(sha: str, files: dict[str, list[LineAnswer]], commit: CommitNote 
             assert writer is not None
             lines.append(f"  {key} {numbers}")
             writers[key.partition("::")[0]] = {"agent_id": {"tool": writer.agent, "id": writer.session}}
-    told = {
-        f"{_session_key(agent, session)}::t{turn + 1}": text
-        for (agent, session, turn), text in requests.items()
-        if _session_key(agent, session) in writers
-    }
+    turns = {_key(one.writer) for answers in files.values() for one in answers if one.writer is not None}
+    told = {key: text for turn, text in requests.items() if (key := _turn_key(*turn)) in turns}
     levels = sorted({answer.level for answers in files.values() for answer in answers})
     more: dict[str, Any] = {"levels": levels, **({"requests": told} if told else {})}
     about = {"schema_version": _SCHEMA, "base_commit_sha": sha, "sessions": writers, "everturn": more}
@@ -105,8 +102,12 @@ def _session_key(agent: str, session: str) -> str:
 
 
 def _key(writer: Writer) -> str:
-    turn = sha256(f"{writer.agent}:{writer.session}:{writer.turn}".encode("utf-8", "replace")).hexdigest()[:_DIGITS]
-    return f"{_session_key(writer.agent, writer.session)}::t_{turn}"
+    return _turn_key(writer.agent, writer.session, writer.turn)
+
+
+def _turn_key(agent: str, session: str, turn: int) -> str:
+    digits = sha256(f"{agent}:{session}:{turn}".encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    return f"{_session_key(agent, session)}::t_{digits}"
 
 
 def _lines_by_commit(report: WhyReport, levels: tuple[str, ...]) -> dict[str, dict[str, list[LineAnswer]]]:

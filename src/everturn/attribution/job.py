@@ -22,6 +22,7 @@ from everturn.attribution.matcher import CommittedChange, LineMatch, LineMatcher
 from everturn.attribution.reason import ReasonFinder
 from everturn.attribution.report import (
     BEFORE_ARCHIVE,
+    CUT_OFF,
     NO_SESSION,
     NOT_THIS_LINE,
     CommitNote,
@@ -89,14 +90,21 @@ def open_why(
     store: Store, sources: Sources, now: int, folder: Path, target: str
 ) -> tuple[WhyJob, Path | None, tuple[int, int] | None]:
     """Return the job for a question asked in a folder, and the file and its lines if it is about a file."""
-    name, lines = split_target(target, folder)
+    name, lines = split_target(target, _existing(folder))
     path = folder / name
-    is_file = lines is not None or path.exists() or (".." not in target and path.suffix and "/" in name)
-    if not is_file:
-        return WhyJob(Repository(_existing(folder)), store, sources, now), None, None
-    if not path.exists() and not path.is_symlink():
-        raise MissingPath(name)
-    return WhyJob(Repository(_existing(path.parent)), store, sources, now), path, lines
+    is_there = path.exists() or path.is_symlink()
+    repository = Repository(path.parent if is_there and path.parent.is_dir() else folder)
+    if repository.root is None:
+        if lines is not None or not repository.is_commit(name):
+            raise UsageError("this repository has no working tree: name a commit or a range, not a file")
+        return WhyJob(repository, store, sources, now), None, None
+    if is_there or lines is not None:
+        if not path.exists():
+            raise MissingPath(name)
+        return WhyJob(repository, store, sources, now), path, lines
+    if not repository.is_commit(name):
+        raise UsageError(f"{name!r} is neither a file nor a commit nor a range of commits of this repository")
+    return WhyJob(repository, store, sources, now), None, None
 
 
 def _existing(folder: Path) -> Path:
@@ -126,7 +134,7 @@ class WhyJob:
         working = _read_lines(path)
         first, last = lines or (1, len(working))
         if lines and first > len(working):
-            raise UsageError(f"{name} has {len(working)} lines; there is no line {first}")
+            raise UsageError(f"{name} has {plural(len(working), 'line')}; there is no line {first}")
         shown = range(first - 1, min(last, len(working)))
         asked = lines_around(working, shown)
         head = self.repository.head()
@@ -150,12 +158,7 @@ class WhyJob:
         answers = self._answer(places, there, question)
         made = drop_ambiguous([replace(answers[line], line=line + 1, text=working[line]) for line in asked])
         made = made[shown.start - asked.start : shown.stop - asked.start]
-        notes = (
-            ("this is a shallow clone: lines from before its first commit have no answer",)
-            if self.repository.is_shallow
-            else ()
-        )
-        return self._report([FileAnswer(name, tuple(made))], options, notes)
+        return self._report([FileAnswer(name, tuple(made))], options, ())
 
     def commits(self, name: str, options: WhyOptions) -> WhyReport:
         """Answer for the added lines of a commit, or of the commits of a range A..B."""
@@ -195,7 +198,9 @@ class WhyJob:
                 lines = tuple(replace(answers[number], text=text) for number, text in texts.items())
                 made.append(FileAnswer(file.path, lines))
         lost = self.repository.unreadable
-        notes = (f"{plural(len(lost), 'commit')} left out: objects are missing in this clone",) if lost else ()
+        notes = [f"{plural(len(lost), 'commit')} left out: objects are missing in this clone"] if lost else []
+        if not made and not lost:
+            notes.append("no line of text was added")
         return self._report(made, options, notes)
 
     # --- files ---
@@ -203,7 +208,7 @@ class WhyJob:
         """Return the path in the repository. Raises with one sentence for a file that cannot be asked about."""
         root = self.repository.root
         if root is None:
-            raise UsageError("this repository is bare: name a commit or a range, not a file")
+            raise UsageError("this repository has no working tree: name a commit or a range, not a file")
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file, a commit or a range")
         try:
@@ -274,6 +279,8 @@ class WhyJob:
         self, place: _Place, wanted: list[int], question: _Question, edits: list[PlacedEdit]
     ) -> CommittedChange | None:
         """Return the change of a place; None if no edit of the archive can have made it or an earlier form of it."""
+        if place.commit in self.repository.cut_off:
+            return None
         window = self._window(place, question.history)
         if not any(edit.began <= window.amended for edit in edits):
             return None
@@ -365,6 +372,8 @@ class WhyJob:
         return tuple(map(self._writer, others[-_ALTERNATIVES:])) if any(wanted) else ()
 
     def _silence(self, place: _Place, edits: list[PlacedEdit]) -> str:
+        if place.commit in self.repository.cut_off:
+            return CUT_OFF
         authored = self._facts[place.commit].authored if place.commit else self._now
         if self._span is None or authored < self._span[0]:
             return BEFORE_ARCHIVE
@@ -379,7 +388,9 @@ class WhyJob:
         )  # fmt: skip
 
     # --- the report ---
-    def _report(self, files: list[FileAnswer], options: WhyOptions, notes: tuple[str, ...]) -> WhyReport:
+    def _report(self, files: list[FileAnswer], options: WhyOptions, notes: Iterable[str]) -> WhyReport:
+        if self.repository.cut_off:
+            notes = (*notes, "this is a shallow clone: lines from before its first commit have no answer")
         writers = [line.writer for file in files for line in file.lines if line.writer is not None]
         firsts: dict[tuple[str, str, int], Writer] = {}
         for one in writers:
@@ -388,13 +399,16 @@ class WhyJob:
         self._load_facts(commits)
         looked_up = len(commits) <= _MOST_COMMITTERS
         made = {sha: self._commit_note(self._facts[sha], looked_up) for sha in sorted(commits) if sha in self._facts}
-        return WhyReport(tuple(files), made, tuple(self._turn_note(one, options) for one in firsts.values()), notes)
+        return WhyReport(
+            tuple(files), made, tuple(self._turn_note(one, options) for one in firsts.values()), tuple(notes)
+        )
 
     def _commit_note(self, facts: CommitFacts, looked_up: bool) -> CommitNote:
         sessions = [one.session.native_id for one in self._committers.find(facts.sha)] if looked_up else []
         return CommitNote(
-            facts.sha, facts.authored, facts.committed, facts.author, facts.subject, tuple(dict.fromkeys(sessions))
-        )
+            facts.sha, facts.authored, facts.committed, facts.author, facts.subject, tuple(dict.fromkeys(sessions)),
+            facts.author_mail, facts.author_zone, facts.committer, facts.committer_mail, facts.committer_zone,
+        )  # fmt: skip
 
     def _turn_note(self, writer: Writer, options: WhyOptions) -> TurnNote:
         session = next(

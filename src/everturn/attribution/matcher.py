@@ -127,7 +127,8 @@ def _is_fresh(edit: PlacedEdit, change: CommittedChange) -> bool:
     if not edit.ended or edit.ended <= change.window.after:
         return False
     limit = change.window.amended if edit.found.row.session in change.amended else change.window.until
-    return edit.began <= limit + _SLACK
+    # One that writes whole files repeats what it found, so after the commit it says nothing.
+    return edit.began <= limit + (_SLACK if edit.found.row.kind in ("replace", "patch") else 0)
 
 
 def _is_before(edit: PlacedEdit, window: EditWindow) -> bool:

@@ -14,10 +14,12 @@ NO_SESSION = "no_session"  # no archived session edited the file
 NOT_THIS_LINE = "not_this_line"  # sessions edited the file, but none wrote this line
 BEFORE_ARCHIVE = "before_archive"  # the commit is older than the first archived edit
 AMBIGUOUS = "ambiguous"  # it says nothing alone or repeats a line beside it, and the writers differ
+CUT_OFF = "cut_off"  # its commit is where a shallow clone ends
 SILENCES = {
     NO_SESSION: "no archived session edited this file",
     NOT_THIS_LINE: "archived sessions edited this file, but none of their edits wrote this line",
     BEFORE_ARCHIVE: "the line is older than the first archived edit",
+    CUT_OFF: "the commit that added the line is not in this shallow clone",
     AMBIGUOUS: "the line is like others beside it that somebody else wrote; git cannot tell them apart",
 }
 
@@ -60,6 +62,11 @@ class CommitNote(Struct, frozen=True):
     author: str
     subject: str
     sessions: tuple[str, ...] = ()
+    author_mail: str = ""
+    author_zone: str = "+0000"
+    committer: str = ""
+    committer_mail: str = ""
+    committer_zone: str = "+0000"
 
 
 class TurnNote(Struct, frozen=True):

@@ -20,7 +20,7 @@ from everturn.errors import NoRepository, NothingFound, UsageError
 
 _SAFE = (
     "--no-pager", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-    "-c", "core.quotePath=false", "-c", "diff.external=", "-c", "log.showSignature=false", "-c", "protocol.allow=never",
+    "-c", "core.quotePath=false", "-c", "log.date=format:%z", "-c", "diff.external=", "-c", "log.showSignature=false", "-c", "protocol.allow=never",
     "-c", "blame.ignoreRevsFile=", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "-c", "core.alternateRefsCommand=",
 )  # fmt: skip
 _TIMEOUT = 300
@@ -41,6 +41,11 @@ class CommitFacts(Struct, frozen=True):
     author: str = ""
     subject: str = ""
     parents: tuple[str, ...] = ()
+    author_mail: str = ""
+    author_zone: str = "+0000"
+    committer: str = ""
+    committer_mail: str = ""
+    committer_zone: str = "+0000"
 
 
 class BlamedLine(Struct, frozen=True):
@@ -70,7 +75,7 @@ class Repository:
         self.unreadable: list[str] = []  # commits with missing objects
         self._process: subprocess.Popen[bytes] | None = None
         found = self._rev_parse(folder)
-        self.is_shallow = found[0] == "true"
+        self._is_shallow = found[0] == "true"
         self.common = Path(folder, found[1]).resolve()
         self.root = Path(found[2]) if len(found) > 2 and found[2] else None
         self._folder = self.root or folder  # paths are relative to it
@@ -85,6 +90,14 @@ class Repository:
             reason = "; git says: " + str(error) if "dubious ownership" in str(error) else ""
             raise NoRepository(str(folder), reason) from None
 
+    @cached_property
+    def cut_off(self) -> frozenset[str]:
+        """The commits at which a shallow clone ends: git shows all their lines as added."""
+        try:
+            return frozenset((self.common / "shallow").read_text("ascii").split()) if self._is_shallow else frozenset()
+        except (OSError, UnicodeDecodeError):
+            return frozenset()
+
     # --- git ---
     def run(self, *words: str, given: bytes | None = None) -> bytes:
         """Return the output of a git command. Raises NothingFound with git's own reason."""
@@ -96,8 +109,10 @@ class Repository:
         except subprocess.TimeoutExpired:
             raise NothingFound(f"git did not answer within {_TIMEOUT} s; ask for a smaller part") from None
         if done.returncode:
-            reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise NothingFound((reason[0] if reason else "git failed").removeprefix("fatal: "))
+            reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"])[0]
+            if reason.startswith("error: "):  # git met something that it did not expect
+                reason = f"git cannot read this repository: {reason.removeprefix('error: ')}; `git fsck` says more"
+            raise NothingFound(reason.removeprefix("fatal: "))
         return done.stdout
 
     def text(self, *words: str) -> str:
@@ -112,6 +127,15 @@ class Repository:
             return self.text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
         except NothingFound:
             raise UsageError(f"there is no commit {name!r} in this repository; check the name") from None
+
+    def is_commit(self, name: str) -> bool:
+        """Whether a name may be that of a commit, or a range of them; a range says itself which end is missing."""
+        if ".." in name or name == "HEAD" or name.startswith("-") or not name.strip():
+            return True
+        try:
+            return bool(self.commit_id(name))
+        except UsageError:
+            return False
 
     def head(self) -> str:
         """Return the commit of the working tree; "" if there is none yet."""
@@ -273,15 +297,18 @@ class Repository:
         self.run("notes", f"--ref={ref}", "add", "-F", "-", commit, given=text.encode("utf-8", "surrogateescape"))
 
 
-_FORMAT = "%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%s%x00"
+_FORMAT = "%x1f".join("%H %P %at %ct %an %s %ae %ad %cn %ce %cd".split()) + "%x00"
+_FIELDS = 11
 
 
 def _read_commits(output: bytes) -> Iterator[CommitFacts]:
     for record in output.decode("utf-8", "replace").split("\0"):
         parts = record.strip("\n").split("\x1f")
-        if len(parts) == 6 and parts[2].isdigit() and parts[3].isdigit():
-            sha, parents, authored, committed, author, subject = parts
-            yield CommitFacts(sha, int(authored) * 1000, int(committed) * 1000, author, subject, tuple(parents.split()))
+        if len(parts) == _FIELDS and parts[2].isdigit() and parts[3].isdigit():
+            sha, parents, authored, committed, author, subject, *people = parts
+            yield CommitFacts(
+                sha, int(authored) * 1000, int(committed) * 1000, author, subject, tuple(parents.split()), *people
+            )
 
 
 def _read_blame(lines: list[str]) -> Iterator[BlamedLine]:

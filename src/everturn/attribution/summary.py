@@ -250,7 +250,8 @@ def commit_items(report: WhyReport) -> list[dict[str, Any]]:
 def porcelain_lines(report: WhyReport, show: Show) -> Iterator[str]:
     """Yield git blame porcelain (every line with all headers) plus headers of our own."""
     for file in report.files:
-        for _, run in groupby(file.lines, key=lambda line: (line.commit, line.path)):
+        # A group is a run of lines that the commit has in the same order.
+        for _, run in groupby(file.lines, key=lambda line: (line.commit, line.path, line.line - line.line_there)):
             yield from _porcelain_run(list(run), report, show)
 
 
@@ -265,16 +266,19 @@ def _porcelain_run(lines: list[LineAnswer], report: WhyReport, show: Show) -> It
 def _porcelain_headers(line: LineAnswer, report: WhyReport, show: Show) -> Iterable[str]:
     commit = report.commits.get(line.commit)
     if commit is not None:
-        seconds, done = commit.authored // 1000, commit.committed // 1000
-        yield from (
-            f"author {show(commit.author)}",
-            f"author-time {seconds}",
-            "author-tz +0000",
-            f"committer-time {done}",
+        people = (
+            ("author", commit.author, commit.author_mail, commit.authored, commit.author_zone),
+            ("committer", commit.committer, commit.committer_mail, commit.committed, commit.committer_zone),
         )
-        yield f"summary {show(commit.subject)}"
+        subject = show(commit.subject)
     else:
-        yield from ("author Not Committed Yet", "summary Not committed yet")
+        people = tuple((role, "Not Committed Yet", "not.committed.yet", 0, "+0000") for role in ("author", "committer"))
+        subject = "Not committed yet"
+    for role, name, mail, at, zone in people:
+        yield from (
+            f"{role} {show(name)}", f"{role}-mail <{show(mail)}>", f"{role}-time {at // 1000}", f"{role}-tz {zone}"
+        )  # fmt: skip
+    yield f"summary {subject}"
     yield f"filename {show(line.path)}"
     if line.writer is not None:
         yield from (

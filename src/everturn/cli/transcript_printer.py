@@ -168,6 +168,9 @@ class TranscriptPrinter:
         out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
         for one in self._children(call):
             out.emit(f"↳ {_CHILDREN.get(one.relation, one.relation)} {self._name(one)}")
+        for commit in passage.commits:
+            name = f"commit {commit.hash} " if commit.hash else "commit " * (not commit.url)
+            out.emit(f"↳ {name}{in_one_line(out, commit.subject, 100)}".rstrip())
         if self.options.tools:
             self._print_tool(passage)
         elif call is not None and (call.output_size or call.input_size):

@@ -303,6 +303,10 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
     if passage.call is not None:
         facts["call"] = {**call_facts(passage.call), "parallel": passage.batch > 1}
         facts["started"] = list(started)
+        if passage.commits:
+            facts["commits"] = [
+                {"commit": one.hash or None, "subject": one.subject, "url": one.url or None} for one in passage.commits
+            ]
     if passage.start is not None:
         facts |= {"tool": passage.start.name, "path": passage.start.path, "command": passage.start.command}
     if passage.kind == "call" and passage.result is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from everturn.derive.commits import Commit, find_commits
 from everturn.model.archive import Call, MessageRow, ProblemRow, Session
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.sessions.messages import Records, Sources, TurnView, records_end
@@ -34,6 +35,7 @@ class Passage(Struct, frozen=True):
     start: CallStart | None = None
     result: Block | None = None  # of a call, if requested and present
     batch: int = 0  # calls of the same step; more than one ran in parallel
+    commits: tuple[Commit, ...] = ()  # that a call made, as its output shows
 
 
 def passages(
@@ -74,7 +76,7 @@ class _PassageReader:
     def __init__(self, store: Store, sources: Sources, session: Session, view: TurnView, results: bool) -> None:
         until = records_end(view.rows)
         self._records = Records(store, sources, session, until)
-        self._results = Records(store, sources, session, until) if results else None
+        self._results, self._has_results = Records(store, sources, session, until), results
         self._calls = {(call.seq, call.idx): call for call in view.calls}
         self._batches = {step.idx: step.n_calls for step in view.steps}
         following = next(store.messages(session.id, view.turn.last_seq + 1, view.turn.last_seq + 1), None)
@@ -101,9 +103,15 @@ class _PassageReader:
             yield Passage("problem", f"{problem.reason} ({problem.size} bytes at {problem.start})")
 
     def _call(self, row: MessageRow, block: Block, call: Call | None, start: CallStart) -> Passage:
-        result = self._results.result(call) if self._results and call else None
-        batch = self._batches.get(call.step, 0) if call else 0
-        return Passage("call", block.text, row, block, call, start, result, batch)
+        if call is None:
+            return Passage("call", block.text, row, block, call, start)
+        is_git = start.kind == "shell" and "git" in start.command
+        result = self._results.result(call) if self._has_results or is_git else None
+        commits = tuple(find_commits(start, result.text, call.status == "ok")) if is_git and result is not None else ()
+        batch = self._batches.get(call.step, 0)
+        return Passage(
+            "call", block.text, row, block, call, start, result if self._has_results else None, batch, commits
+        )
 
 
 def _passage_kind(message: Message, block: Block) -> str:

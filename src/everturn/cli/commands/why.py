@@ -53,6 +53,9 @@ def command(
     from everturn.clock import now
     from everturn.sources.contract import all_sources
 
+    if form is None and any(export.values()):
+        flag = next(name for name, is_set in export.items() if is_set).replace("_", "-")
+        raise click.UsageError(f"--{flag} goes with --export", click.get_current_context())
     job, path, lines = open_why(cx.store(), all_sources(), now(), folder, target)
     with job.repository:
         few = lines is not None and lines[1] - lines[0] < _FEW
@@ -83,6 +86,9 @@ def _export(
         cx.out.emit(f"refs/notes/{one.ref}  {one.commit}\n{one.text}")
     if drafts and not yes:
         click.confirm(f"write {plural(len(drafts), 'note')} to this repository?", abort=True, err=True)
+    if not drafts:
+        cx.out.say("no notes to write: no line has an answer of these levels, or every commit has a note already")
+        return
     write_notes(job.repository, drafts, cx.store(), now())
     cx.out.say(f"wrote {plural(len(drafts), 'note')}; `git push origin refs/notes/*` shares them")
 
