@@ -299,14 +299,28 @@ class _FreshMatch:
         for number in reversed(range(len(self._edits))):
             edit = None if self._is_late(number) else self._texts.edit(self._edits[number].found)
             parts = [] if edit is None else [[loose_form(line) for line in lines] for lines in added_lines(edit)]
-            lines, joined = {form for part in parts for form in part}, ["".join(part) for part in parts]
+            left, joined = Counter(form for part in parts for form in part), ["".join(part) for part in parts]
+            # What is in its place already was written there; a copy elsewhere is somebody else's.
+            used = Counter(loose_form(self._change.after[line]) for line in self._lines_of(number))
             for line, form in wanted.items():
                 if line in self._found or present[form] or is_trivial(self._change.after[line]):
                     continue
-                if form in lines:
+                if left[form] > used[form]:
                     self._found[line] = LineMatch("likely", "reformatted", self._edits[number])
-                elif len(form) >= _JOINED_CHARS and any(form in text for text in joined):
+                elif (
+                    not left[form]
+                    and len(form) >= _JOINED_CHARS
+                    and sum(text.count(form) for text in joined) > used[form]
+                ):
                     self._found[line] = LineMatch("likely", "rewrapped", self._edits[number])
+                else:
+                    continue
+                used[form] += 1
+
+    def _lines_of(self, number: int) -> set[int]:
+        """Return the lines that an edit is known to have written."""
+        placed = {line for line, owner in self._placed if owner == number}
+        return placed | {line for line, match in self._found.items() if match.edit is self._edits[number]}
 
     # --- trivial lines ---
     def _fill_between(self) -> None:
