@@ -111,16 +111,16 @@ def _edges(engine: str, folder: Path, url: str) -> Iterator[Figure]:
     here = folder / f"edges-{engine}"
     here.mkdir()
     wrong: list[str] = []
-    kills = seed = 0
-    while kills < KILLS:
-        for kind in edges.IDS:
-            more, found = edges.killed_with_ids(url, here, kind, seed)
-            kills, wrong = kills + more, wrong + found
+    kills, seed, kinds = edges.undisturbed(url, here), 0, ("empty", "equal", "reused")
+    while kills.total < KILLS:
+        for kind in kinds:
+            wrong += edges.killed_with_ids(url, here, kind, seed, kills)
         seed += 1
-    names = ", ".join(edges.IDS)
-    yield exact(
-        f"killed with odd call ids, {engine}", wrong, f"{kills} kills in {seed * len(edges.IDS)} sessions: {names}"
-    )
+    if kills.happened["in a call"] < kills.total / 4:
+        wrong.append("too few of the kills strike in a call")
+    where = ", ".join(f"{n} {name}" for name, n in kills.happened.most_common())
+    note = f"{kills.total} kills in {seed * len(kinds)} sessions with ids {', '.join(kinds)}: {where}"
+    yield exact(f"killed with odd call ids, {engine}", wrong, note)
     clocks = (0, 3_600_000, -3_600_000)
     wrong = [found for n in range(ROUNDS) for ahead in clocks for found in edges.stopped_holder(url, here, n, ahead)]
     yield exact(

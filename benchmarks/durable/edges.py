@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from everturn.clock import now
 from everturn.errors import Busy, Conflict
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop.journal import Journal, open_archive
+from everturn.loop.journal_state import IN_DOUBT
 from everturn.loop.loop import Loop
 from everturn.loop.recovery import recover
 from everturn.loop.tools import Tool, tool
@@ -66,8 +68,17 @@ class IdScript:
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
 
-def paying(ledger: Path, before: Callable[[int], None] = lambda amount: None) -> Tool:
-    """A tool with an effect that is synced to a ledger; `before` is called first."""
+def _nothing(amount: int) -> None:
+    """Do nothing."""
+
+
+def _slow(amount: int) -> None:
+    """Give somebody time to kill us."""
+    time.sleep(0.004)
+
+
+def paying(ledger: Path, before: Callable[[int], None] = _nothing, after: Callable[[int], None] = _nothing) -> Tool:
+    """A tool with an effect that is synced to a ledger; `before` is called first, `after` last."""
 
     @tool(policy="fail")
     def pay(amount: int) -> str:
@@ -77,6 +88,7 @@ def paying(ledger: Path, before: Callable[[int], None] = lambda amount: None) ->
         os.write(handle, f"{amount}\n".encode())
         os.fsync(handle)
         os.close(handle)
+        after(amount)
         return f"paid {amount}"
 
     return pay
@@ -87,25 +99,59 @@ def effects(ledger: Path) -> Counter[int]:
     return Counter(map(int, ledger.read_text().split())) if ledger.exists() else Counter()
 
 
-def killed_with_ids(url: str, folder: Path, kind: str, seed: int) -> tuple[int, list[str]]:
-    """Kill a session at random moments until it is done. Return the number of kills and what is wrong."""
-    dice, kills, ledger = random.Random(seed), 0, folder / f"ledger-{kind}-{seed}"
+@dataclass
+class Kills:
+    """Where sessions were killed: what the journal said afterwards."""
+
+    span: float  # seconds that a session works when nothing disturbs it
+    happened: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.happened.total()
+
+    def note(self, url: str, session: str) -> None:
+        """Look at a session that was killed."""
+        with closing(open_archive(url)) as store, Journal.open(store, session) as journal:
+            calls = journal.past.open_calls
+            in_call = any(call.state == IN_DOUBT for call in calls)
+            where = "in a call" if in_call else "before a call" if calls else "before a response"
+            self.happened[where if journal.past.messages else "before the prompt"] += 1
+
+
+def undisturbed(url: str, folder: Path) -> Kills:
+    """Let a session work to its end, to know how long that takes."""
+    begun: list[float] = []
+    tools = [paying(folder / "ledger-undisturbed", _slow, _slow)]
+    _continue(url, "undisturbed", IdScript("unique"), tools, begins=lambda: begun.append(time.monotonic()))
+    return Kills(time.monotonic() - begun[0])
+
+
+def killed_with_ids(url: str, folder: Path, kind: str, seed: int, kills: Kills) -> list[str]:
+    """Kill a session three times while it works, and let it end. Return what is wrong."""
+    dice, ledger = random.Random(f"{kind} {seed}"), folder / f"ledger-{kind}-{seed}"
     session = f"{kind}-{seed}"
-    for _ in range(40):
-        child = _fork(lambda: _continue(url, session, IdScript(kind), [paying(ledger)]))
-        time.sleep(dice.uniform(0.0, 0.06))
+
+    for _ in range(3):
+        begun, begins = os.pipe()
+        tools = [paying(ledger, _slow, _slow)]
+        say = partial(os.write, begins, b"x")
+        child = _fork(partial(_continue, url, session, IdScript(kind), tools, begins=say))
+        os.close(begins)
+        os.read(begun, 1)  # the journal is open, or the process is gone
+        os.close(begun)
+        time.sleep(dice.uniform(0.0, 0.6 * kills.span))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) == 0:
             break
-        kills += 1
-        if kills >= 3:
-            break
+        kills.note(url, session)
     try:
         _continue(url, session, IdScript(kind), [paying(ledger)])
     except RuntimeError as failure:
-        return kills, [str(failure)]
-    return kills, judge(url, session, ledger, IDS[kind])
+        return [str(failure)]
+    return judge(url, session, ledger, IDS[kind])
 
 
 def judge(url: str, session: str, ledger: Path, ids: list[list[str]]) -> list[str]:
@@ -175,7 +221,10 @@ def two_recoverers(url: str, folder: Path, number: int) -> list[str]:
     return judge(url, session, ledger, IDS["unique"])
 
 
-def _continue(url: str, session: str, script: IdScript, tools: list[Tool], ttl: int = 60_000, ahead: int = 0) -> None:
+def _continue(
+    url: str, session: str, script: IdScript, tools: list[Tool], ttl: int = 60_000, ahead: int = 0,
+    begins: Callable[[], object] = lambda: None,
+) -> None:  # fmt: skip
     """Run or resume a session to its end."""
     loop = Loop(script, tools, interactive=False)
     with closing(open_archive(url)) as store:
@@ -183,6 +232,7 @@ def _continue(url: str, session: str, script: IdScript, tools: list[Tool], ttl: 
             try:
                 clock: Any = (lambda: now() + ahead) if ahead else now
                 with Journal.open(store, session, ttl=ttl, clock=clock) as journal:
+                    begins()
                     done = loop.resume(journal) if journal.past.messages else loop.run(journal, "pay")
                 if done.state != "done":
                     raise RuntimeError(f"session {session} ended {done.state}")

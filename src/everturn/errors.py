@@ -217,8 +217,11 @@ class Busy(EverturnError):
 
     exit_code = 75
 
-    def __init__(self, url: str) -> None:
-        super().__init__(f"{url} is locked by another process; wait for it to finish and run this again")
+    def __init__(self, url: str, is_here: bool = False) -> None:
+        done = "is open in this process already; close it first"
+        super().__init__(
+            f"{url} {done if is_here else 'is locked by another process; wait for it to finish and run this again'}"
+        )
 
 
 class ResumeError(EverturnError):

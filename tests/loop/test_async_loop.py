@@ -77,7 +77,7 @@ def test_leaving_the_events_stops_the_turn(archive: Store) -> None:
         async for event in events:
             if event.kind == "result":
                 break
-        await events.aclose()  # type: ignore[attr-defined]
+        await events.aclose()
 
     with Journal.open(archive, "s") as journal:
         asyncio.run(work(journal))

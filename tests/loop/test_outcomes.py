@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from everturn.errors import UsageError
 from everturn.llm import anthropic_messages
 from everturn.llm.protocol import ChatMessage, Reply
 from everturn.loop.journal import Journal
@@ -169,6 +170,10 @@ def test_a_human_may_change_the_arguments_and_the_model_is_told(archive: Store) 
     model = Model([calls(("a", "pay", {"amount": 900})), says("ok")])
     with Journal.open(archive, "s") as journal:
         assert Loop(model, [pay]).run(journal, "go").state == "paused"
+        with pytest.raises(UsageError, match=r"pay has no argument amont; its arguments are amount"):
+            journal.approve("a", arguments={"amont": 9})
+        with pytest.raises(UsageError, match=r"pay needs amount; its arguments are amount"):
+            journal.approve("a", arguments={})
         journal.approve("a", "ann", arguments={"amount": 9})
         outcome = Loop(model, [pay]).resume(journal)
     assert (outcome.state, paid) == ("done", [9])

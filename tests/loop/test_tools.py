@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,8 +12,9 @@ import pydantic
 import pytest
 
 from everturn.errors import ToolIdempotencyError, UsageError
+from everturn.loop.async_loop import AsyncLoop
 from everturn.loop.journal import Journal
-from everturn.loop.loop import Loop
+from everturn.loop.loop import Loop, Outcome
 from everturn.loop.records import IntendedCall
 from everturn.loop.tools import Tool, ToolContext, tool
 from everturn.store.contract import Store
@@ -60,7 +63,8 @@ def test_a_tool_is_called_like_its_function() -> None:
         """Tell."""
         return f"{context.session}{a}"
 
-    assert (add(1), add(1, b=5), who(a=3), who(ToolContext("c", "s"), 3)) == (3, 6, "3", "s3")
+    without: Tool = who  # a type checker wants the context; at run time it may be left out
+    assert (add(1), add(1, b=5), without(a=3), who(ToolContext("c", "s"), 3)) == (3, 6, "3", "s3")
 
 
 def test_arguments_may_be_dataclasses_and_pydantic_models() -> None:
@@ -139,6 +143,22 @@ def test_a_step_that_may_run_only_once_is_in_doubt_after_a_crash(archive: Store)
         assert journal.step("pay", lambda: 1, once=True) == 7
 
 
+def test_a_step_whose_value_is_no_json_is_refused_and_the_journal_goes_on(archive: Store) -> None:
+    with Journal.open(archive, "s") as journal:
+        with pytest.raises(UsageError, match=r"step odd: its value cannot be recorded as JSON: .*object"):
+            journal.step("odd", object)
+        assert journal.step("odd", lambda: 1) == 1
+
+
+def test_a_time_to_sleep_until_has_a_time_zone(archive: Store) -> None:
+    with Journal.open(archive, "s") as journal:
+        journal.sleep_until(datetime(2020, 1, 1, tzinfo=UTC))
+        with pytest.raises(UsageError, match="has no time zone"):
+            journal.sleep_until(datetime(2020, 1, 1))  # noqa: DTZ001
+        with pytest.raises(UsageError, match="'tomorrow' is no time"):
+            journal.sleep_until("tomorrow")  # type: ignore[arg-type]
+
+
 def test_a_sleeper_wakes_at_the_time_that_was_recorded_first(archive: Store) -> None:
     slept: list[int] = []
 
@@ -185,3 +205,51 @@ def test_an_answer_that_is_wrong_twice_says_so(archive: Store) -> None:
     with Journal.open(archive, "s") as journal:
         outcome = Loop(Model([says("No."), says("Still no.")]), output=Address).run(journal, "go")
     assert outcome.output is None and "not the output asked for" in str(outcome.error)
+
+
+def test_a_loop_names_what_is_no_tool_and_what_comes_twice() -> None:
+    def price(item: str) -> int:
+        return 9
+
+    @tool(name="price")
+    def other(item: str) -> int:
+        """Tell."""
+        return 8
+
+    with pytest.raises(UsageError, match=r"price is no tool; decorate it with @tool"):
+        Loop(Model([]), [price])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"two tools have the name price"):
+        Loop(Model([]), [tool(price), other])
+
+
+def test_an_empty_message_is_not_taken(archive: Store) -> None:
+    with Journal.open(archive, "s") as journal:
+        with pytest.raises(UsageError, match="the message is empty"):
+            Loop(Model([])).run(journal, " ")
+        assert journal.past.messages == []
+
+
+async def _types(journal: Journal, outcome: Outcome, model: Model) -> None:
+    """Never run: `make types` checks that good lines pass and that each mistake is found (an unused ignore is an error)."""
+
+    @tool
+    def price(item: str) -> int:
+        return 9
+
+    @tool(policy="retry")
+    async def reserve(item: str, count: int = 1) -> str:
+        return "reserved"
+
+    total: int = price("jam") + price(item="honey")
+    text: str = await reserve("jam", count=total)
+    loop = AsyncLoop(model, [price, reserve], decide=lambda call: call.name == "pay")
+    async with aclosing(loop.stream(journal, text)) as events:
+        async for event in events:
+            assert event.kind == "done" and outcome.state == "paused" and outcome.waiting[0].why == "approval"
+    price(3)  # type: ignore[arg-type]
+    price(itme="jam")  # type: ignore[call-arg]
+    name: str = price("jam")  # type: ignore[assignment]
+    tool(polcy="retry")  # type: ignore[call-overload]
+    tool(policy="retyr")  # type: ignore[call-overload]
+    AsyncLoop(model, [price], decid=name)  # type: ignore[call-arg]
+    assert outcome.state == "finished"  # type: ignore[comparison-overlap]

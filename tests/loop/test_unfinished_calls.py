@@ -219,6 +219,22 @@ def test_a_tool_that_is_gone_is_never_run_and_its_call_stays_in_doubt(archive: S
     assert told(journal)["c"] == ("there is no tool 'act'; it was not run", True)
 
 
+def test_a_call_in_doubt_that_cannot_run_again_stays_in_doubt(archive: Store) -> None:
+    journal = left_behind(archive)
+
+    @tool(policy="retry")
+    def act(other: int) -> str:  # the program was changed meanwhile
+        """Act."""
+        return ""
+
+    Loop(Model(REPLIES), [act]).resume(journal)
+    text, is_error = told(journal)["b"]
+    assert (
+        is_error and text.startswith(settlement.IN_DOUBT_RESULT) and "It cannot be repeated: invalid arguments" in text
+    )
+    assert told(journal)["c"][0].endswith("it was not run")
+
+
 def test_a_new_message_settles_what_was_left_first(archive: Store) -> None:
     journal, world = left_behind(archive), World()
     model = Model([*REPLIES, says("more")])

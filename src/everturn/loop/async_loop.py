@@ -14,15 +14,17 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 from everturn.errors import ModelError
 from everturn.llm.protocol import Backend, ChatPart, Delta
+from everturn.loop.execution import ExecutionLimits
 from everturn.loop.journal import Journal
-from everturn.loop.loop import Loop, Outcome, Watch
+from everturn.loop.loop import Assemble, Budget, Loop, Outcome, WaitingCall, Watch
+from everturn.loop.model_request import RequestView
 from everturn.loop.settlement import CALLER, Coroutines
 from everturn.loop.tools import Tool
 
@@ -39,7 +41,7 @@ class LoopEvent:
     done       the turn ended: `outcome`; the last event
     """
 
-    kind: str
+    kind: Literal["text", "thinking", "call", "result", "waiting", "done"]
     text: str = ""
     call_id: str = ""
     name: str = ""
@@ -48,10 +50,25 @@ class LoopEvent:
     outcome: Outcome | None = None
 
 
+class LoopOptions(TypedDict, total=False):
+    """Further options of an `AsyncLoop`, as fields of `Loop`."""
+
+    budget: Budget
+    limits: ExecutionLimits
+    interactive: bool
+    watch: Watch
+    assemble: Assemble | None
+    view: RequestView
+    decide: Callable[[WaitingCall], Any] | None
+    output: Any
+
+
 class AsyncLoop:
     """A `Loop` with asynchronous methods; the options are those of `Loop`."""
 
-    def __init__(self, backend: Backend, tools: Sequence[Tool] = (), system: str = "", **options: Any) -> None:
+    def __init__(
+        self, backend: Backend, tools: Sequence[Tool] = (), system: str = "", **options: Unpack[LoopOptions]
+    ) -> None:
         self._loop = Loop(backend, tools, system, **options)
 
     async def run(self, journal: Journal, prompt: str | Sequence[ChatPart]) -> Outcome:
@@ -64,8 +81,12 @@ class AsyncLoop:
 
     async def stream(
         self, journal: Journal, prompt: str | Sequence[ChatPart] | None = None
-    ) -> AsyncIterator[LoopEvent]:
-        """Yield what happens. Without a prompt the session is resumed. A failing model ends it with an outcome `failed`."""
+    ) -> AsyncGenerator[LoopEvent, None]:
+        """Yield what happens. Without a prompt the session is resumed. A failing model ends it with an outcome `failed`.
+
+        To leave the iteration before its end, use `async with contextlib.aclosing(loop.stream(…)) as events`: the turn has
+        then been stopped when the block ends. After a bare `break`, Python stops it some time later.
+        """
         home, events = asyncio.get_running_loop(), asyncio.Queue[LoopEvent | None]()
 
         def tell(event: LoopEvent | None) -> None:
@@ -88,7 +109,7 @@ class AsyncLoop:
         yield LoopEvent("done", outcome.text, outcome=outcome)
 
     async def _run_to_end(self, journal: Journal, prompt: str | Sequence[ChatPart] | None) -> Outcome:
-        async with aclosing(self.stream(journal, prompt)) as events:  # type: ignore[type-var]
+        async with aclosing(self.stream(journal, prompt)) as events:
             outcome = [event.outcome async for event in events][-1]
         assert outcome is not None
         if outcome.error is not None:
@@ -131,7 +152,7 @@ def _make_watch(tell: Callable[[LoopEvent], None], own: Watch) -> Watch:
     def delta(one: Delta) -> None:
         own.delta(one)
         if one.kind in ("text", "thinking") and one.text:
-            tell(LoopEvent(one.kind, one.text))
+            tell(LoopEvent("text" if one.kind == "text" else "thinking", one.text))
 
     def call(event: str, about: Any) -> None:
         own.call(event, about)

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from os import PathLike, fspath
 from typing import Any, Generic, TypeVar, cast
 
@@ -40,7 +41,7 @@ from everturn.errors import (
     UnknownSession,
     UsageError,
 )
-from everturn.llm.protocol import ChatPart, Reply, ToolSpec
+from everturn.llm.protocol import ChatPart, Reply, ToolSpec, encode_json
 from everturn.loop import leases, records
 from everturn.loop.journal_state import AGENT, JournalEnd, JournalPlace, JournalState, Mask, find_journal
 from everturn.loop.leases import TTL_MS, LeaseHolder
@@ -53,6 +54,7 @@ from everturn.loop.records import (
     RequestRecord,
     ResultRecord,
 )
+from everturn.loop.tools import milliseconds
 from everturn.store.contract import Store, open_store
 
 T = TypeVar("T")
@@ -300,8 +302,26 @@ class Journal:
         self.write(ResultRecord(of=LAST, call_id=call_id, text=text, is_error=is_error, outcome=outcome, ms=ms))
 
     def approve(self, call_id: str, by: str = "", arguments: dict[str, Any] | None = None) -> None:
-        """Let a waiting call run; one in doubt, run again. `arguments` replace the model's, and the model is told."""
+        """Let a waiting call run; one in doubt, run again. `arguments` replace the model's, and the model is told.
+
+        Raise UsageError if the tool has no argument of such a name, or lacks one that it needs.
+        """
+        if arguments is not None:
+            self._check_arguments(call_id, arguments)
         self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="approve", by=by, arguments=arguments))
+
+    def _check_arguments(self, call_id: str, arguments: dict[str, Any]) -> None:
+        """Compare the names with those that the model was shown. The values are validated when the call runs."""
+        call = self.past.calls.get(call_id)
+        shown = next((one.parameters for one in self.past.tools if call is not None and one.name == call.part.name), {})
+        known = shown.get("properties")
+        if call is None or not isinstance(known, dict):
+            return
+        unknown = arguments.keys() - known.keys() if shown.get("additionalProperties") is False else set()
+        for word, names in (("has no argument", unknown), ("needs", set(shown.get("required", ())) - arguments.keys())):
+            if names:
+                there = ", ".join(known) or "none"
+                raise UsageError(f"{call.part.name} {word} {', '.join(sorted(names))}; its arguments are {there}")
 
     def deny(self, call_id: str, text: str = "", by: str = "") -> None:
         """Refuse a waiting call; one in doubt does not run again."""
@@ -338,6 +358,12 @@ class Journal:
                 raise ToolIdempotencyError({name: "step"})
             self.state(f"{STEP}{name}", {"begun": True})
         value = work()
+        try:
+            encode_json({"value": value})
+        except TypeError as failure:
+            raise UsageError(
+                f"step {name.rpartition('/')[2]}: its value cannot be recorded as JSON: {failure}"
+            ) from failure
         self.state(f"{STEP}{name}", {"value": value})
         return value
 
@@ -349,9 +375,9 @@ class Journal:
         self.state(f"{TIMER}{name}", {"until": when})
         return when
 
-    def sleep_until(self, when: int, name: str = "") -> None:
-        """Sleep until a time in ms UTC. After a crash, the same call only sleeps for what is left."""
-        wake = self.wake_time(name, when)
+    def sleep_until(self, when: datetime | int, name: str = "") -> None:
+        """Sleep until a time (aware, or ms UTC). After a crash, the same call only sleeps for what is left."""
+        wake = self.wake_time(name, milliseconds(when))
         while (left := wake - self.clock()) > 0:
             self.renew()
             time.sleep(min(left / 1000, self.ttl / 3000))

@@ -93,7 +93,7 @@ def take_lease(store: Store, session: str, holder: LeaseHolder, now: int, until:
     """Take the lease inside a write transaction and return the new token. Raise Busy if another process holds it."""
     lease = current_lease(store, session)
     if not force and is_held(lease, holder, now):
-        raise Busy(f"session {session}")
+        raise Busy(f"session {session}", is_here=lease.name in _LIVE)
     new = Lease(lease.token + 1, holder.machine, holder.pid, holder.started, holder.name, until, holder.where)
     _write_lease(store, session, new, now)
     return new.token

@@ -23,10 +23,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, cast
 
 from everturn.clock import new_id
-from everturn.errors import BadAnswer, EverturnError
+from everturn.errors import BadAnswer, EverturnError, UsageError
 from everturn.llm.history_repair import NO_RECORD, unique_calls
 from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.loop import records
@@ -49,6 +49,12 @@ class Budget:
     answer: int = 0  # tokens of one response; 0: the limit of the backend
 
 
+OutcomeState = Literal[
+    "done", "truncated", "refused", "paused", "cut", "over_budget", "cancelled", "idle", "failed"
+]  # fmt: skip
+WaitingReason = Literal["approval", "in_doubt"]
+
+
 @dataclass(frozen=True)
 class WaitingCall:
     """A call that waits for a human: `Journal.approve`, `deny` or `settle` it, then `resume`."""
@@ -56,7 +62,7 @@ class WaitingCall:
     call_id: str
     name: str
     arguments: Any
-    why: str  # approval | in_doubt
+    why: WaitingReason
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Outcome:
     failed       the model could not be asked; `error` says why (`run` and `resume` raise it instead)
     """
 
-    state: str
+    state: OutcomeState
     text: str = ""
     reply: Reply | None = None  # the last response
     waiting: tuple[WaitingCall, ...] = ()
@@ -119,6 +125,15 @@ class Loop:
     coroutines: Coroutines = field(default_factory=Coroutines, repr=False)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+
+    def __post_init__(self) -> None:
+        names: set[str] = set()
+        for one in self.tools:
+            if not isinstance(one, Tool):
+                raise UsageError(f"{getattr(one, '__name__', repr(one))} is no tool; decorate it with @tool")
+            if one.name in names:
+                raise UsageError(f"two tools have the name {one.name}; say @tool(name=…) for one of them")
+            names.add(one.name)
 
     def run(self, journal: Journal, prompt: str | Sequence[ChatPart]) -> Outcome:
         """Take a message of the human and continue until there is an answer.
@@ -182,6 +197,8 @@ class _LoopTurn:
     def accept(self, prompt: str | Sequence[ChatPart]) -> None:
         """Write the message, and the setup if it has changed, in one transaction."""
         parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        if not any(part.kind != "text" or part.text.strip() for part in parts):
+            raise UsageError("the message is empty; say what the model is to do")
         setup = records.SetupRecord(system=self._system(), tools=tuple(tool.shown for tool in self._loop.tools))
         same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
         self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
@@ -206,11 +223,20 @@ class _LoopTurn:
         for call in stopped.waiting if self._loop.decide is not None else ():
             assert self._loop.decide is not None
             verdict = self._loop.coroutines.wait(self._loop.decide(call))
+            if isinstance(verdict, dict):
+                self._check_decided(call, verdict)
             if verdict is not None:
                 decided.append(_decision(self._past.response, call, verdict))
         if decided:
             self._journal.write(*decided)
         return bool(decided)
+
+    def _check_decided(self, call: WaitingCall, arguments: dict[str, Any]) -> None:
+        try:
+            if call.name in self._tools:
+                self._tools[call.name].checked(arguments)
+        except ValueError as failure:
+            raise UsageError(f"`decide` returned arguments that {call.name} does not take: {failure}") from failure
 
     def _settle_once(self) -> Outcome | None:
         calls = self._past.open_calls
@@ -366,10 +392,10 @@ class _LoopTurn:
             return self._make_outcome("idle")
         return self._make_outcome(_ENDS.get(reply.stop, "done"), reply, reply.text)
 
-    def _make_outcome(self, state: str, reply: Reply | None = None, text: str = "") -> Outcome:
+    def _make_outcome(self, state: OutcomeState, reply: Reply | None = None, text: str = "") -> Outcome:
         past = self._past
         waiting = tuple(
-            WaitingCall(call.part.call_id, call.part.name, call.arguments, call.waits)
+            WaitingCall(call.part.call_id, call.part.name, call.arguments, cast(WaitingReason, call.waits))
             for call in past.open_calls
             if call.waits
         )
@@ -389,7 +415,7 @@ def _decision(response: int, call: WaitingCall, verdict: Any) -> Record:
 
 
 #: The outcome of a response that ends a turn, by its stop reason.
-_ENDS = {"length": "truncated", "refusal": "refused", "cut": "cut"}
+_ENDS: dict[str, OutcomeState] = {"length": "truncated", "refusal": "refused", "cut": "cut"}
 
 
 def _count_immediate(plan: SettlementPlan, workers: int) -> int:

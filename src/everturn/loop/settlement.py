@@ -212,13 +212,14 @@ class SettlementPlanner:
     def _plan_run(self, plan: SettlementPlan, call: CallProgress, approved: bool, purpose: str = "run") -> str:
         tool, part = self._tools.get(call.part.name), call.part
         if tool is None:
-            _add_ending(plan, call, f"there is no tool {part.name!r}; it was not run", "unknown_tool")
-            return "refused"
+            return _refuse(plan, call, f"there is no tool {part.name!r}", "unknown_tool")
         try:
             arguments = tool.checked(call.arguments)
         except ValueError as failure:
-            _add_ending(plan, call, f"invalid arguments: {failure}; it was not run", "invalid")
-            return "refused"
+            whose = (
+                "invalid arguments" if call.edited is None else "the human changed the arguments, and they are invalid"
+            )
+            return _refuse(plan, call, f"{whose}: {failure}", "invalid")
         if not approved and self._needs_approval(tool, call.arguments):
             plan.waits.setdefault("approval", []).append(part.call_id)
             return "wait"
@@ -236,6 +237,15 @@ class SettlementPlanner:
         call_id, attempt = call.part.call_id, len(call.intents) + 1
         key = make_idempotency_key(self._session, call.of, call_id)
         return ToolContext(call_id, self._session, attempt > 1, key, attempt, steps=self._journal)
+
+
+def _refuse(plan: SettlementPlan, call: CallProgress, why: str, outcome: str) -> str:
+    """End a call that cannot run. One in doubt stays in doubt: an earlier attempt may have taken effect."""
+    if call.state == IN_DOUBT:
+        _add_ending(plan, call, f"{IN_DOUBT_RESULT} It cannot be repeated: {why}.", "in_doubt")
+    else:
+        _add_ending(plan, call, f"{why}; it was not run", outcome)
+    return "refused"
 
 
 def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: str, is_error: bool = True) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from hashlib import blake2b
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, get_type_hints, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, get_type_hints, overload
 
 import msgspec
 
@@ -29,6 +29,8 @@ from everturn.errors import UsageError
 from everturn.llm import protocol
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Policy = Literal["", "retry", "reconcile", "ask", "fail", "compensate"]
 #: Policies for a call in doubt.
@@ -99,12 +101,22 @@ class ToolContext:
 
         Return early when `stop` is set.
         """
-        wake = round(when.timestamp() * 1000) if isinstance(when, datetime) else when
         if self.steps is None:
             raise UsageError("sleep_until works in a call of a loop only")
-        wake = self.steps.wake_time(f"{self.idempotency_key}/{name}", wake)
+        wake = self.steps.wake_time(f"{self.idempotency_key}/{name}", milliseconds(when))
         while (left := wake - self.steps.now()) > 0 and not self.stop.wait(min(left / 1000, 1.0)):
             pass
+
+
+def milliseconds(when: datetime | int) -> int:
+    """Return a time in ms UTC. Raise UsageError for a datetime without a time zone."""
+    if isinstance(when, datetime):
+        if when.tzinfo is None:
+            raise UsageError(f"{when} has no time zone; say datetime.now(UTC) or the like")
+        return round(when.timestamp() * 1000)
+    if not isinstance(when, int | float):
+        raise UsageError(f"{when!r} is no time: say a datetime with a time zone, or milliseconds since 1970")
+    return round(when)
 
 
 async def _await(work: Callable[[], Awaitable[T]]) -> T:
@@ -168,6 +180,16 @@ class Tool:
         return {name: getattr(given, name) for name in self.takes.__struct_fields__}  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True)
+class FunctionTool(Tool, Generic[P, R]):
+    """A tool that a type checker knows by the signature of its function."""
+
+    def __call__(self, *given: P.args, **named: P.kwargs) -> R:
+        """See `Tool.__call__`."""
+        made: R = super().__call__(*given, **named)
+        return made
+
+
 class ToolOptions(TypedDict, total=False):
     """The options of `@tool`, as fields of `Tool`."""
 
@@ -185,10 +207,17 @@ class ToolOptions(TypedDict, total=False):
     alone: bool
 
 
+class ToolMaker(Protocol):
+    """`@tool` with options."""
+
+    def __call__(self, fn: Callable[P, R], /) -> FunctionTool[P, R]:
+        """Make the tool."""
+
+
 @overload
-def tool(given: Callable[..., Any], /) -> Tool: ...
+def tool(given: Callable[P, R], /) -> FunctionTool[P, R]: ...
 @overload
-def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(**options: Unpack[ToolOptions]) -> ToolMaker: ...
 def tool(given: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool of a function. The options are those of `ToolOptions`; raise UsageError for another one."""
     for name in options.keys() - ToolOptions.__annotations__.keys():
@@ -254,7 +283,7 @@ def _make_tool(fn: Callable[..., Any], options: dict[str, Any]) -> Tool:
         reason = str(failure).strip().rpartition("\n")[2]
         raise UsageError(f"tool {name}: an argument cannot be described to a model: {reason}") from failure
     description = options.get("description") or inspect.getdoc(fn) or ""
-    made = Tool(fn, name, description, schema, takes=takes, context=context)
+    made = FunctionTool[Any, Any](fn, name, description, schema, takes=takes, context=context)
     return replace(made, **{key: value for key, value in options.items() if key not in ("parameters", "description")})
 
 
