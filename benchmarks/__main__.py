@@ -17,7 +17,7 @@ from benchmarks.processes import Failed
 #: Modules of this folder with `figures(corpora)`, in the order they are run.
 SECTIONS = (
     "ingest", "memory", "asking", "upkeep", "accounting", "terminal", "recall", "references", "restore", "latency",
-    "serving", "redaction", "encryption", "journal", "crash", "wires", "chat", "browse", "analyse", "hook", "page", "web", "why",
+    "serving", "redaction", "encryption", "erasure", "journal", "crash", "wires", "chat", "browse", "analyse", "hook", "page", "web", "why",
     "team",
 )  # fmt: skip
 

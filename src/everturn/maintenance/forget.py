@@ -81,6 +81,13 @@ def plan_forget(store: Store, session: Session) -> list[Session]:
     return sorted(doomed.values(), key=lambda row: row.id)
 
 
+def names_beside(store: Store, doomed: Sequence[Session], keep_forks: bool) -> list[str]:
+    """Return the sessions that files beside the archive may be named after, if those of a plan are erased."""
+    names = {row.native_id for row in doomed}
+    names |= set() if keep_forks else {one.native_id for one in find_offspring(store, list(doomed))}
+    return sorted(names)
+
+
 def _is_attached(other: Session, one: Session) -> bool:
     return other.parent == one.native_id or other.native_id.startswith(f"{one.native_id}/")
 
@@ -125,14 +132,13 @@ def forget_sessions(
     """Erase sessions for good. Raises Busy if a reader holds the log: then the rest is done later."""
     store = writer.store
     doomed = list({row.id: row for one in sessions for row in plan_forget(store, one)}.values())
-    names = {row.native_id for row in doomed}
-    names |= set() if keep_forks else {one.native_id for one in find_offspring(store, doomed)}
+    names = names_beside(store, doomed, keep_forks)
     erasure = Erasure(
         new_id(),
         writer.now,
         tuple((row.agent, row.native_id) for row in doomed),
         keep_forks,
-        names=tuple(sorted(names)),
+        names=tuple(names),
     )
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, writer.now) for row in doomed])
@@ -425,12 +431,20 @@ def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], n
         rows = [row for one in store.sessions_in(version) for row in store.messages(one.id)]
         copies = {row.fingerprint for row in rows if row.inherited and row.fingerprint in marks}
         gone = [row.fingerprint in copies or (row.session, row.seq) in handed_keys for row in rows]
+        gone = _with_copied_records(rows, gone)
         marks_here = [(row.start, is_gone) for row, is_gone in zip(rows, gone, strict=True)]
         _blank_version(store, version, marks_here, _title_ranges(store, version, forks) if handed_keys else ())
         erased |= {mark for mark in copies if mark is not None}
         n_erased += sum(gone)
     store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
     return n_erased
+
+
+def _with_copied_records(rows: list[MessageRow], gone: list[bool]) -> list[bool]:
+    """Add the summaries and notices that were copied with messages: those before the first message of the fork's own."""
+    own = [row.start for row, is_gone in zip(rows, gone, strict=True) if not is_gone and row.origin != "system"]
+    first = min(own, default=None) if any(gone) else 0
+    return [is_gone or first is None or row.start < first for row, is_gone in zip(rows, gone, strict=True)]
 
 
 def _title_ranges(store: Store, number: int, forks: list[Session]) -> list[tuple[int, int]]:

@@ -113,7 +113,7 @@ def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
     """Erase the sessions that are older than the rules keep them, once a day; return their ids."""
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.errors import EverturnError
-    from everturn.maintenance.forget import forget_sessions
+    from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
     from everturn.maintenance.retention import expired_sessions, is_due
     from everturn.sources.contract import all_sources
 
@@ -123,6 +123,7 @@ def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
     rows = expired_sessions(store, rules, clock.now())
     if not rows:
         return []
+    _erase_beside(cx, names_beside(store, [one for row in rows for one in plan_forget(store, row)], keep_forks=False))
     try:
         done = forget_sessions(_desk(cx, store), all_sources(), rows, False, vectors_to_erase(cx, store))
         _erase_beside(cx, done.names)
@@ -137,7 +138,7 @@ def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: 
     from everturn.attribution.exports import note_removals
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.cli.output import in_one_line
-    from everturn.maintenance.forget import forget_sessions, plan_forget
+    from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
     from everturn.sources.contract import all_sources
 
     store = cx.store()
@@ -149,9 +150,10 @@ def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: 
     if _is_refused(cx, [one.native_id for one in doomed], yes, dry_run):
         return 0
     desk, removals = _desk(cx, store), note_removals(store, {one.native_id for one in doomed})
+    copies = _erase_beside(cx, names_beside(store, doomed, keep_forks))
     done = forget_sessions(desk, all_sources(), rows, keep_forks, vectors_to_erase(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
-    _finish(cx, store, done, _erase_beside(cx, done.names), removals)
+    _finish(cx, store, done, copies + _erase_beside(cx, done.names), removals)
     return 0
 
 
@@ -184,8 +186,9 @@ def _forget_messages(
     if _is_refused(cx, names, yes, dry_run):
         return 0
     whole, removals = pattern if row is None else None, note_removals(store, names)
+    copies = _erase_beside(cx, names)
     done = forget_messages(_desk(cx, store), all_sources(), found, whole, vectors_to_erase(cx, store))
-    _finish(cx, store, done, _erase_beside(cx, names), removals)
+    _finish(cx, store, done, copies + _erase_beside(cx, names), removals)
     return 0
 
 
@@ -221,7 +224,10 @@ def complete_erasures(cx: frame.CommandContext, store: Store) -> None:
 
 
 def _erase_beside(cx: frame.CommandContext, names: Sequence[str]) -> list[str]:
-    """Erase the files beside the archive that may hold words of these sessions."""
+    """Erase the files beside the archive that may hold words of these sessions.
+
+    Done before the rows are erased, as nobody knows the names after a kill, and after it, for what was made meanwhile.
+    """
     return _erase_copies(cx) + _erase_saved(cx, list(names)) + _erase_handoffs(cx, list(names))
 
 
