@@ -53,7 +53,7 @@ SECTIONS = {
     "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
     "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),
     "For agents": ("install", "uninstall", "mcp", "drain", "enrich", "statusline"),
-    "Team": ("admin",),
+    "Team": ("push", "team", "serve", "admin"),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Encrypt": ("encrypt", "decrypt", "rekey"),
     "Set up": ("config", "completion"),

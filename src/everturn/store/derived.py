@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -63,7 +64,7 @@ from everturn.store.sql import (
 #: (session, owner) → change in the number of messages that the session inherits from the owner.
 Shares = Counter[tuple[int, int]]
 
-_DOMAIN = """s."agent"=? AND CASE s."mode" WHEN 'structure' THEN 1 ELSE 0 END=?"""
+_DOMAIN = """s."agent"=? AND CASE s."mode" WHEN 'structure' THEN 1 ELSE 0 END=? AND (?='' OR s."owner"=?)"""
 _OWNERS = f"""
     SELECT m."fingerprint", MIN(m."session") FROM "message" m CROSS JOIN "session" s
     WHERE s."id"=m."session" AND {_DOMAIN} AND m."session"<>? AND m."fingerprint" IN ({{}}) GROUP BY m."fingerprint"
@@ -97,10 +98,19 @@ class OwnershipStore:
     driver: Driver
     index: Index
 
+    @cached_property
+    def _keeps_owners_apart(self) -> bool:
+        """Whether people share this archive: then no message belongs to a session of another owner."""
+        return self.driver.one("""SELECT 1 FROM "setting" WHERE "key"='shared' AND "value"<>''""") is not None
+
+    def _sharing_domain(self, session: Session) -> tuple[str, int, str, str]:
+        owner = session.owner if self._keeps_owners_apart else ""
+        return session.agent, int(session.mode == "structure"), owner, owner
+
     def _claim_messages(self, session: Session, messages: Sequence[MessageRow]) -> None:
         """Mark the new messages that are inherited. Sessions with higher ids that owned some of them lose these."""
         prints = list({message.fingerprint for message in messages if message.fingerprint is not None})
-        rows = query_in_lists(self.driver.all, _OWNERS, prints, (*_sharing_domain(session), session.id))
+        rows = query_in_lists(self.driver.all, _OWNERS, prints, (*self._sharing_domain(session), session.id))
         owners: dict[int | None, int] = dict(rows)
         if not owners:
             return
@@ -139,7 +149,8 @@ class OwnershipStore:
 
     def _holders(self, session: Session, prints: Sequence[int]) -> list[MessageHolder]:
         return [
-            MessageHolder(*row) for row in query_in_lists(self.driver.all, _HOLDERS, prints, _sharing_domain(session))
+            MessageHolder(*row)
+            for row in query_in_lists(self.driver.all, _HOLDERS, prints, self._sharing_domain(session))
         ]
 
     def _settle(self, before: Sequence[MessageHolder], after: Sequence[MessageHolder]) -> set[int]:
@@ -205,10 +216,6 @@ class OwnershipStore:
             """DELETE FROM "link" WHERE "session"=? AND "relation"='forked_from' AND "n"=0 AND "stated"=0""",
             [(session,) for session in sorted({row[0] for row in rows if row[2] < 0})],
         )
-
-
-def _sharing_domain(session: Session) -> tuple[str, int]:
-    return session.agent, int(session.mode == "structure")
 
 
 def _owners(holders: Iterable[MessageHolder]) -> dict[int, int]:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS
-from everturn.store.contract import IndexCandidates, IndexEntry, IndexHit, IndexQuery
+from everturn.store.contract import IndexCandidates, IndexEntry, IndexHit, IndexQuery, SessionFilter
 from everturn.store.index import (
     EntryKey,
     Index,
@@ -283,6 +283,7 @@ class _CandidateGatherer:
 
 
 _KNOWN = 100  # entries of a word to count at most
+_EVERY_SESSION = SessionFilter(kinds=(), states=())
 _NOTHING = IndexCandidates((), (), (), 0, [], True)
 
 
@@ -291,6 +292,7 @@ class IndexSearch:
 
     driver: Driver
     index: Index
+    is_restricted: bool
 
     @cached_property
     def _known_counts(self) -> KnownCounts:
@@ -313,6 +315,8 @@ class IndexSearch:
             raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
         if (analysed := _analyse_query(query, self.index)) is None:
             return _NOTHING
+        if self.is_restricted and analysed.sessions is None:
+            analysed = replace(analysed, sessions=_EVERY_SESSION)  # visible ones: the index itself knows no limits
         if isinstance(self.index, WholeIndex):
             return self._gather_at_once(self.index, analysed, most)
         assert isinstance(self.index, StepIndex)
@@ -341,14 +345,14 @@ class IndexSearch:
         )
 
     def count_words(self, words: Sequence[str]) -> dict[str, int]:
-        return self.index.count_words(words, _KNOWN)
+        return {} if self.is_restricted else self.index.count_words(words, _KNOWN)
 
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         sql = 'SELECT "id","started","ended" FROM "session" WHERE "id" IN ({})'
         return {row[0]: (row[1], row[2]) for row in query_in_lists(self.driver.all, sql, sessions)}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
-        return self.index.vocabulary(beginning, most)
+        return [] if self.is_restricted else self.index.vocabulary(beginning, most)
 
 
 def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:

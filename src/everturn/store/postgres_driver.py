@@ -51,6 +51,7 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: Compiling a plan takes longer than running it.
 _SETTINGS = "SELECT set_config('search_path',?,true),set_config('jit','off',true)"
+_READER_SETTINGS = f"{_SETTINGS},set_config('everturn.person',?,true),set_config('role',?,true)"
 _INDEX_ONLY = "SELECT set_config('enable_seqscan','off',true),set_config('enable_mergejoin','off',true)"
 _WRITER_SETTINGS = """
     SELECT set_config('search_path',?,true),set_config('lock_timeout',?,true),
@@ -85,6 +86,11 @@ class PostgresDriver:
         self._reading = False
         self._names = count(1)
         self._streams: list[_RowStream] = []
+        self._reader: tuple[str, ...] = ()
+
+    def read_as(self, person: str, role: str) -> None:
+        """Let every transaction from now on run as a role, for a person. Writing is refused."""
+        self._reader = person, role
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self.translated_errors():
@@ -157,6 +163,8 @@ class PostgresDriver:
         if self._writing:
             yield
             return
+        if self._reader:
+            raise EverturnError(f"{self.url} is read for {self._reader[0]} on this connection; nothing can be written")
         self._settle_streams()
         with self.translated_errors():
             self._take_turn()
@@ -218,7 +226,7 @@ class PostgresDriver:
         """Send the statements of a transaction, with its settings, in a pipeline."""
         with self._rolled_back_on_error(), self.connection.pipeline():
             self._send(begin, ())
-            self._send(_SETTINGS, [self._path])
+            self._send(_READER_SETTINGS if self._reader else _SETTINGS, [self._path, *self._reader])
             yield
             self._send("COMMIT", ())
 

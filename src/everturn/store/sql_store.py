@@ -273,6 +273,7 @@ class SqlStore(
         self.url = url
         self.driver = driver
         self.index = index
+        self.is_restricted = False  # to what one person may see (`store.visibility`)
         self.packer = Packer()
         self._recent = OrderedDict()
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from everturn.cli import frame
 
+if TYPE_CHECKING:
+    from everturn.store.contract import Store
+
 
 @frame.command(
     "everturn admin init --db postgresql://everturn@db.example.com/everturn",
+    "everturn admin invite ann",
+    "everturn admin project github.com/example/shop --shares --add ann",
     "everturn admin migrate --db postgresql://everturn@db.example.com/everturn",
     make=click.group,
     json=False,
 )
 def command(cx: frame.CommandContext) -> None:
-    """Look after an archive that a team shares: mark it as shared, upgrade its schema.
+    """Look after an archive that a team shares: people, tokens, projects, the schema, the audit log.
 
     These commands use the database itself, so they are for those who may log in there. docs/team.md is the runbook.
     """
@@ -22,13 +29,16 @@ def command(cx: frame.CommandContext) -> None:
 
 @frame.command("everturn admin init --db postgresql://everturn@db.example.com/everturn", make=command.command)
 def init(cx: frame.CommandContext) -> None:
-    """Create the archive if there is none, and mark it as shared.
+    """Create the archive if there is none, mark it as shared, and make the database role that reads for people.
 
     From then on no everturn upgrades the schema by itself: `everturn admin migrate` does.
     """
+    from everturn.store.visibility import prepare_readers
+
     store = cx.store(create=True)
     with store.write():
         store.set_setting("shared", "yes")
+    prepare_readers(store)
     if cx.json:
         cx.out.emit_json("admin", [], shared=True, schema=store.check(quick=True).schema)
     else:
@@ -44,10 +54,140 @@ def migrate(cx: frame.CommandContext) -> None:
     from contextlib import closing
 
     from everturn.store.contract import migrate_store
+    from everturn.store.visibility import prepare_readers
 
     with closing(migrate_store(cx.settings.db)) as store:
+        if store.setting("shared"):
+            prepare_readers(store)
         health = store.check(quick=True)
         if cx.json:
             cx.out.emit_json("admin", [], schema=health.schema, engine=health.engine)
         else:
             cx.out.say(f"{cx.out.text(store.url)} has schema {health.schema}")
+
+
+@frame.command("everturn admin invite ann", "everturn admin invite guest --role reader --days 7", make=command.command)
+@click.argument("name")
+@click.option("--role", default="member", show_default=True, help="member: may push. reader: may only read.")
+@click.option(
+    "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
+)
+def invite(cx: frame.CommandContext, name: str, role: str, days: int) -> None:
+    """Add a person and print a token for them. Give it to them on a safe way: it is not shown again."""
+    from everturn import clock
+    from everturn.store.people import SCOPES, People
+
+    store = _shared_store(cx)
+    with store.write():
+        People(store).add_person(name, role, clock.now())
+        token = People(store).new_token(name, SCOPES if role == "member" else ("read",), clock.now(), days)
+    _emit_token(cx, name, token)
+
+
+@frame.command("everturn admin token ann --scope read --days 30", make=command.command)
+@click.argument("name")
+@click.option(
+    "--scope", "scopes", multiple=True, default=("read",), show_default=True, help="read or push; repeatable."
+)
+@click.option(
+    "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
+)
+def token(cx: frame.CommandContext, name: str, scopes: tuple[str, ...], days: int) -> None:
+    """Print another token of a person, for example one for an agent that may only read."""
+    from everturn import clock
+    from everturn.store.people import People
+
+    store = _shared_store(cx)
+    with store.write():
+        made = People(store).new_token(name, scopes, clock.now(), days)
+    _emit_token(cx, name, made)
+
+
+@frame.command("everturn admin revoke ann", make=command.command, json=False)
+@click.argument("name")
+def revoke(cx: frame.CommandContext, name: str) -> None:
+    """End the access of a person: all tokens are invalid from now on. What they pushed stays."""
+    from everturn import clock
+    from everturn.store.people import People
+
+    store = _shared_store(cx)
+    with store.write():
+        People(store).end_access(name, clock.now())
+    cx.out.say(cx.out.text(f"{name} has no access any more; `everturn admin invite {name}` gives it back"))
+
+
+@frame.command("everturn admin people", make=command.command)
+def people(cx: frame.CommandContext) -> None:
+    """List everybody, with their role and number of valid tokens."""
+    from everturn.store.people import People
+
+    rows = People(_shared_store(cx)).people()
+    if cx.json:
+        names = ("name", "role", "ended_at", "tokens")
+        cx.out.emit_json("admin-people", [dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        shown = [[cx.out.text(name), role, "ended" if ended else "active", str(n)] for name, role, ended, n in rows]
+        cx.out.table(("name", "role", "access", "tokens"), shown, right=(3,))
+
+
+@frame.command(
+    "everturn admin project github.com/example/shop --shares --add ann --add bob", make=command.command, json=False
+)
+@click.argument("name")
+@click.option("--shares/--private", default=False, help="Whether what members push is shared with all of them.")
+@click.option("--add", "added", multiple=True, metavar="NAME", help="Add a member.")
+@click.option("--remove", "removed", multiple=True, metavar="NAME", help="Remove a member.")
+def project(
+    cx: frame.CommandContext, name: str, shares: bool, added: tuple[str, ...], removed: tuple[str, ...]
+) -> None:
+    """Add or change a project. NAME is the address of its repository without scheme: github.com/example/shop.
+
+    The rule holds for what is pushed from now on; a person shares earlier sessions with `everturn team share`.
+    """
+    from everturn import clock
+    from everturn.store.people import People
+
+    store = _shared_store(cx)
+    with store.write():
+        People(store).set_project(name, shares, clock.now())
+        for person in (*added, *removed):
+            People(store).set_member(name, person, person in added)
+    rule = "shares what its members push" if shares else "keeps what its members push private until they share it"
+    cx.out.say(cx.out.text(f"{name} {rule}"))
+
+
+@frame.command("everturn admin audit --since 7d", make=command.command)
+@click.option("--since", default="7d", show_default=True, help="How far back: 7d, 2026-11-01.")
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 100_000))
+def audit(cx: frame.CommandContext, since: str, limit: int) -> None:
+    """List who read, searched, pushed, shared and erased what, newest first. It never holds words of a session."""
+    from everturn import clock
+    from everturn.store.people import People
+    from everturn.text.times import iso, parse_when
+
+    rows = People(_shared_store(cx)).audit(parse_when(since, clock.now()), limit)
+    if cx.json:
+        names = ("at", "person", "action", "subject")
+        cx.out.emit_json("admin-audit", [dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        cx.out.table(
+            ("at", "person", "action", "subject"),
+            [[iso(at), cx.out.text(who), what, cx.out.text(subject)] for at, who, what, subject in rows],
+        )
+
+
+def _shared_store(cx: frame.CommandContext) -> Store:
+    from everturn.errors import UsageError
+
+    store = cx.store()
+    if not store.setting("shared"):
+        raise UsageError("this archive is not shared; run `everturn admin init` first")
+    return store
+
+
+def _emit_token(cx: frame.CommandContext, name: str, token: str) -> None:
+    if cx.json:
+        cx.out.emit_json("admin-token", [], person=name, token=token)
+    else:
+        cx.out.emit(token)
+        cx.out.say(cx.out.text(f"a token of {name}; they run: everturn team login URL"))

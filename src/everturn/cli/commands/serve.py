@@ -1,0 +1,41 @@
+"""Serve an archive that a team shares."""
+
+from __future__ import annotations
+
+import click
+
+from everturn.cli import frame
+
+_PORT = 8790
+
+
+@frame.command(
+    "everturn serve --db postgresql://everturn@db.example.com/everturn",
+    "everturn serve --host 0.0.0.0 --certificate cert.pem --private-key key.pem",
+    json=False,
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
+@click.option("--certificate", default=None, type=click.Path(exists=True, dir_okay=False), help="For TLS, in PEM.")
+@click.option("--private-key", default=None, type=click.Path(exists=True, dir_okay=False), help="For TLS, in PEM.")
+@click.option("--log", is_flag=True, help="Print a line of JSON for every request, without any content.")
+def command(
+    cx: frame.CommandContext, host: str, port: int, certificate: str | None, private_key: str | None, log: bool
+) -> None:
+    """Serve a shared archive to a team: pushes, searches, reading, and MCP for agents.
+
+    Make it with `everturn admin init` first. People need a token (`everturn admin invite`). Everybody sees what is their own
+    or shared with their projects, nothing else. Without TLS it listens on this machine only, for a reverse proxy or a trial.
+    docs/team.md is the runbook.
+    """
+    from everturn import clock
+    from everturn.errors import EverturnError, UsageError
+
+    if host not in ("127.0.0.1", "localhost", "::1") and not certificate:
+        raise UsageError(f"{host} can be reached by others, and tokens must not travel without TLS; give --certificate")
+    try:
+        from everturn.team.service import serve_team
+    except ImportError as error:
+        raise EverturnError("serving needs Starlette and uvicorn; run: pip install 'everturn[web]'") from error
+    emit = cx.out.emit if log else lambda line: None
+    serve_team(cx.settings.db, (host, port), (certificate, private_key), clock.now, emit, cx.out.say)

@@ -1,0 +1,113 @@
+"""Search and read what your team shares."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.team.client import TeamClient
+
+
+@frame.command(
+    "everturn team login https://everturn.example.com",
+    "everturn team search login bug",
+    "everturn team show 3f2a9c",
+    "everturn team share 3f2a9c github.com/example/shop",
+    make=click.group,
+    json=False,
+)
+def command(cx: frame.CommandContext) -> None:
+    """Search and read what your team shares, on the server you are logged in to.
+
+    Agents can use it too: MCP over HTTP at URL/mcp, with `Authorization: Bearer TOKEN`.
+    """
+
+
+@frame.command("everturn team login https://everturn.example.com < token.txt", make=command.command, json=False)
+@click.argument("url")
+def login(cx: frame.CommandContext, url: str) -> None:
+    """Remember a server and your token for it, which is read from stdin.
+
+    An administrator makes the token with `everturn admin invite NAME`.
+    """
+    from everturn.team.client import Login, TeamClient, save_login
+
+    token = click.prompt("token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
+    made = Login(url.rstrip("/"), token.strip())
+    path = cx.settings.state / "team.json"
+    save_login(path, made)
+    me = TeamClient(made).get("/v1/me")
+    cx.out.say(cx.out.text(f"you are {me['name']} on {made.server}; the token is in {path}"))
+
+
+@frame.command("everturn team search login bug", make=command.command)
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
+def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int) -> int | None:
+    """Search what you may see on the server."""
+    found = _client(cx).get("/v1/search", q=" ".join(words), limit=limit)
+    if cx.json:
+        cx.out.emit_json("team-search", found["items"], next=found["next"], note=found["note"])
+    for hit in [] if cx.json else found["items"]:
+        turn = f" turn {hit['turn']}" if hit["turn"] else ""
+        cx.out.emit(cx.out.text(f"{hit['session']}{turn}  {hit['owner']}  {hit['title']}"))
+        cx.out.emit(cx.out.text(f"    {hit['snippet']}"))
+    if found["note"]:
+        cx.out.say(cx.out.text(found["note"]))
+    return None if found["items"] else 3
+
+
+@frame.command("everturn team sessions --owner ann", make=command.command)
+@click.option("--owner", default="", help="Only the sessions of one person.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 200))
+def sessions(cx: frame.CommandContext, owner: str, limit: int) -> int | None:
+    """List the sessions you may see on the server, newest first."""
+    found = _client(cx).get("/v1/sessions", owner=owner, limit=limit)
+    if cx.json:
+        cx.out.emit_json("team-sessions", found["items"], next=found["next"])
+    else:
+        rows = [
+            [cx.out.text(str(one[name])) for name in ("session", "owner", "agent", "turns", "title")]
+            for one in found["items"]
+        ]
+        cx.out.table(("session", "owner", "agent", "turns", "title"), rows, right=(3,))
+    return None if found["items"] else 3
+
+
+@frame.command("everturn team show 3f2a9c --turns 3-5", make=command.command)
+@click.argument("session")
+@click.option("--turns", default="", metavar="FIRST-LAST", help="Only these turns.")
+def show(cx: frame.CommandContext, session: str, turns: str) -> None:
+    """Read a session on the server."""
+    from urllib.parse import quote
+
+    first, _, last = turns.partition("-")
+    found = _client(cx).get(f"/v1/sessions/{quote(session, safe='')}", first=first, last=last or first)
+    if cx.json:
+        cx.out.emit_json("team-show", [found])
+    else:
+        cx.out.emit(cx.out.text(found["text"]))
+
+
+@frame.command("everturn team share 3f2a9c github.com/example/shop", make=command.command, json=False)
+@click.argument("session")
+@click.argument("project", required=False)
+def share(cx: frame.CommandContext, session: str, project: str | None) -> None:
+    """Share one of your sessions with the members of PROJECT; without PROJECT, take it back."""
+    import msgspec
+
+    body: dict[str, Any] = {"session": session, "project": project}
+    done = _client(cx).post("/v1/share", msgspec.json.encode(body))
+    who = f"the members of {project} can read it" if project else "only you can read it"
+    cx.out.say(cx.out.text(f"{done['session']}: {who}"))
+
+
+def _client(cx: frame.CommandContext) -> TeamClient:
+    from everturn.team.client import TeamClient, load_login
+
+    return TeamClient(load_login(cx.settings.state / "team.json"))

@@ -1,0 +1,265 @@
+"""The server of a team's archive, as an ASGI application. Every route is a row of ROUTES; one function answers all of them.
+
+That function finds out who calls (a token in `Authorization: Bearer`), checks the scope that the route needs, opens the archive
+limited to what the caller may see (`store.visibility`), and writes the audit log. A route that reads never gets any other
+connection, so none of them filters by itself.
+
+    GET  /healthz /readyz /metrics       without a token: alive, able to answer, counters
+    GET  /v1/me                          who am I
+    GET  /v1/sessions /v1/search         lists
+    GET  /v1/sessions/{session}          the turns of a session as text
+    POST /v1/share                       share an own session with a project, or take it back
+    GET  /v1/push, POST /v1/push/*       see `team.intake`
+    POST /mcp                            the Model Context Protocol, one JSON-RPC message per request
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from everturn import __version__
+from everturn.clock import Clock
+from everturn.errors import Busy, EverturnError, NothingFound, UsageError
+from everturn.secrets.redaction import redact_text
+from everturn.store.contract import Store, open_store
+from everturn.store.people import Caller, People
+from everturn.store.visibility import restrict
+from everturn.team import intake, reading
+from everturn.text.printable import printable, to_json
+
+THREADS = 8
+LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
+_JSON = "application/json"
+
+
+class TeamRequest(Struct):
+    """What a route gets: the archive as the caller may see it, or to write to; the parameters; the body."""
+
+    store: Store
+    caller: Caller
+    given: dict[str, str]
+    body: bytes
+    now: int
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """Return a parameter that is a number. Raises UsageError."""
+        value = self.given.get(name, "") or str(default)
+        if not value.isdigit() or len(value) > 9 or not 1 <= int(value) <= most:
+            raise UsageError(f"{name}={value[:40]!r} is not a number from 1 to {most}")
+        return int(value)
+
+
+Answer = Callable[[TeamRequest], Any]
+
+
+class TeamRoute(Struct, frozen=True):
+    """An address. `scope` is what the token must allow; `writes`: the archive is opened to write, for intake only."""
+
+    method: str
+    path: str
+    scope: str
+    answer: Answer
+    action: str = ""  # in the audit log
+    writes: bool = False
+
+
+class Refused(EverturnError):
+    """No valid token, or not one for this."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class TeamServer:
+    """One archive, its threads and counters."""
+
+    def __init__(self, url: str, clock: Clock, log: Callable[[str], None] = lambda line: None) -> None:
+        self.url, self._clock, self._log = url, clock, log
+        self._threads = ThreadPoolExecutor(THREADS, "everturn-team")
+        self._counts: Counter[tuple[str, int]] = Counter()
+        self._pushed_bytes = 0
+        self._lock = Lock()
+
+    def application(self) -> Starlette:
+        routes = [
+            Route("/healthz", _healthy),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+            *(Route(one.path, partial(self._endpoint, one), methods=[one.method]) for one in ROUTES),
+        ]
+        return Starlette(routes=routes)
+
+    def finish_interrupted(self) -> int:
+        """Derive what was pushed before the server was interrupted."""
+        with closing(open_store(self.url, create=False, upgrade=False)) as store:
+            return intake.derive_unfinished(store, self._clock())
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    # --- requests ---
+    async def _endpoint(self, route: TeamRoute, request: Request) -> Response:
+        try:
+            body = await _read_body(request) if route.method == "POST" else b""
+            job = partial(self._answer, route, request, body)
+            data: Response = await asyncio.get_running_loop().run_in_executor(self._threads, job)
+            status = data.status_code
+        except EverturnError as error:
+            status = _status(error)
+            sentence = (
+                printable(redact_text(str(error)), "")
+                if status < 500 or isinstance(error, Busy)
+                else "the server failed"
+            )
+            data = Response(to_json({"error": sentence}), status, media_type=_JSON)
+        except Exception as failure:  # reported without any content
+            status = 500
+            data = Response(to_json({"error": "the server failed"}), status, media_type=_JSON)
+            self._log(to_json({"at": self._clock(), "failure": type(failure).__name__, "route": route.path}))
+        with self._lock:
+            self._counts[route.path, status] += 1
+        self._log(to_json({"at": self._clock(), "method": route.method, "route": route.path, "status": status}))
+        data.headers["cache-control"] = "no-store"
+        data.headers["x-content-type-options"] = "nosniff"
+        return data
+
+    def _answer(self, route: TeamRoute, request: Request, body: bytes) -> Response:
+        now = self._clock()
+        given = {**request.query_params, **request.path_params}
+        with closing(open_store(self.url, create=False, upgrade=False, durable=True)) as store:
+            caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
+            if route.action:  # without the lock of writers: a reader must not wait for a push
+                People(store).note(caller, route.action, given.get("session", "")[:200], now)
+            if not route.writes:
+                restrict(store, caller.name)
+            made = route.answer(TeamRequest(store, caller, given, body, now))
+        if route.path == "/v1/push/piece":
+            with self._lock:
+                self._pushed_bytes += len(body)
+        return made if isinstance(made, Response) else Response(to_json(made), media_type=_JSON)
+
+    # --- health ---
+    async def _ready(self, request: Request) -> Response:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._probe)
+        except EverturnError as error:
+            return PlainTextResponse(f"{printable(redact_text(str(error)), '')}\n", 503)
+        return PlainTextResponse("ready\n")
+
+    def _probe(self) -> None:
+        with closing(open_store(self.url, create=False, upgrade=False)) as store:
+            if not store.setting("shared"):
+                raise EverturnError("the archive is not shared; run `everturn admin init`")
+
+    async def _metrics(self, request: Request) -> Response:
+        with self._lock:
+            lines = [
+                f'everturn_requests_total{{route="{route}",status="{status}"}} {n}'
+                for (route, status), n in sorted(self._counts.items())
+            ]
+            lines.append(f"everturn_pushed_bytes_total {self._pushed_bytes}")
+        head = ["# TYPE everturn_requests_total counter", "# TYPE everturn_pushed_bytes_total counter"]
+        return PlainTextResponse("\n".join([*head, *lines, ""]))
+
+
+async def _healthy(request: Request) -> Response:
+    return PlainTextResponse(f"everturn {__version__}\n")
+
+
+async def _read_body(request: Request) -> bytes:
+    """Read the body, but not more than is allowed. Raises UsageError."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > LONGEST:
+            raise UsageError("the request is too long")
+    return bytes(data)
+
+
+def _authenticate(store: Store, header: str, scope: str, now: int) -> Caller:
+    kind, _, token = header.partition(" ")
+    caller = People(store).caller(token.strip(), now) if kind.lower() == "bearer" and token else None
+    if caller is None:
+        raise Refused(401, "send a valid token: Authorization: Bearer TOKEN; `everturn admin token` makes one")
+    if not caller.may(scope):
+        raise Refused(403, f"this token does not allow to {scope}")
+    return caller
+
+
+def _status(error: EverturnError) -> int:
+    if isinstance(error, Refused):
+        return error.status
+    for kind, status in ((NothingFound, 404), (UsageError, 400), (Busy, 503)):
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+# --- routes ---
+
+
+def _decoded(request: TeamRequest, kind: Any) -> Any:
+    try:
+        return msgspec.msgpack.decode(request.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request cannot be read: {error}") from error
+
+
+def _push_piece(request: TeamRequest) -> Any:
+    return intake.take_piece(request.store, request.caller, _decoded(request, intake.Piece), request.now)
+
+
+def _push_drop(request: TeamRequest) -> Any:
+    intake.drop_file(request.store, request.caller, _decoded(request, intake.FileName), request.now)
+    return {}
+
+
+def _push_erasures(request: TeamRequest) -> Any:
+    keys = _decoded(request, list[intake.SessionKey])
+    return {"erased": intake.forget_sessions(request.store, request.caller, keys, request.now)}
+
+
+def _pushed(request: TeamRequest) -> Any:
+    return {"items": intake.pushed_places(request.store, request.caller, request.given.get("machine", ""))}
+
+
+def _share(request: TeamRequest) -> Any:
+    try:
+        wanted = msgspec.json.decode(request.body, type=reading.ShareRequest)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request cannot be read: {error}") from error
+    return reading.share_session(request.store, request.caller, wanted, request.now)
+
+
+def _mcp(request: TeamRequest) -> Any:
+    answer = reading.answer_rpc(request.store, request.body, request.now)
+    return Response(status_code=202) if answer is None else answer
+
+
+ROUTES = (
+    TeamRoute("GET", "/v1/me", "read", lambda request: reading.describe_caller(request.caller)),
+    TeamRoute("GET", "/v1/sessions", "read", reading.list_sessions, "list"),
+    TeamRoute("GET", "/v1/search", "read", reading.search_archive, "search"),
+    TeamRoute("GET", "/v1/sessions/{session}", "read", reading.read_session, "read"),
+    TeamRoute("POST", "/v1/share", "push", _share, writes=True),
+    TeamRoute("GET", "/v1/push", "push", _pushed, writes=True),
+    TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
+    TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),
+    TeamRoute("POST", "/v1/push/erasures", "push", _push_erasures, writes=True),
+    TeamRoute("POST", "/mcp", "read", _mcp, "mcp"),
+)

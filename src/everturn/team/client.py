@@ -1,0 +1,99 @@
+"""The client of a team's server: requests with a token, errors as one sentence, and the login of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import msgspec
+from msgspec import Struct
+
+from everturn.errors import Busy, EverturnError, NothingFound, UsageError
+
+_TIMEOUT = 120  # seconds
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class Login(Struct, frozen=True):
+    """The server of this machine's user, and the token for it."""
+
+    server: str
+    token: str
+
+
+def save_login(path: Path, login: Login) -> None:
+    """Write the login, readable by its owner only. Raises UsageError for an address without TLS."""
+    _check_address(login.server)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(login))
+
+
+def load_login(path: Path) -> Login:
+    """Return the login. Raises UsageError without one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Login)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError("you are not logged in to a team's server; run: everturn team login URL") from error
+
+
+def _check_address(server: str) -> None:
+    parts = urlsplit(server)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{server!r} is not the address of a server; it looks like https://everturn.example.com")
+    if parts.scheme == "http" and parts.hostname not in _LOCAL:
+        raise UsageError(f"{server} is not encrypted: the token would be readable on the way; use https://")
+
+
+class TeamClient:
+    """Requests to one server. A redirect is not followed: it would take the token elsewhere."""
+
+    def __init__(self, login: Login) -> None:
+        _check_address(login.server)
+        self._login = login
+        self._opener = build_opener(_NoRedirect)
+
+    def get(self, path: str, **given: Any) -> dict[str, Any]:
+        query = urlencode({name: value for name, value in given.items() if value not in ("", None)})
+        return self._send(Request(self._address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
+
+    def post(self, path: str, body: bytes) -> dict[str, Any]:
+        return self._send(Request(self._address(path), data=body, method="POST"))  # noqa: S310 -- checked
+
+    def _address(self, path: str) -> str:
+        return self._login.server.rstrip("/") + path
+
+    def _send(self, request: Request) -> dict[str, Any]:
+        request.add_header("Authorization", f"Bearer {self._login.token}")
+        request.add_header("Content-Type", "application/octet-stream")
+        try:
+            with self._opener.open(request, timeout=_TIMEOUT) as response:
+                answer: dict[str, Any] = json.loads(response.read() or b"{}")
+                return answer
+        except HTTPError as error:
+            raise _refusal(self._login.server, error) from error
+        except (URLError, HTTPException, OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise EverturnError(f"{self._login.server} cannot be reached: {reason}; run it again later") from error
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **given: Any) -> None:
+        return None
+
+
+def _refusal(server: str, error: HTTPError) -> EverturnError:
+    try:
+        why = str(json.loads(error.read())["error"])
+    except (ValueError, KeyError, TypeError, OSError):
+        why = f"it answers with status {error.code}"
+    if error.code == 503:
+        return Busy(server)
+    kind = {404: NothingFound, 400: UsageError}.get(error.code, EverturnError)
+    return kind(f"{server}: {why}")

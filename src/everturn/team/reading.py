@@ -1,0 +1,140 @@
+"""What people and their agents read from a team's archive. The store is limited to the caller already (`store.visibility`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from everturn.errors import NothingFound, UsageError
+from everturn.mcp.archive import McpArchive, read_page
+from everturn.mcp.rpc import RpcError
+from everturn.mcp.server import McpServer, Peer
+from everturn.model.archive import Session, SessionText
+from everturn.retrieval.search import search
+from everturn.sessions.lookup import resolve_session
+from everturn.sessions.secrets import archive_cleaner
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
+from everturn.store.people import Caller, People
+from everturn.text.printable import one_line
+
+if TYPE_CHECKING:
+    from everturn.team.app import TeamRequest
+
+T = TypeVar("T")
+
+_TOKENS = 8000  # of a page of turns
+_LAST = 999_999_999
+
+
+class ShareRequest(Struct, frozen=True):
+    """A session of the caller's own, and the project to share it with; None takes it back."""
+
+    session: str
+    project: str | None = None
+
+
+class RequestArchive(McpArchive):
+    """The archive of one request, for the MCP server."""
+
+    def __init__(self, store: Store, now: int) -> None:
+        super().__init__(store.url, clock=lambda: now)
+        self._store = store
+
+    def read(self, job: Callable[[Store], T]) -> T:
+        return job(self._store)
+
+    def close(self) -> None:
+        """Do nothing: the request closes its store."""
+
+
+def describe_caller(caller: Caller) -> dict[str, Any]:
+    return {"name": caller.name, "role": caller.role, "scopes": caller.scopes, "expires_at": caller.expires_at}
+
+
+def list_sessions(request: TeamRequest) -> dict[str, Any]:
+    clean = archive_cleaner(request.store)
+    given = request.given
+    wanted = SessionFilter(agent=given.get("agent", ""), owner=given.get("owner", ""), text=given.get("text", ""))
+    rows, following = request.store.sessions(wanted, request.number("limit", 50, 200), given.get("after", ""))
+    return {"items": [_session_facts(session, text, clean) for session, text in rows], "next": following or None}
+
+
+def search_archive(request: TeamRequest) -> dict[str, Any]:
+    clean = archive_cleaner(request.store)
+    limit = request.number("limit", 20, 100)
+    results = search(
+        request.store, all_sources(), request.given.get("q", ""), limit=limit, cursor=request.given.get("cursor", ""),
+        clean=clean, now=request.now,
+    )  # fmt: skip
+    items = [
+        {
+            **_session_facts(hit.session, hit.text, clean),
+            "turn": hit.row.turn + 1 if hit.row else None,
+            "at": hit.at,
+            "field": hit.field,
+            "snippet": hit.snippet,
+            "spans": hit.spans,
+        }
+        for hit in results.items
+    ]
+    return {"items": items, "next": results.next or None, "note": results.note}
+
+
+def read_session(request: TeamRequest) -> dict[str, Any]:
+    session = resolve_session(request.store, request.given["session"])
+    first, last = request.number("first", 1, _LAST), request.number("last", _LAST, _LAST)
+    page = read_page(RequestArchive(request.store, request.now), request.store, session, first, last, _TOKENS)
+    clean = archive_cleaner(request.store)
+    return {**_session_facts(session, request.store.session(session.id)[1], clean), "text": page.text}
+
+
+def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) -> dict[str, Any]:
+    """Share an own session. Raises NothingFound for one of somebody else, as if it did not exist."""
+    own = [row for row in store.sessions_like(wanted.session, 1000) if row.owner == caller.name]
+    sources = {store.version(row.version).source for row in own}
+    if not sources or (len({row.native_id for row in own}) > 1):
+        raise NothingFound(f"you have no single session {wanted.session!r} here; `everturn team sessions` lists them")
+    people = People(store)
+    project = people.membership(caller, wanted.project) if wanted.project else None
+    if wanted.project and project is None:
+        raise NothingFound(f"you are in no project {wanted.project!r}; ask an administrator to add you")
+    with store.write():
+        for source in sources:
+            people.share_file(source, project[0] if project else None)
+        people.note(caller, "share" if project else "unshare", own[0].native_id, now)
+    return {"session": own[0].native_id, "project": wanted.project}
+
+
+def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:
+    """Answer one JSON-RPC message; None for a notification."""
+    try:
+        message = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise UsageError("the request is not a JSON-RPC message") from error
+    number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+    if not isinstance(method, str) or not isinstance(params, dict):
+        raise UsageError("the request is not a JSON-RPC message")
+    if number is None:
+        return None
+    try:
+        result = McpServer(RequestArchive(store, now)).answer(Peer(), method, params)
+    except RpcError as refused:
+        return {"jsonrpc": "2.0", "id": number, "error": {"code": refused.code, "message": refused.message}}
+    return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def _session_facts(session: Session, text: SessionText, clean: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "session": session.native_id,
+        "agent": session.agent,
+        "owner": session.owner,
+        "title": one_line(clean(text.title or text.first_prompt), 120),
+        "workspace": one_line(clean(text.workspace), 200),
+        "started": session.started,
+        "ended": session.ended,
+        "turns": session.n_turns,
+    }
