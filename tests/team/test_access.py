@@ -57,7 +57,8 @@ def questions() -> list[tuple[str, str, bytes]]:
         ("GET", f"/v1/sessions/{quote(name)}", b"") for name in (PRIVATE, PRIVATE[:8], SHARED, "@last", "@-1", "@-2")
     ]
     for tool in all_tools():
-        for given in ({}, {"session": PRIVATE}, {"session": "@last"}, {"action": "search", "query": "zebrafish"}, {"query": "zebrafish"},
+        for given in (
+            {"target": "/etc/hosts:1"},{}, {"session": PRIVATE}, {"session": "@last"}, {"action": "search", "query": "zebrafish"}, {"query": "zebrafish"},
                       {"action": "range", "query": f"session:{PRIVATE}"}, {"action": "summary", "query": f"session:{PRIVATE}"}, {"path": "/home/ann/diary/x.py"}):  # fmt: skip
             made.append(("POST", "/mcp", rpc("tools/call", name=tool, arguments=given)))
     made += [("POST", "/mcp", rpc(method)) for method in ("initialize", "tools/list", "resources/list", "prompts/list")]
@@ -87,7 +88,11 @@ def test_nobody_but_the_owner_sees_what_is_private(filled: Team) -> None:
     found: dict[str, str] = {}
     for name in ("ann", "bob", "rita", "eve"):
         token = filled.token(name, ("read",))
-        found[name] = "\n".join(ask(filled, token, *question)[1] for question in questions())
+        answered = [(question, *ask(filled, token, *question)) for question in questions()]
+        assert [
+            one for one in answered if one[1] >= 500 or "does not let us" in one[2] or "postgresql:" in one[2]
+        ] == []
+        found[name] = "\n".join(answer for _, _, answer in answered)
     for name, answers in found.items():
         leaked = [canary for canary in CANARIES if canary in answers.replace("zebrafsh", "")]
         # A search repeats what was asked; only the text of the session itself counts then.
@@ -157,6 +162,17 @@ def test_the_audit_log_says_who_did_what_without_words(filled: Team, capsys: pyt
     assert ("bob", "read", SHARED) in {(row["person"], row["action"], row["subject"]) for row in rows}
     assert {"push", "share", "search", "read"} <= {row["action"] for row in rows}
     assert "walrus" not in json.dumps(rows)
+
+
+def test_tools_that_read_files_of_the_server_are_not_offered(team: Team) -> None:
+    token = team.token("ann", ("read",))
+    tools = json.loads(ask(team, token, "POST", "/mcp", rpc("tools/list"))[1])["result"]["tools"]
+    assert {tool["name"] for tool in tools} == set(all_tools()) - {"why"}
+    status, answer = ask(
+        team, token, "POST", "/mcp", rpc("tools/call", name="why", arguments={"target": "/etc/hosts:1"})
+    )
+    assert status == 400 and "your own machine" in answer
+    assert ask(team, token, "POST", "/mcp", b'{"method": "notifications/initialized"}')[0] == 202
 
 
 def test_health_is_told_without_a_token(team: Team) -> None:

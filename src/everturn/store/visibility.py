@@ -36,7 +36,7 @@ OF_SESSION = (
 )
 #: Tables that a reading connection may name, and of which it sees nothing.
 EMPTY = ("kept", "hooked", "tombstone", "common_segment", "common_word", "unlisted")
-_READABLE = ("source_file", "version", "session", "chunk", "blob", "setting", *OF_SESSION, *EMPTY)
+_READABLE = ("source_file", "version", "session", "chunk", "blob", "problem", "census", "setting", *OF_SESSION, *EMPTY)
 
 
 def restrict(store: Store, person: str) -> None:
@@ -83,7 +83,7 @@ def _hide_tables(driver: Driver, person: str) -> None:
         "source_file": f'"id" IN ({_FILES})',
         "version": f'"source" IN ({_FILES})',
         "session": f'"version" IN ({_VERSIONS})',
-        "chunk": f'"version" IN ({_VERSIONS})',
+        **dict.fromkeys(("chunk", "problem", "census"), f'"version" IN ({_VERSIONS})'),
         "blob": f'"digest" IN (SELECT "digest" FROM main."chunk" WHERE "version" IN ({_VERSIONS}))',
         "setting": "\"key\"='redaction_key'",
         **dict.fromkeys(OF_SESSION, f'"session" IN ({_SESSIONS})'),

@@ -38,7 +38,7 @@ from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People
 from everturn.store.visibility import restrict
-from everturn.team import intake, reading
+from everturn.team import answers, intake
 from everturn.text.printable import printable, to_json
 
 THREADS = 8
@@ -240,22 +240,22 @@ def _pushed(request: TeamRequest) -> Any:
 
 def _share(request: TeamRequest) -> Any:
     try:
-        wanted = msgspec.json.decode(request.body, type=reading.ShareRequest)
+        wanted = msgspec.json.decode(request.body, type=answers.ShareRequest)
     except msgspec.DecodeError as error:
         raise UsageError(f"the request cannot be read: {error}") from error
-    return reading.share_session(request.store, request.caller, wanted, request.now)
+    return answers.share_session(request.store, request.caller, wanted, request.now)
 
 
 def _mcp(request: TeamRequest) -> Any:
-    answer = reading.answer_rpc(request.store, request.body, request.now)
+    answer = answers.answer_rpc(request.store, request.body, request.now)
     return Response(status_code=202) if answer is None else answer
 
 
 ROUTES = (
-    TeamRoute("GET", "/v1/me", "read", lambda request: reading.describe_caller(request.caller)),
-    TeamRoute("GET", "/v1/sessions", "read", reading.list_sessions, "list"),
-    TeamRoute("GET", "/v1/search", "read", reading.search_archive, "search"),
-    TeamRoute("GET", "/v1/sessions/{session}", "read", reading.read_session, "read"),
+    TeamRoute("GET", "/v1/me", "read", lambda request: answers.describe_caller(request.caller)),
+    TeamRoute("GET", "/v1/sessions", "read", answers.list_sessions, "list"),
+    TeamRoute("GET", "/v1/search", "read", answers.search_archive, "search"),
+    TeamRoute("GET", "/v1/sessions/{session}", "read", answers.read_session, "read"),
     TeamRoute("POST", "/v1/share", "push", _share, writes=True),
     TeamRoute("GET", "/v1/push", "push", _pushed, writes=True),
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),

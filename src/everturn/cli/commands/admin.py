@@ -103,7 +103,7 @@ def token(cx: frame.CommandContext, name: str, scopes: tuple[str, ...], days: in
     _emit_token(cx, name, made)
 
 
-@frame.command("everturn admin revoke ann", make=command.command, json=False)
+@frame.command("everturn admin revoke ann", make=command.command)
 @click.argument("name")
 def revoke(cx: frame.CommandContext, name: str) -> None:
     """End the access of a person: all tokens are invalid from now on. What they pushed stays."""
@@ -113,6 +113,8 @@ def revoke(cx: frame.CommandContext, name: str) -> None:
     store = _shared_store(cx)
     with store.write():
         People(store).end_access(name, clock.now())
+    if cx.json:
+        cx.out.emit_json("admin-revoke", [], person=name)
     cx.out.say(cx.out.text(f"{name} has no access any more; `everturn admin invite {name}` gives it back"))
 
 
@@ -130,9 +132,7 @@ def people(cx: frame.CommandContext) -> None:
         cx.out.table(("name", "role", "access", "tokens"), shown, right=(3,))
 
 
-@frame.command(
-    "everturn admin project github.com/example/shop --shares --add ann --add bob", make=command.command, json=False
-)
+@frame.command("everturn admin project github.com/example/shop --shares --add ann --add bob", make=command.command)
 @click.argument("name")
 @click.option("--shares/--private", default=False, help="Whether what members push is shared with all of them.")
 @click.option("--add", "added", multiple=True, metavar="NAME", help="Add a member.")
@@ -152,6 +152,8 @@ def project(
         People(store).set_project(name, shares, clock.now())
         for person in (*added, *removed):
             People(store).set_member(name, person, person in added)
+    if cx.json:
+        cx.out.emit_json("admin-project", [], project=name, shares=shares, added=added, removed=removed)
     rule = "shares what its members push" if shares else "keeps what its members push private until they share it"
     cx.out.say(cx.out.text(f"{name} {rule}"))
 

@@ -28,7 +28,7 @@ def command(cx: frame.CommandContext) -> None:
     """
 
 
-@frame.command("everturn team login https://everturn.example.com < token.txt", make=command.command, json=False)
+@frame.command("everturn team login https://everturn.example.com < token.txt", make=command.command)
 @click.argument("url")
 def login(cx: frame.CommandContext, url: str) -> None:
     """Remember a server and your token for it, which is read from stdin.
@@ -42,6 +42,8 @@ def login(cx: frame.CommandContext, url: str) -> None:
     path = cx.settings.state / "team.json"
     save_login(path, made)
     me = TeamClient(made).get("/v1/me")
+    if cx.json:
+        cx.out.emit_json("team-login", [], server=made.server, **me)
     cx.out.say(cx.out.text(f"you are {me['name']} on {made.server}; the token is in {path}"))
 
 
@@ -94,7 +96,7 @@ def show(cx: frame.CommandContext, session: str, turns: str) -> None:
         cx.out.emit(cx.out.text(found["text"]))
 
 
-@frame.command("everturn team share 3f2a9c github.com/example/shop", make=command.command, json=False)
+@frame.command("everturn team share 3f2a9c github.com/example/shop", make=command.command)
 @click.argument("session")
 @click.argument("project", required=False)
 def share(cx: frame.CommandContext, session: str, project: str | None) -> None:
@@ -103,6 +105,8 @@ def share(cx: frame.CommandContext, session: str, project: str | None) -> None:
 
     body: dict[str, Any] = {"session": session, "project": project}
     done = _client(cx).post("/v1/share", msgspec.json.encode(body))
+    if cx.json:
+        cx.out.emit_json("team-share", [], **done)
     who = f"the members of {project} can read it" if project else "only you can read it"
     cx.out.say(cx.out.text(f"{done['session']}: {who}"))
 

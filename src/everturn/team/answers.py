@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 _TOKENS = 8000  # of a page of turns
 _LAST = 999_999_999
+#: Tools that read files of the machine they run on, which here is the server.
+_LOCAL_TOOLS = ("why",)
 
 
 class ShareRequest(Struct, frozen=True):
@@ -120,8 +122,12 @@ def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:
         raise UsageError("the request is not a JSON-RPC message")
     if number is None:
         return None
+    if method == "tools/call" and params.get("name") in _LOCAL_TOOLS:
+        raise UsageError(f"{params['name']} works on your own machine only: use `everturn mcp` there")
     try:
         result = McpServer(RequestArchive(store, now)).answer(Peer(), method, params)
+        if method == "tools/list":
+            result = {**result, "tools": [tool for tool in result["tools"] if tool["name"] not in _LOCAL_TOOLS]}
     except RpcError as refused:
         return {"jsonrpc": "2.0", "id": number, "error": {"code": refused.code, "message": refused.message}}
     return {"jsonrpc": "2.0", "id": number, "result": result}
