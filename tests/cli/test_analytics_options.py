@@ -79,7 +79,7 @@ def test_every_question_has_a_schema_and_its_choices(filled: Desk, words: tuple[
     assert answer["schema"].startswith("everturn/") and isinstance(answer["items"], list)
     for more in (("--session", SID), ("--since", "2026-01-01"), ("--workspace", "shop"), ("--subagents", "own")):
         assert filled.run(*words, *more)[0] in (0, 3)
-    code, out, err = filled.run(*words, "--agent", "nobody")
+    code, out, err = filled.run(*words, "--agent", "gemini")
     assert (code, out) == (3, "") and err.startswith("everturn: ") and err.count("\n") == 1
 
 

@@ -169,7 +169,7 @@ def test_an_agent_is_known_by_the_beginning_of_its_name(agent: str) -> None:
 
 def test_a_name_that_fits_none_or_several_is_refused() -> None:
     for name in ("nobody", "", "o/"):
-        with pytest.raises(UsageError, match="there are: "):
+        with pytest.raises(UsageError, match="known agents are"):
             agent_named(SOURCES, name)
 
 

@@ -76,14 +76,6 @@ def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, li
 
 
 def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
-    from difflib import get_close_matches
-
-    from everturn.sources.contract import all_sources
-
-    agent, known = scope.sessions.agent if scope.sessions else "", sorted(all_sources())
-    if agent and agent not in known:
-        near = get_close_matches(agent.replace("-", "_"), known, 1)
-        return f"did you mean --agent {near[0]}?" if near else "`everturn sources` lists the names of agents"
     everything = scope.everything and scope.subagents and not limited
     return "`everturn sync` looks for sessions" if everything else "take away a filter"
 

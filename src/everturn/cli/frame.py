@@ -214,10 +214,80 @@ def command(
             return handler(CommandContext(click.get_current_context()), *args, **values)
 
         made = make(epilog=epilog, **attributes)(with_context)
+        for param in made.params:
+            _know_names(param)
         made.params += [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
         return made
 
     return decorate
+
+
+def _know_names(param: click.Parameter) -> None:
+    """Let a parameter that names a session, an agent or a tool be completed, and an agent be named as people do."""
+    if param.name in ("session", "sessions") and param.type is click.STRING:
+        param._custom_shell_complete = complete_sessions
+    elif param.name in ("agent", "target") and param.metavar in ("NAME", "AGENT"):
+        param._custom_shell_complete = complete_agents
+        if param.metavar == "NAME":
+            param.callback = _resolve_agent
+    elif param.name == "tool" and param.type is click.STRING:
+        param._custom_shell_complete = complete_tools
+
+
+def _resolve_agent(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Return the name of the agent that was meant. Raises UsageError with the closest one."""
+    if not value:
+        return value
+    from everturn.sources.agent_names import find_agent
+    from everturn.sources.contract import all_sources
+
+    return find_agent(all_sources().values(), value).name
+
+
+_MOST_COMPLETED = 50
+
+
+def complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the agents whose name begins so."""
+    from click.shell_completion import CompletionItem
+
+    from everturn.sources.contract import all_sources
+
+    return [
+        CompletionItem(one.name, help=one.title) for one in all_sources().values() if one.name.startswith(incomplete)
+    ]
+
+
+def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the newest sessions whose id begins so, with their titles."""
+    from click.shell_completion import CompletionItem
+
+    from everturn.cli.output import in_one_line
+    from everturn.sessions.lookup import list_sessions
+    from everturn.store.contract import SessionFilter
+
+    try:
+        context = CommandContext(ctx)
+        page = list_sessions(context.store(), SessionFilter(), 1000)
+        found = [one for one in page.items if one.short.startswith(incomplete)][:_MOST_COMPLETED]
+        about = [in_one_line(context.out, one.text.title or one.text.first_prompt, 60) for one in found]
+        return [CompletionItem(one.short, help=words) for one, words in zip(found, about, strict=True)]
+    except Exception:  # a shell that completes has no place for a message
+        return []
+
+
+def complete_tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the tools that were called most and whose name begins so."""
+    from click.shell_completion import CompletionItem
+
+    from everturn.analytics.counts import AnalyticsScope, read_counts
+
+    try:
+        rows = read_counts(CommandContext(ctx).store(), AnalyticsScope(), ("tool_total",)).tools()
+    except Exception:
+        return []
+    names = [row.tool for row in rows if row.tool.startswith(incomplete)]
+    return [CompletionItem(name) for name in names[:_MOST_COMPLETED]]
 
 
 class CommandGroup(click.Group):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from everturn.text.printable import cut_cells, to_json
+from everturn.text.printable import cut_cells, to_json, wrap_cells
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -44,6 +44,8 @@ class Output:
         self.env = env
         self.archive: Store | None = None  # its key makes equal secrets recognizable
         self._line = ""  # the progress line on the screen
+        self._is_paged = False
+        self._held: list[str] = []  # messages, while a pager has the screen
 
     @cached_property
     def clean(self) -> Callable[[str], str]:
@@ -87,6 +89,15 @@ class Output:
 
         return printable(self.clean(value), keep=keep)
 
+    def emit_wrapped(self, text: str, margin: str = "", first: str | None = None) -> None:
+        """Print one line of cleaned text behind a margin; a terminal gets it wrapped at its width."""
+        begin = margin if first is None else first
+        if not self.fancy:
+            self.emit(f"{begin}{text}".rstrip())
+            return
+        for number, line in enumerate(wrap_cells(text, max(20, self.width - len(margin)))):
+            self.emit(f"{margin if number else begin}{line}".rstrip())
+
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
         """Print aligned columns; `right` are the numbers of those to align right. The cells are cleaned here."""
         cells = [[self.text(cell) for cell in row] for row in rows]
@@ -97,8 +108,14 @@ class Output:
     # messages -------------------------------------------------------------------------------------------------------
     def say(self, text: str = "") -> None:
         """Print a message to stderr; it is cleaned here."""
+        if self._is_paged:
+            self._held.append(text)
+            return
         self.clear_progress()
-        self.stderr.write(self.text(text, "\n\t") + "\n")
+        shown = self.text(text, "\n\t")
+        if self.lively:
+            shown = "\n".join(part for line in shown.split("\n") for part in wrap_cells(line, self.width))
+        self.stderr.write(shown + "\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -108,13 +125,30 @@ class Output:
         """`with out.progress("reading", total) as step: step(done, "note")`; silent unless stderr is a terminal."""
         return ProgressLine(self, label, total)
 
+    # a pager --------------------------------------------------------------------------------------------------------
+    def begin_paging(self, screen: TextIO) -> None:
+        """Send data to a pager; messages wait until it ends."""
+        self.stdout.flush()
+        self.stdout, self._is_paged = screen, True
+
+    def end_paging(self, stdout: TextIO) -> None:
+        self.stdout, self._is_paged = stdout, False
+        held, self._held = self._held, []
+        for text in held:
+            self.say(text)
+
     # the terminal ---------------------------------------------------------------------------------------------------
     @property
     def fancy(self) -> bool:
         """Whether stdout may get colours and cut lines."""
         return self.env.get("FORCE_COLOR", "0") not in ("", "0") or (
-            _is_terminal(self.stdout) and self.env.get("TERM") != "dumb"
+            self.on_terminal and self.env.get("TERM") != "dumb"
         )
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person sees stdout, by itself or in a pager."""
+        return self._is_paged or _is_terminal(self.stdout)
 
     @property
     def lively(self) -> bool:
@@ -127,8 +161,8 @@ class Output:
         columns = self.env.get("COLUMNS", "")
         if columns.isdigit() and int(columns) > 0:
             return int(columns)
-        for stream in (self.stdout, self.stderr):
-            if _is_terminal(stream):
+        for stream in (self.stdout, self.stderr, sys.__stdout__):
+            if stream is not None and _is_terminal(stream):
                 return os.get_terminal_size(stream.fileno()).columns or 80
         return 80
 

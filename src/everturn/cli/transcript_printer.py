@@ -17,16 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from everturn.cli.output import Output, Pen, first_lines, in_one_line
+from everturn.cli.terminal_markdown import render_lines
 from everturn.export.json_document import lineage_facts, passage_item, session_facts, source_facts, turn_facts
 from everturn.model.archive import Call, Session
+from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.lookup import short_ids
 from everturn.sessions.messages import Sources, TurnView, has_words
 from everturn.sessions.transcript import Pace, Passage, input_text, is_quiet, passages
 from everturn.store.contract import Store
-from everturn.text.printable import plural
+from everturn.text.printable import count_cells, plural, short_path, wrap_cells
 from everturn.text.times import duration, iso, turn_ms
 
+_PROMPT = "❯ "  # the margin of a prompt
 _PROSE = 60  # lines of a prompt or an answer
 _OUTPUT = 12  # lines of the input or result of a call
 _LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
@@ -80,8 +83,10 @@ class TranscriptPrinter:
     # as text ----------------------------------------------------------------------------------------------------------
     def print_head(self) -> None:
         out, session, text = self.out, self.session, self.text
-        about = in_one_line(out, text.title or text.first_prompt, 100)
-        out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
+        short = out.text(short_ids([session], self.store)[session.id])
+        room = max(20, out.width - count_cells(short) - 2) if out.fancy else 100
+        about = in_one_line(out, text.title or text.first_prompt, room)
+        out.emit(f"{self.pen('bold', short)}  {about}".rstrip())
         work = [plural(session.n_turns, "turn"), plural(session.n_calls, "call"), plural(session.n_errors, "error")]
         branch = f"({text.branch})" if text.branch else ""
         facts = [
@@ -92,7 +97,7 @@ class TranscriptPrinter:
             ", ".join(work),
         ]
         for fact in filter(None, facts):
-            out.emit(self.pen("dim", "  " + out.text(fact)))
+            out.emit_wrapped(self.pen("dim", out.text(fact)), "  ")
         for one in (*self.relatives.ancestors, *self.relatives.forks):
             below = one in self.relatives.ancestors
             out.emit(self.pen("dim", f"  {_RELATIONS[one.relation, below]} {self._name(one)}"))
@@ -143,7 +148,7 @@ class TranscriptPrinter:
         elif passage.kind == "problem":
             out.emit(pen("red", f"⚠ could not be read: {out.text(passage.text)}"))
         elif passage.kind == "prompt":
-            self._print_text(passage.text, _PROSE, "❯ ", "bold")
+            self._print_text(passage.text, _PROSE, _PROMPT, "bold")
         elif passage.kind == "answer":
             self._print_text(passage.text, _PROSE, "  ")
         elif passage.text:
@@ -152,29 +157,50 @@ class TranscriptPrinter:
 
     def _print_text(self, text: str, most: int, margin: str, style: str = "") -> None:
         lines, beyond = first_lines(self.out, text, 0 if self.options.full else most)
-        for line in lines:
-            shown = f"{margin}{line}".rstrip()
-            self.out.emit(self.pen(style, shown) if style else shown)
+        for number, line in enumerate(lines if style else render_lines(lines, self.pen)):
+            is_marked = margin != _PROMPT or number == 0 or not self.out.fancy
+            self._print_line(line, margin if is_marked else "  ", style)
         if beyond:
             self.left_out.add("rest")
             self.out.emit(self.pen("dim", f"… {plural(beyond, 'more line')}"))
+
+    def _print_line(self, line: str, margin: str, style: str) -> None:
+        """Print a line of a text behind its margin, wrapped on a terminal; a prompt is marked at its beginning only."""
+        if not self.out.fancy:
+            shown = f"{margin}{line}".rstrip()
+            self.out.emit(self.pen(style, shown) if style else shown)
+            return
+        lines = wrap_cells(line, max(20, self.out.width - len(margin)))
+        for number, part in enumerate(lines):
+            shown = f"{'  ' if number and margin == _PROMPT else margin}{part}".rstrip()
+            self.out.emit(self.pen(style, shown) if style else shown)
 
     def _print_call(self, passage: Passage) -> None:
         call, start, out = passage.call, passage.start, self.out
         style, sign = _SIGNS[call.status if call else "open"]
         name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
-        about = in_one_line(out, (start.command or start.path) if start else "", max(40, out.width - 30))
-        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _failure_text(call), about)))
+        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _failure_text(call))))
+        room = out.width - count_cells(f"{sign} {name}  {facts}  ") if out.fancy else max(40, out.width - 30)
+        facts = "  ".join(filter(None, (facts, self._subject(start, max(20, room)))))
         out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
         for one in self._children(call):
-            out.emit(f"↳ {_CHILDREN.get(one.relation, one.relation)} {self._name(one)}")
+            out.emit_wrapped(f"{_CHILDREN.get(one.relation, one.relation)} {self._name(one)}", "  ", "↳ ")
         for commit in passage.commits:
             name = f"commit {commit.hash} " if commit.hash else "commit " * (not commit.url)
-            out.emit(f"↳ {name}{in_one_line(out, commit.subject, 100)}".rstrip())
+            out.emit_wrapped(f"{name}{in_one_line(out, commit.subject, 100)}", "  ", "↳ ")
         if self.options.tools:
             self._print_tool(passage)
         elif call is not None and (call.output_size or call.input_size):
             self.left_out.add("tools")
+
+    def _subject(self, start: CallStart | None, room: int) -> str:
+        """Return the command or the path of a call; a path within the workspace without it, shortened in its middle."""
+        if start is None or start.command or not start.path:
+            return in_one_line(self.out, start.command if start else "", room)
+        root = self.text.workspace.rstrip("/\\")
+        inside = start.path.startswith((f"{root}/", f"{root}\\")) if root else False
+        path = start.path[len(root) + 1 :] if inside else start.path
+        return short_path(self.out.text(path), room) if self.out.fancy else in_one_line(self.out, path, room)
 
     def _print_tool(self, passage: Passage) -> None:
         if passage.kind == "result":

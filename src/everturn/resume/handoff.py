@@ -25,6 +25,7 @@ from everturn.resume.history import History, read_history, read_lines
 from everturn.resume.originals import OriginalFile, find_originals, is_whole
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
+from everturn.sources.agent_names import find_agent
 from everturn.sources.contract import NewSession, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line, quote_for_model
@@ -210,15 +211,8 @@ class Handoff(Struct, frozen=True):
 
 
 def agent_named(sources: Sources, name: str) -> Source:
-    """Return the agent of that name or prefix. Raise UsageError."""
-    known = {source.name: source for source in sources.values() if source.native is not None}
-    flat = name.strip().lower().replace("-", "_").replace(" ", "_")
-    fitting = [source for key, source in known.items() if flat and key.startswith(flat)]
-    if flat in known:
-        return known[flat]
-    if len(fitting) != 1:
-        raise UsageError(f"{name!r} is no agent that sessions can be opened in; there are: {', '.join(sorted(known))}")
-    return fitting[0]
+    """Return the agent of that name or prefix in which sessions can be opened. Raise UsageError."""
+    return find_agent((source for source in sources.values() if source.native is not None), name)
 
 
 def open_session(store: Store, sources: Sources, session: Session, options: NativeOptions, machine: str) -> Handoff:

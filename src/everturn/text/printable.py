@@ -69,6 +69,42 @@ def cut_cells(text: str, width: int) -> str:
     return text
 
 
+#: A style, white space, or a word.
+_PIECES = re.compile(r"\x1b\[[0-9;]*m|[ \t]+|[^ \t\x1b]+|\x1b")
+
+
+def wrap_cells(text: str, width: int) -> list[str]:
+    """Return one line of text as lines of at most `width` cells, broken between words. Styles (SGR) take no room."""
+    if width < 1 or ("\x1b" not in text and count_cells(text) <= width):
+        return [text]
+    lines, line, used = list[str](), "", 0
+    for piece in _PIECES.findall(text):
+        if piece.startswith("\x1b"):
+            line += piece
+            continue
+        if used + count_cells(piece) > width and used and not piece.isspace():
+            lines.append(line.rstrip(" \t"))
+            line, used = "", 0
+        while count_cells(piece) > width and not piece.isspace():  # a word longer than a line
+            head = _fitting(piece, width - used)
+            lines.append(line + head)
+            line, used, piece = "", 0, piece[len(head) :]
+        if piece.isspace() and (used + count_cells(piece) > width or (not used and lines)):
+            continue
+        line, used = line + piece, used + count_cells(piece)
+    return [*lines, line.rstrip(" \t")]
+
+
+def _fitting(word: str, width: int) -> str:
+    """Return the beginning of a word that takes at most `width` cells, one character at least."""
+    used = 0
+    for index, char in enumerate(word):
+        used += _cell_width(char)
+        if used > width and index:
+            return word[:index]
+    return word
+
+
 def count_cells(text: str) -> int:
     """Return the number of columns the text takes on a terminal."""
     return len(text) if text.isascii() else sum(map(_cell_width, text))

@@ -86,6 +86,18 @@ def ago(ms: int | None, now_ms: int) -> str:
     return "just now"
 
 
+_SHORT_UNITS = {"minute": "m", "hour": "h", "day": "d", "week": "w", "month": "mo", "year": "y"}
+
+
+def short_ago(ms: int | None, now_ms: int) -> str:
+    """Format the distance to now in few characters: `3d`, `5mo`, `now`."""
+    words = ago(ms, now_ms).split()
+    if len(words) < 3:
+        return "now" if words else ""
+    number, name = (words[0], words[1]) if words[-1] == "ago" else (f"+{words[1]}", words[2])
+    return f"{number}{_SHORT_UNITS.get(name.rstrip('s'), name)}"
+
+
 def duration(ms: int | None) -> str:
     """Format a duration in its two largest units: `1m 12s`."""
     if ms is None:

@@ -266,7 +266,7 @@ def test_a_folder_that_is_gone_is_said_and_this_one_taken(
 def test_an_unknown_agent_and_several_sessions_are_mistakes(desk: Desk, home: Path) -> None:
     take_in(desk, home)
     code, _, err = desk.run("resume", SID[:6], "--in", "nobody")
-    assert code == 2 and "there are: " in err
+    assert code == 2 and "known agents are" in err
     code, _, err = desk.run("resume", SID[:6], SID, "--in", OTHER)
     assert code == 2 and "one session at a time" in err
     code, _, err = desk.run("resume", SID[:6], "--in", OTHER, "--upto", "9")

@@ -78,7 +78,7 @@ def test_the_search_can_be_narrowed(desk: Desk) -> None:
     assert found("--role", "assistant") == {("1", 2), ("1", 4), ("9", 2)}
     assert found("--since", "2026-03-01T10:00:04Z") == {("1", 4), ("9", 2)}
     assert found("--until", "2026-03-01T10:00:02Z") == {("1", 1)}
-    assert found("--agent", "nobody") == set()
+    assert found("--agent", "gemini") == set()
 
 
 def test_filters_may_stand_among_the_words(desk: Desk) -> None:

@@ -59,7 +59,7 @@ def test_a_session_or_a_filter_says_where_to_look(desk: Desk) -> None:
     desk.take_in(made.turn(f"c {KEY}", "d", sid=OTHER, cwd="/home/ann/else"), sid=OTHER)
     assert "npm_token" not in desk.run("secrets", SID)[1]
     assert "github_token" not in desk.run("secrets", "--workspace", "else")[1]
-    assert desk.run("secrets", "--agent", "nobody")[0] == 0
+    assert desk.run("secrets", "--agent", "gemini")[0] == 0
     assert desk.run("secrets", "--since", "2030-01-01")[0] == 0
     assert desk.run("secrets", "nowhere")[0] == 3
 

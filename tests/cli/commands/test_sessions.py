@@ -39,7 +39,11 @@ def test_the_list_can_be_narrowed(desk: Desk) -> None:
     assert names("zebra", "the") == []
     assert names("--workspace", "zoo") == [OTHER]
     assert names("--agent", AGENT) == [OTHER, SID]
-    assert names("--agent", "nobody") == []
+    assert names("--agent", "gemini") == []
+    for wrong, said in (("clod_code", "did you mean claude_code?"), ("zzzz", "known agents are")):
+        code, _, err = desk.run("sessions", "--agent", wrong)
+        assert code == 2 and said in err
+    assert names("--agent", "Claude Code") == names("--agent", "claude") == names("--agent", "claude_code") != []
     assert names("--until", "2026-03-01T10:00:03Z") == [SID]
     assert names("--since", "2026-03-01T10:00:03Z") == [OTHER]
     assert names("--since", "2026-03-02") == []

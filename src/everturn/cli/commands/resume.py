@@ -8,7 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.chat_session import chat_options
-from everturn.errors import UnknownSession
+from everturn.errors import BadConfig, UnknownSession
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -87,6 +87,14 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], option
     return session if is_native or (source is not None and source.native is not None) else None
 
 
+def _check_sessions(cx: frame.CommandContext, names: tuple[str, ...]) -> None:
+    """Raise UnknownSession for a name that fits no session of the archive."""
+    from everturn.sessions.lookup import resolve_session
+
+    for name in names:
+        resolve_session(cx.store(), name)
+
+
 def _resume_chat(
     cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, options: dict[str, Any]
 ) -> int | None:
@@ -94,7 +102,12 @@ def _resume_chat(
     from everturn.cli.chat_session import chat_screen, chat_setup
     from everturn.cli.commands.chat import print_conversation, take_up_session
 
-    setup, screen = chat_setup(cx, options), chat_screen(cx)
+    try:
+        setup, screen = chat_setup(cx, options), chat_screen(cx)
+    except BadConfig:
+        if not chain and not cx.settings.is_missing:
+            _check_sessions(cx, sessions)  # an unknown session says more than a missing model
+        raise
     program = ChatProgram(setup, screen)
     if chain:
         from pathlib import Path

@@ -77,10 +77,12 @@ def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
     """Search and print the hits."""
+    from everturn.cli.pager import paged
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
     from everturn.sources.contract import all_sources
 
+    _check_filter_names(" ".join(words))
     store, now = cx.store(), clock.now()
     filters = _filters(cx, now, **options)
     meaning = None
@@ -97,7 +99,8 @@ def command(
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
         cx.out.emit_json("search", map(hit_item, items), page.next, **about)
     else:
-        _print_hits(cx.out, items)
+        with paged(cx.out):
+            _print_hits(cx.out, items, now)
     for note in page.notes:
         cx.out.warn(note)
     if not items:
@@ -106,6 +109,16 @@ def command(
     if page.next and not cx.json:
         cx.out.say(f"there are more: add --after {page.next}")
     return 0
+
+
+def _check_filter_names(words: str) -> None:
+    """Refuse a filter that does not exist but resembles one. Raises UsageError."""
+    from everturn.retrieval.query import parse_query
+    from everturn.retrieval.typos import meant_filters
+
+    for word, name in meant_filters(parse_query(words)):
+        typed, _, value = word.partition(":")
+        raise UsageError(f"there is no filter {typed}:; did you mean {name}:{value}? Quote it to search for the text")
 
 
 def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
@@ -140,11 +153,10 @@ def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -
     return [with_neighbours(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
 
 
-def _print_hits(out: Output, items: list[SearchHit]) -> None:
+def _print_hits(out: Output, items: list[SearchHit], now: int) -> None:
     from everturn.cli.output import Pen, in_one_line
     from everturn.sessions.lookup import short_ids
     from everturn.text.printable import short_folder
-    from everturn.text.times import iso
 
     pen = Pen(out)
     also = [one.session for found in items for one in found.similar]
@@ -154,24 +166,29 @@ def _print_hits(out: Output, items: list[SearchHit]) -> None:
         groups.setdefault(found.session.id, []).append(found)
     for number, (session_id, group) in enumerate(groups.items()):
         session, text = group[0].session, group[0].text
-        about = in_one_line(out, text.title or text.first_prompt, 80)
+        short = out.text(shorts[session_id])
+        about = in_one_line(out, text.title or text.first_prompt, out.width - len(short) - 2 if out.fancy else 80)
         older = "" if session.state == "current" else "older edition"
         facts = " · ".join(
-            filter(None, (session.agent, iso(session.ended)[:10], short_folder(out.text(text.workspace)), older))
+            filter(
+                None,
+                (session.agent, _time_text(out, session.ended, now), short_folder(out.text(text.workspace)), older),
+            )
         )
-        out.emit(("\n" if number else "") + f"{pen('bold', out.text(shorts[session_id]))}  {about}".rstrip())
+        out.emit(("\n" if number else "") + f"{pen('bold', short)}  {about}".rstrip())
         out.emit("  " + pen("dim", facts))
         for found in group:
             _print_neighbours(out, pen, found.before)
-            out.emit(f"  {_place_text(found, pen)}  {mark_matches(out, pen, found)}")
+            place = _place_text(found, pen, is_short=out.fancy)
+            out.emit_wrapped(f"{place}  {mark_matches(out, pen, found)}", "    ", "  ")
             if found.similar:
-                out.emit("    " + pen("dim", _similar_text(out, found, shorts)))
+                out.emit_wrapped(pen("dim", _similar_text(out, found, shorts)), "    ")
             _print_neighbours(out, pen, found.after)
 
 
 def _print_neighbours(out: Output, pen: Pen, turns: tuple[NeighbourTurn, ...]) -> None:
     for one in turns:
-        out.emit("    " + pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"))
+        out.emit_wrapped(pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"), "    ")
 
 
 def _similar_text(out: Output, found: SearchHit, shorts: dict[int, str]) -> str:
@@ -184,13 +201,20 @@ def _similar_text(out: Output, found: SearchHit, shorts: dict[int, str]) -> str:
     return f"and {len(found.similar)} more like it: {', '.join(places)}{more}"
 
 
-def _place_text(found: SearchHit, pen: Pen) -> str:
+def _time_text(out: Output, at: int | None, now: int) -> str:
+    """Return a time as people say it on a terminal, a date elsewhere."""
+    from everturn.text.times import ago, iso
+
+    return ago(at, now) if out.fancy else iso(at)[:10]
+
+
+def _place_text(found: SearchHit, pen: Pen, is_short: bool) -> str:
     from everturn.text.times import iso
 
-    field, at = found.field.replace("_", " "), iso(found.at)[:16].replace("T", " ")
+    field, at = found.field.replace("_", " "), "" if is_short else f" {iso(found.at)[:16].replace('T', ' ')}"
     if found.row is None:
-        return pen("cyan", field) + pen("dim", f" {at}")
-    return pen("cyan", f"turn {found.row.turn + 1}") + pen("dim", f" #{found.row.seq + 1} {field} {at}")
+        return pen("cyan", field) + pen("dim", at)
+    return pen("cyan", f"turn {found.row.turn + 1}") + pen("dim", f" #{found.row.seq + 1} {field}{at}")
 
 
 def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:

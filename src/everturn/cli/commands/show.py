@@ -49,6 +49,7 @@ def command(
 
     SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
     """
+    from everturn.cli.pager import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
     from everturn.sessions.lookup import resolve_session, session_edition
     from everturn.sessions.messages import read_turns
@@ -70,10 +71,11 @@ def command(
     if cx.json:
         cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
         return
-    reader.print_head()
-    for view in views:
-        reader.print_turn(view)
-    reader.print_hints()
+    with paged(cx.out):
+        reader.print_head()
+        for view in views:
+            reader.print_turn(view)
+        reader.print_hints()
 
 
 def turn_range(turns: str, session: Session) -> tuple[int, int | None]:

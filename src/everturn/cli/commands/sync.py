@@ -177,6 +177,7 @@ def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
     line = cx.out.progress(label)
 
     def draw(done: int, total: int, read: int, to_read: int, path: str) -> None:
+        to_read = max(to_read, read) if path else read  # files grow meanwhile; at the end everything was read
         share = f"{read / 1e6:.0f} of {to_read / 1e6:.0f} MB  " if to_read > 1e6 else ""
         line(done, share + os.path.basename(path), total)
         if not path:
