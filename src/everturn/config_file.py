@@ -169,7 +169,7 @@ def _no_such_key(key: str, known: tuple[str, ...]) -> str:
     near = [end] if end in ends else get_close_matches(key, known, 1, 0.8) or get_close_matches(end, list(ends), 1, 0.5)
     if near:
         return f"there is no such key, did you mean {ends.get(near[0], near[0])}?"
-    return f"there is no such key, known are {', '.join(known)}"
+    return f"unknown key; known keys are {', '.join(known)}"
 
 
 def _split_key(key: str) -> tuple[str, str]:

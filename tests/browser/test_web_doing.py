@@ -146,7 +146,7 @@ def test_a_server_that_is_gone_is_told(web: Served, open_tab: Tabs) -> None:
     settled(tab, f"{web.home}/search")
     tab.route(re.compile("part=1"), lambda route: route.abort())
     tab.keyboard.type("question")
-    tab.locator("#said.on", has_text="The server does not answer").wait_for()
+    tab.locator("#said.on", has_text="The server does not respond").wait_for()
 
 
 def test_matches_are_reached_and_left_with_the_arrows(web: Served, open_tab: Tabs) -> None:

@@ -89,14 +89,14 @@ def test_a_reader_that_stops_early_is_no_failure(filled: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("stats", "--agent", "gemini"), "take away a filter"),
-        (("turns", "--min-length", "999"), "take away a filter"),
-        (("turns", "--since", "2035-01-01"), "take away a filter"),
+        (("stats", "--agent", "gemini"), "remove a filter"),
+        (("turns", "--min-length", "999"), "remove a filter"),
+        (("turns", "--since", "2035-01-01"), "remove a filter"),
         (("turns", "--pattern", "Red → Edit"), "no tool 'Red' was called; did you mean R"),
-        (("inspect", "Bash", "--since", "2035-01-01"), "take away a filter"),
+        (("inspect", "Bash", "--since", "2035-01-01"), "remove a filter"),
         (("inspect", "bsh"), "did you mean Bash"),
         (("inspect", "zzzzzz"), "`everturn paths --turns` lists the tools"),
-        (("stats", "--plot", "-", "--since", "2035-01-01"), "there is nothing to draw; take away a filter"),
+        (("stats", "--plot", "-", "--since", "2035-01-01"), "there is nothing to draw; remove a filter"),
     ],
 )
 def test_no_answer_comes_with_what_to_do(filled: Desk, words: tuple[str, ...], said: str) -> None:

@@ -47,6 +47,6 @@ def test_a_command_of_the_readme_runs(command: str, sample: dict[str, str], tmp_
         pytest.skip("not in a git checkout")
     done = run([word.strip('"') for word in words], sample, cwd=ROOT if is_why else tmp_path)
     assert b"Traceback" not in done.stderr
-    # 4 is "something deserves a look" (doctor), which is true of a machine without history.
+    # 4 is "something needs attention" (doctor), which is true of a machine without history.
     assert done.returncode in ((0, 4) if words[0] == "doctor" else (0,)), done.stderr
     assert done.stdout.strip() or words[0] == "export"

@@ -83,11 +83,11 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
         ("[models.a]\nkind='openai'\nmodel='m'\nbase_url='http://example.com'", "a", "must begin with https://"),
         ("[models.a]\nkind='openai'\nmodel='m'\ntries=0", "a", "tries at least 1"),
         ("[models.a]\nkind='openai'\nmodel='m'\nheaders={Authorization='x'}", "a", "use key_env or keyring"),
-        ("[models.a]\nkind='program'\nprogram='vim'", "a", "there is no such program; known are"),
+        ("[models.a]\nkind='program'\nprogram='vim'", "a", "unknown program; known programs are"),
         (
             "[models.a]\nkind='nonsense'",
             "a",
-            "there is no kind 'nonsense'; known are anthropic, openai, openai_responses, program",
+            "there is no kind 'nonsense'; use one of anthropic, openai, openai_responses, program",
         ),
     ],
 )

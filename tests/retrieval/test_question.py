@@ -146,7 +146,7 @@ def test_literal_is_a_filter() -> None:
     assert split_literal(parse_query("cache literal:yes")) == (parse_query("cache"), True)
     assert split_literal(parse_query("cache literal:no"))[1] is False
     assert split_literal(parse_query("cache -literal:yes"))[1] is False
-    with pytest.raises(UsageError, match="literal:perhaps means nothing; give literal:yes or literal:no"):
+    with pytest.raises(UsageError, match="literal:perhaps is not valid; give literal:yes or literal:no"):
         split_literal(parse_query("cache literal:perhaps"))
 
 

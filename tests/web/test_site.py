@@ -69,7 +69,7 @@ def test_a_failure_is_told_without_a_word_of_content(jobs: WebJobs) -> None:
         raise KeyError("a secret of the transcript")
 
     assert ended(jobs, jobs.start("a", "", fails)).error == "this is how"
-    assert ended(jobs, jobs.start("b", "", breaks)).error == "this should not happen: KeyError"
+    assert ended(jobs, jobs.start("b", "", breaks)).error == "internal error: KeyError"
 
 
 def test_only_the_last_ones_are_held(jobs: WebJobs) -> None:

@@ -77,7 +77,7 @@ def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, li
 
 def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
     everything = scope.everything and scope.subagents and not limited
-    return "`everturn sync` looks for sessions" if everything else "take away a filter"
+    return "`everturn sync` looks for sessions" if everything else "remove a filter"
 
 
 # plots ----------------------------------------------------------------------------------------------------------------

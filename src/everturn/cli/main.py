@@ -70,7 +70,7 @@ def _explain(error: Exception) -> int:
 
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return _print_error(f"this should not happen: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
+    return _print_error(f"internal error: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
 
 
 def _usage(error: Any) -> str:

@@ -120,7 +120,7 @@ def plugin_backends() -> Iterator[EntryPoint]:
 def _convert_table(name: str, table: Mapping[str, Any]) -> ModelConfig:
     known = set(ModelConfig.__struct_fields__) - {"name"}
     for stranger in sorted(set(table) - known):
-        raise BadConfig(f"models.{name}.{stranger}", f"there is no such key, known are {', '.join(sorted(known))}")
+        raise BadConfig(f"models.{name}.{stranger}", f"unknown key; known keys are {', '.join(sorted(known))}")
     try:
         return msgspec.convert(dict(table), ModelConfig)
     except msgspec.ValidationError as error:
@@ -188,7 +188,7 @@ def _system_keyring(key: str) -> Callable[[str, str], str | None]:
 def _open_program_backend(config: ModelConfig, surroundings: Surroundings) -> Backend:
     if (program := surroundings.programs.get(config.program)) is None:
         known = ", ".join(sorted(surroundings.programs)) or "none"
-        raise BadConfig(f"models.{config.name}.program", f"there is no such program; known are {known}")
+        raise BadConfig(f"models.{config.name}.program", f"unknown program; known programs are {known}")
     limits = ProgramLimits(seconds=config.timeout, window=config.window)
     return ProgramBackend(config.name, config.model, program, surroundings.env, limits)
 
@@ -199,7 +199,7 @@ def _open_plugin_backend(config: ModelConfig) -> Backend:
     key = f"models.{config.name}.kind"
     if config.kind not in found:
         known = ", ".join(sorted([*WIRES, "program", *found]))
-        raise BadConfig(key, f"there is no kind {config.kind!r}; known are {known}")
+        raise BadConfig(key, f"there is no kind {config.kind!r}; use one of {known}")
     point = found[config.kind]
     try:
         backend: Backend = point.load()(config)

@@ -63,7 +63,7 @@ def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
     """Validate the section. Raise BadConfig, which names the key."""
     known = EmbedderConfig.__struct_fields__
     for unknown in sorted(set(section) - set(known)):
-        raise BadConfig(f"meaning.{unknown}", f"there is no such key, known are {', '.join(known)}")
+        raise BadConfig(f"meaning.{unknown}", f"unknown key; known keys are {', '.join(known)}")
     try:
         config = msgspec.convert(dict(section), EmbedderConfig, strict=True)
     except msgspec.ValidationError as error:

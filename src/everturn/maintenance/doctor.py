@@ -182,7 +182,7 @@ def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: Healt
             text = f"{root.behind:,} of {plural(root.files, 'file')} are not yet fully in the archive"
             report.note(name, "warn", text, "run `everturn sync`")
     if not found:
-        advice = "`everturn add PATH` takes in files from anywhere"
+        advice = "`everturn add PATH` imports files from anywhere"
         report.note("sources", "ok", "no agent history found on this machine", advice)
     _note_drift(report, store)
     bad = [file for file, _ in store.files() if file.fail_reason]

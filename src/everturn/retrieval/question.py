@@ -102,7 +102,7 @@ def split_literal(query: SearchQuery) -> tuple[SearchQuery, bool]:
     for one in query.filters:
         if one.name == "literal":
             if one.value.lower() not in _YES_NO:
-                raise UsageError(f"literal:{one.value} means nothing; give literal:yes or literal:no, or leave it out")
+                raise UsageError(f"literal:{one.value} is not valid; give literal:yes or literal:no, or leave it out")
             literal = _YES_NO[one.value.lower()] is not one.negated
     return replace(query, filters=rest), literal
 

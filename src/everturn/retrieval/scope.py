@@ -306,7 +306,7 @@ def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
 def _filter_mistake(typed: _TypedFilter, valid: str) -> UsageError:
     one = typed.filter
     return UsageError(
-        f'{one.name}:{one.value} means nothing; give {valid}, or look for the words as "{one.name} {one.value}"'
+        f'{one.name}:{one.value} is not valid; give {valid}, or look for the words as "{one.name} {one.value}"'
     )
 
 

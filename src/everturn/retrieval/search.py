@@ -59,9 +59,9 @@ __all__ = ["EVERYWHERE", "NOTES", "SORTS", "NeighbourTurn", "Results", "SearchFi
 SORTS = ("best", "time")
 
 _WIDENED = {
-    "lineage": "nothing like it in the session itself; these are from sessions that hang together with it",
-    "workspace": "nothing like it nearer; these are from the same folder",
-    "everything": "nothing like it nearer; these are from everywhere",
+    "lineage": "no match in the session itself; these are from related sessions",
+    "workspace": "no match nearby; these are from the same folder",
+    "everything": "no match nearby; these are from all sessions",
 }
 _CURSOR = (  # compiled when there is one
     rf"({'|'.join(MODES)})\.(session|lineage|workspace|everything)\.([0-9]{{1,15}})\.(-?[0-9]{{1,18}})"

@@ -149,7 +149,7 @@ WAIT = 0.15  # seconds after the last key before the archive is asked
 
 class SessionsScreen(SessionActions):
     by_item = True
-    empty = "no session fits; clear the filter with esc, or look inside sessions with /"
+    empty = "no session matches; clear the filter with esc, or look inside sessions with /"
     HELP = """
 Sessions, newest first: age, agent, turns, failed calls, folder, what it is about.
 The filter takes words of the title or first prompt, and agent: workspace: branch: since:7d until:2026-01-31

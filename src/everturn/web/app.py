@@ -280,7 +280,7 @@ async def _answer_missing(site: Site, request: Request, error: Exception) -> Res
 
 
 async def _answer_defect(site: Site, request: Request, error: Exception) -> Response:
-    failure = f"this should not happen: {type(error).__name__}; please report it, with what you looked at"
+    failure = f"internal error: {type(error).__name__}; please report it and what you did"
     site.warn(f"{failure} ({request.url.path}, {_error_place(error)})")
     return _answer_failure(site, request, failure, 500)
 

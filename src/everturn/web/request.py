@@ -70,7 +70,7 @@ class WebRequest(Struct):
         """Return a parameter, "" without one. Raises UsageError when it is too long."""
         value = self.given.get(name, "").strip()
         if len(value) > _LONGEST_PARAMETER:
-            raise UsageError(f"{name} is too long; {_LONGEST_PARAMETER} characters are the most")
+            raise UsageError(f"{name} is too long; {_LONGEST_PARAMETER} characters is the limit")
         return value.replace("\0", "")
 
     def number(self, name: str, default: int, least: int = 0, most: int = 1 << 40) -> int:
@@ -86,7 +86,7 @@ class WebRequest(Struct):
         """Return a parameter that is one of `allowed`, or "". Raises UsageError."""
         value = self.word(name)
         if value and value not in allowed:
-            raise UsageError(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
+            raise UsageError(f"{name}={value[:40]!r} is not valid; use one of {', '.join(allowed)}")
         return value
 
     def choices(self, name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class WebRequest(Struct):
         values = tuple(value for key, value in self.pairs if key == name and value)
         for value in values:
             if value not in allowed:
-                raise UsageError(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
+                raise UsageError(f"{name}={value[:40]!r} is not valid; use one of {', '.join(allowed)}")
         return tuple(dict.fromkeys(values))
 
     def when(self, name: str) -> int | None:

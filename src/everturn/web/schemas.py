@@ -138,7 +138,7 @@ class RelativeJson(StrictJson):
 
 
 class LineageJson(StrictJson):
-    """What a session hangs together with."""
+    """The relatives of a session."""
 
     ancestors: list[RelativeJson]
     forks: list[RelativeJson]
@@ -342,7 +342,7 @@ class EdgeJson(StrictJson):
 
 
 class GraphJson(ItemsJson[NodeJson]):
-    """Sessions that hang together."""
+    """Related sessions."""
 
     session: str
     edges: list[EdgeJson]

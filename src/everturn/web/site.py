@@ -133,7 +133,7 @@ class WebJobs:
         except EverturnError as error:
             job.error, job.state = str(error), "failed"
         except Exception as error:  # shown in the page; the server goes on
-            job.error, job.state = f"this should not happen: {type(error).__name__}", "failed"
+            job.error, job.state = f"internal error: {type(error).__name__}", "failed"
 
 
 _MOST_CACHED = 300  # answers

@@ -165,7 +165,7 @@ def test_nothing_found_is_exit_3_with_a_hint(desk: Desk) -> None:
     code, out, err = desk.run("search", "unicorn")
     assert (code, out) == (3, "") and "nothing found; try fewer or other words" in err and err.count("\n") == 1
     code, out, err = desk.run("search", "unicorn", "--role", "human")
-    assert (code, out) == (3, "") and "leave out a filter" in err
+    assert (code, out) == (3, "") and "remove a filter" in err
     assert desk.json("search", "unicorn")["items"] == []
 
 
@@ -254,8 +254,8 @@ def test_an_id_that_is_shown_can_be_typed(desk: Desk) -> None:
 
 def test_nothing_found_with_a_filter_among_the_words_says_to_leave_it_out(desk: Desk) -> None:
     two(desk)
-    assert "leave out a filter" in desk.run("search", "walrus agent:nobody")[2]
-    assert "leave out a filter" not in desk.run("search", "giraffe")[2]
+    assert "remove a filter" in desk.run("search", "walrus agent:nobody")[2]
+    assert "remove a filter" not in desk.run("search", "giraffe")[2]
 
 
 def test_matches_with_the_same_text_are_shown_once(desk: Desk) -> None:

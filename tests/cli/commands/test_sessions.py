@@ -90,7 +90,7 @@ def test_json_has_the_facts(desk: Desk) -> None:
 def test_an_empty_archive_says_what_to_do(desk: Desk) -> None:
     code, out, err = desk.run("sessions")
     assert (code, out) == (3, "")
-    assert err == "everturn: there are no sessions in the archive; `everturn sync` looks for them\n"
+    assert err == "everturn: there are no sessions in the archive; run `everturn sync`\n"
 
 
 def test_a_filter_that_fits_nothing_says_so(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Talk with a model: streamed, with tools, every word in the archive, to be taken up again any time."""
+"""Talk with a model: streamed, with tools, every word in the archive, to be resumed at any time."""
 
 from __future__ import annotations
 

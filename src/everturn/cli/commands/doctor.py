@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(cx: frame.CommandContext, **folders: Any) -> int:
     """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
 
-    Exit code 1 if something is wrong, 4 if something deserves a look.
+    Exit code 1 if something is wrong, 4 if something needs attention.
     """
     from everturn.maintenance.doctor import examine_archive
     from everturn.sources.contract import all_sources

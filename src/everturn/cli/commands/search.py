@@ -236,4 +236,4 @@ def _nothing_text(filters: SearchFilters, after: str, words: str) -> str:
         return "there are no more matches"
     if filters == EVERYWHERE and not parse_query(words).filters:
         return "nothing found; try fewer or other words, a beginning like pars*, or `everturn sync` first"
-    return "nothing found; leave out a filter, or try fewer words or a beginning like pars*"
+    return "nothing found; remove a filter, or try fewer words or a beginning like pars*"

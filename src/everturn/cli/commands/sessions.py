@@ -143,5 +143,5 @@ def _nothing(session_filter: SessionFilter, after: str) -> str:
     if after:
         return "there are no more sessions"
     if session_filter == SessionFilter():
-        return "there are no sessions in the archive; `everturn sync` looks for them"
-    return "no session fits; leave out a filter, add --all for subagents, or look inside them with `everturn search`"
+        return "there are no sessions in the archive; run `everturn sync`"
+    return "no session matches; remove a filter, add --all for subagents, or look inside them with `everturn search`"

@@ -98,7 +98,7 @@ class _PageWriter:
 
     def _write_child(self, one: Relative, look: PageLook, level: int) -> Iterator[str]:
         if one.session is None or one.session.id in self._written or level >= _DEEPEST:
-            yield element("p", "Its turns stand elsewhere in this file, or were not put in.", class_="note")
+            yield element("p", "Its turns are elsewhere in this file, or were left out.", class_="note")
         else:
             yield from self.session(one.session, look, level + 1)
 

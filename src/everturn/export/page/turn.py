@@ -36,7 +36,7 @@ _MARKS = {
     "compaction": "The context was compacted",
     "interrupt": "Interrupted by the user",
     "problem": "Could not be read",
-    "resumed": "Taken up again here: what stands above was copied from another session",
+    "resumed": "Resumed here: everything above was copied from another session",
     "pause": "later",
 }
 _MOST_LINES, _SEEN_LINES = 40, 24  # of typed text: one with more lines than the first is folded after the second

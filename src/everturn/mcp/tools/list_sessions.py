@@ -82,7 +82,7 @@ def _answer_page(page: ResultPage[SessionListing], total: int, clean: Clean, wid
     items = [_session_facts(item, clean, width) for item in page.items]
     data = {"note": NOTE, "total": total, "sessions": items, "next": page.next or None}
     if not items:
-        return ToolAnswer("No session fits. Leave out a filter, or search inside them with conversation_recall.", data)
+        return ToolAnswer("No session matches. Remove a filter, or search inside them with conversation_recall.", data)
     text = f"{len(items)} of {plural(total, 'session')}, newest first.\n" + quote_for_model(
         "\n".join(map(_session_line, items))
     )

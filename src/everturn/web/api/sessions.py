@@ -170,7 +170,7 @@ READ_OPERATIONS = (
             Parameter("collapse", "no: list matches with the same text one by one, not under `similar`."), *_PAGED,
         ),
     ),
-    Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.GraphJson, (SESSION,)),
+    Operation("/api/lineage", "The sessions related to a session.", _lineage, schemas.GraphJson, (SESSION,)),
     Operation("/api/health", "What is safe, what is not, and what an agent will soon delete.", _health, schemas.DoctorJson),
     Operation(
         "/api/restored", "The document of a session that was restored in this run.", _restore_result,

@@ -152,7 +152,7 @@ def _facets(request: WebRequest, items: list[SearchHit]) -> dict[str, list[Facet
     fields = Counter(found.field for found in items if found.field in FIELDS)
     titles = request.site.titles
     return {
-        "Where it stands": [
+        "Found in": [
             Facet(name.replace("_", " "), n, _search_address(request, **{"in": name}))
             for name, n in fields.most_common()
         ],

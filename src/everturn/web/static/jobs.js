@@ -26,7 +26,7 @@ async function begin(event, form) {
   try {
     const job = await change(form.dataset.job, chosen);
     const bar = document.createElement("progress");
-    bar.setAttribute("aria-label", "How far it is");
+    bar.setAttribute("aria-label", "Progress");
     form.append(bar);
     await watch(job.id, bar, document.getElementById("part"));
   } catch (error) { say(error.message); }

@@ -93,7 +93,7 @@ function watchFind(page, nav) {
         if (asked !== mine) return;
         place.replaceChildren(fragment(got.text));
         tell(place.querySelector(".hint")?.textContent || "");
-      } catch { say("The server does not answer"); }
+      } catch { say("The server does not respond"); }
     } else place.replaceChildren();
     place.hidden = !words;
     nav.hidden = Boolean(words);

@@ -55,7 +55,7 @@ export function watchFilters() {
       history.replaceState(null, "", address);
       tell(`${part.querySelectorAll("[data-keys] a").length} shown`);
     } catch {
-      if (mine === asked) say("The server does not answer");
+      if (mine === asked) say("The server does not respond");
     }
     if (mine === asked) part.removeAttribute("aria-busy");
   };
@@ -81,7 +81,7 @@ export function watchResults() {
         place.replaceChildren(fragment(got.text));
         place.hidden = !words;
         tell(`${place.querySelectorAll("[data-keys] a").length} shown`);
-      } catch { say("The server does not answer"); }
+      } catch { say("The server does not respond"); }
     }, 140);
   });
 }
@@ -107,7 +107,7 @@ export function watchMore() {
         (first?.querySelector("a") || first)?.focus?.({ preventScroll: true });
       }
     } catch {
-      say("The server does not answer");
+      say("The server does not respond");
     }
   });
 }

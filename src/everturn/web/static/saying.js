@@ -24,6 +24,6 @@ export async function change(address, body) {
     body: JSON.stringify(body),
   });
   const said = await answer.json().catch(() => ({ error: "the server does not answer; reload the page" }));
-  if (!answer.ok) throw new Error(said.error || "that did not work");
+  if (!answer.ok) throw new Error(said.error || "the request failed");
   return said;
 }

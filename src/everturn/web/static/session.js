@@ -85,7 +85,7 @@ async function openInside(event) {
   } catch {
     child.dataset.inside = address;
     place.remove();
-    say("The server does not answer");
+    say("The server does not respond");
   }
 }
 

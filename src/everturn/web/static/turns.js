@@ -33,7 +33,7 @@ function fill() {
       const before = place.getBoundingClientRect().top > -AHEAD && await extend("before");
       if (!behind && !before) return;
     }
-  }).catch(() => say("The server does not answer"));
+  }).catch(() => say("The server does not respond"));
   return working;
 }
 
@@ -135,7 +135,7 @@ async function goToHash() {
       const fresh = fragment(got.text).querySelector(".chunk");
       if (!fresh) return say("There is no such turn");
       place.replaceChildren(fresh);
-    } catch { return say("The server does not answer"); }
+    } catch { return say("The server does not respond"); }
   }
   reveal(hash);
   await fill();
