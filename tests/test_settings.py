@@ -101,7 +101,7 @@ def test_the_modes_are_those_of_the_archive() -> None:
         ('[capture]\nmode = "ful"', "capture.mode", "not one of full, redacted, structure, off"),
         ('[capture]\nexclude = "x"', "capture.exclude", "expected array"),
         ('[[workspace]]\nmode = "off"', "workspace", "missing required field path"),
-        ("colour = 1", "colour", "known are db, machine"),
+        ("colour = 1", "colour", "known keys are db, machine"),
         ("db = ", "config.toml", "not valid TOML"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_long_pause_is_told() -> None:
 
 def test_a_session_that_is_taken_up_again_says_where() -> None:
     view = TurnView(Turn(idx=1), [], [], [])
-    assert "Taken up again here" in "".join(turn_html(view, (), PageLook(), Turn(idx=0, inherited=1)))
+    assert "Resumed here" in "".join(turn_html(view, (), PageLook(), Turn(idx=0, inherited=1)))
 
 
 def test_context_is_left_out_unless_asked_for(archive: Archive) -> None:

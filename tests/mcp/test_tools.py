@@ -147,7 +147,7 @@ def test_a_list_is_filtered(offers: McpServer, archive: Archive) -> None:
     assert titles(agent="nobody") == []
     assert titles(since="1h") == []
     assert titles(since="2026-03-01", until="2026-03-02") == ["draw a map", "parse the header"]
-    assert "No session fits" in said(offers, "list_sessions", text="nothing of the kind")
+    assert "No session matches" in said(offers, "list_sessions", text="nothing of the kind")
 
 
 def test_a_list_within_a_small_budget_is_shorter_and_can_be_gone_on_with(offers: McpServer, archive: Archive) -> None:

@@ -346,7 +346,7 @@ def ascii_start(value: object) -> str:
         ({"action": "search", "query": "x", "limit": 0}, "limit must be between 1 and 50"),
         ({"action": "search", "query": "x", "limit": 10**9}, "limit must be between 1 and 50"),
         ({"action": "search", "query": "x", "turn": 3}, "there is no argument 'turn'"),
-        ({"action": "search", "query": "turn:x walrus"}, "means nothing"),
+        ({"action": "search", "query": "turn:x walrus"}, "is not valid"),
         ({"action": "search", "query": "/(/ x"}, "is not closed"),
         ({"action": "search", "query": "-walrus"}, "no word to look for"),
         ("not json", "not valid JSON"),

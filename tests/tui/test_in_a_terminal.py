@@ -179,7 +179,7 @@ def test_without_the_library_one_is_told_what_to_install(desk: Desk) -> None:
 
 def test_an_archive_that_is_not_there_is_told(desk: Desk) -> None:
     with browsing(desk) as terminal:
-        terminal.wait("no session fits")
+        terminal.wait("no session matches")
     desk.db = desk.db.with_name("absent.db")
     with browsing(desk) as terminal:
         assert terminal.ended() == 3

@@ -136,7 +136,7 @@ def test_everything_else_is_listed_when_asked_for(desk: Desk) -> None:
 
 def test_an_empty_archive_is_said_to_be_empty(desk: Desk) -> None:
     async def look(screens: Screens) -> None:
-        assert "no session fits" in screens.text()
+        assert "no session matches" in screens.text()
         await screens.press("enter", "r", "d", "e", "G", "g", "space", "down")
         assert len(screens.app.screen_stack) == 1
 

@@ -135,8 +135,8 @@ def test_a_mistake_is_one_sentence(read: Served) -> None:
         ("/sessions?since=whenever", "is not a time"),
         ("/sessions?after=x", "&#39;x&#39;"),
         ("/s/1?turn=x", "is not a number"),
-        ("/costs/by?by=weather", "means nothing here"),
-        ("/search?in=nowhere", "means nothing here"),
+        ("/costs/by?by=weather", "is not valid; use one of"),
+        ("/search?in=nowhere", "is not valid; use one of"),
         ("/sessions?q=" + "x" * 3000, "too long"),
     ):
         answer = read.ask(path)

@@ -96,7 +96,7 @@ def test_an_empty_archive_says_what_to_do(desk: Desk) -> None:
 def test_a_filter_that_fits_nothing_says_so(desk: Desk) -> None:
     two(desk)
     code, out, err = desk.run("sessions", "unicorn")
-    assert (code, out) == (3, "") and "no session fits" in err and err.count("\n") == 1
+    assert (code, out) == (3, "") and "no session matches" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [["--since", "someday"], ["--after", "x"], ["--limit", "0"], ["--limit", "many"]])
