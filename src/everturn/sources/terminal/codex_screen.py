@@ -25,7 +25,8 @@ _MARK, _SHELL_MARK = "›", "!"
 _PLACEHOLDER = "Ask Codex to do anything"
 _BANNER = re.compile(r" {0,4}>_ OpenAI Codex \(v(?P<version>[^)]{1,40})\)")
 _BELOW_BANNER = re.compile(r" {5}(?:[~/]\S*|loading)$|  permissions: ")
-_STATUS = re.compile(r"[^\w\s] \S.{0,120}\([\dhms ]{1,20} • esc to interrupt\)")
+_INTERRUPTS = "esc to interrupt"
+_STATUS = re.compile(rf"[^\w\s] \S.{{0,120}}\([\dhms ]{{1,20}} • {_INTERRUPTS}\)")
 _FOOTER = re.compile(
     r"  (?:\S.{0,200} · (?P<folder>[~/]\S*)|\? for shortcuts|.{0,200}\b(?:to view|again to|context left)\b)"
 )
@@ -103,8 +104,8 @@ def _find_end(texts: Sequence[str], field: int) -> int:
     """Return the row below the conversation: where the status, the queue, or else the room above the input field begins."""
     end = field - _ROOM_ABOVE
     for number in range(max(0, field - _NEAR), end):
-        waits = _QUEUE.match(texts[number]) and texts[number + 1].startswith(_WAITING)
-        if waits or _STATUS.match(texts[number]):
+        waits = texts[number + 1].startswith(_WAITING) and _QUEUE.match(texts[number])
+        if waits or (_INTERRUPTS in texts[number] and _STATUS.match(texts[number])):
             return number
     return end
 
@@ -160,13 +161,15 @@ def _find_start(rows: Sequence[PaintedRow], end: int) -> int:
 
 def _is_tip(rows: Sequence[PaintedRow], number: int) -> bool:
     """Whether a row is a tip: it hangs below an answer as output hangs below a command, whose mark has a colour."""
+    if not rows[number].text.startswith(_TIP):
+        return False
     above = rows[number - 1]
     is_command = above.text.startswith("• Exited (") or (above.text.startswith("• Ran ") and above.inks[:1] != NO_INK)
-    return rows[number].text.startswith(_TIP) and not is_command
+    return not is_command
 
 
 def _read_banner(texts: Sequence[str]) -> str:
-    return next((text.strip() for text in texts if _BANNER.match(text)), "")
+    return next((text.strip() for text in texts if "OpenAI" in text and _BANNER.match(text)), "")
 
 
 def _read_footer(texts: Sequence[str]) -> str:

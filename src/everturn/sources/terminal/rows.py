@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -70,7 +71,12 @@ def indent(text: str) -> int:
 
 def width(text: str) -> int:
     """How many cells it fills."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    return len(text) if text.isascii() else _width(text)
+
+
+@lru_cache(8192)  # rows come again frame by frame
+def _width(text: str) -> int:
+    return sum(map(_cells, text))
 
 
 def cut(text: str, cells: int) -> tuple[str, str]:

@@ -37,6 +37,7 @@ _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
 _BLANK = PaintedRow("", "", "")
 _MOST_LOST = 5  # telling lines
 _MOST_OTHER = 1  # telling row
+_MARGIN = 2  # blank rows that a view may end with
 _MOST_REDRAWN = 2  # telling rows that become something else in their place
 _NEARLY_ALL = 0.7  # of the telling rows
 _END_OF_TEXT = 4  # blank rows at the end of a view that no text has inside
@@ -195,10 +196,14 @@ class ScreenText:
         return len(lost) >= _MOST_LOST or any(map(self.is_fixed, lost))
 
     def _ends_inside(self, block: RowBlock, rows: Sequence[PaintedRow]) -> bool:
-        """Return whether the row below a block leaves out the next line of the same paragraph or box."""
+        """Return whether the rows below a block leave out the next line of the same paragraph or box.
+
+        Blank rows at the end of the view are its margin.
+        """
         last = block.last + block.distance
-        both, below = self.texts[last : last + 2], rows[block.last + 1 : block.last + 2]
-        return len(both) == 2 and all(map(is_telling, both)) and bool(below) and not is_telling(below[0].text)
+        both, below = self.texts[last : last + 2], rows[block.last + 1 :]
+        shown = bool(below) and (bool(below[0].text) or len(below) > _MARGIN)
+        return shown and len(both) == 2 and all(map(is_telling, both)) and not is_telling(below[0].text)
 
     def _count_other(self, found: list[RowBlock], rows: Sequence[PaintedRow]) -> int:
         """Return how many telling rows are something else than the lines in their place; rows above and below are new.

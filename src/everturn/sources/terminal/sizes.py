@@ -114,8 +114,8 @@ def _measure(data: bytes, start: int, end: int) -> Size | None:
     ruler = _Ruler(_WIDEST, _TALLEST)
     ruler.feed(data[start : min(end, start + _REPAINT)])
     rows, columns = ruler.lowest + 1, ruler.widest
-    for place in _PLACE.finditer(data, start, end):
-        row, column, alone = place.groups()
+    written = {place[0] for place in _PLACE.finditer(data, start, end)}  # the same ones come again and again
+    for row, column, alone in _PLACE.findall(b"".join(written)):
         rows = max(rows, int(row or alone))
         columns = max(columns, int(column or 0))
     if rows > _TALLEST or rows < _FEWEST_ROWS or columns < _FEWEST_COLUMNS:
