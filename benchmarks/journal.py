@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -34,7 +34,7 @@ from everturn.store.contract import Store
 #: Messages in a long session, and how many are measured at a time.
 LONG, MEASURED = 10_000, 300
 _SIZE = 630  # of a message, in bytes
-_REQUESTS = 64  # messages before the end; the requests among them are measured
+_REQUESTS = 40  # the last requests of a session, which are measured
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
@@ -83,33 +83,46 @@ class _Backend(Script):
 
 
 def _requests() -> Iterator[Figure]:
-    """The next request of a session, prepared again and again while it grows."""
-    took = {length: _prepared(length) for length in (100, 1_000, LONG)}
-    note = ", ".join(f"{median(some):.2f} ms at {length:,}" for length, some in took.items())
-    means = ", ".join(f"{_mean(some):.2f}" for some in took.values())
-    for short in (100, 1_000):
-        ratio = median(took[LONG]) / median(took[short])
-        note = f"{note}; mean {means}" if short == 100 else note
-        yield Figure("preparing a request at 10,000 messages", ratio, f"× that at {short:,}", bar=1.5, note=note)
-    ratio = _mean(took[LONG]) / _mean(took[100])
+    """The next request of sessions that grow. They are measured in turns, so that they share the moods of the machine."""
+    lengths = (100, 1_000, LONG)
+    sessions = [_prepared(length, in_one_turn) for in_one_turn in (False, True) for length in lengths]
+    took = list(zip(*list(zip(*sessions, strict=True))[1:], strict=True))  # the first requests take a session up
+    note = ", ".join(f"{median(some):.2f} ms at {length:,}" for length, some in zip(lengths, took, strict=False))
+    means = ", ".join(f"{_mean(some):.2f}" for some in took[:3])
+    for place, short in enumerate(lengths[:2]):
+        ratio = median(took[2]) / median(took[place])
+        more = f"; mean {means}" if not place else ""
+        yield Figure("preparing a request at 10,000 messages", ratio, f"× that at {short:,}", bar=1.5, note=note + more)
+    ratio = _mean(took[2]) / _mean(took[0])
     yield Figure("the same, mean of requests", ratio, "× that at 100", note="with those that move the view")
+    first, last = took[3], took[5]
+    note = f"{median(first):.2f} ms at 100, {median(last):.2f} ms; mean {_mean(last):.2f} with those that move the view"
+    ratio = median(last) / median(first)
+    yield Figure("the same in one turn of 10,000 messages", ratio, "× that at 100", bar=1.5, note=note)
 
 
-def _prepared(length: int) -> list[float]:
-    """Milliseconds for each of some requests: selection, repair, wire form and hashes; not the JSON that is sent."""
-    past, backend, dice, took = JournalState("s"), _Backend(()), random.Random(3), list[float]()
-    for n in range(length):
-        answer = chat_completions.message({"role": "assistant", "content": _text(dice)})
-        past.take(records.UserRecord(n=past.count, parts=(ChatPart("text", _text(dice)),)))
+def _prepared(length: int, in_one_turn: bool = False) -> Iterator[float]:
+    """Milliseconds for each of the last requests: selection, repair, wire form and hashes; not the JSON that is sent."""
+    past, backend, dice = JournalState("s"), _Backend(()), random.Random(3)
+    for n in range(length // 2):
+        if not in_one_turn or not n:
+            past.take(records.UserRecord(n=past.count, parts=(ChatPart("text", _text(dice)),)))
         sent = None
-        if n * 2 >= length - _REQUESTS:
+        if n >= length // 2 - _REQUESTS:
             begun = time.process_time()
             sent = prepare_request(past, backend, RequestView(), 4096).sent
-            took.append(1000 * (time.process_time() - begun))
-        if n * 2 >= length:
-            break
-        past.take(records.ResponseRecord(n=past.count, reply=Reply(answer), sent=sent))
-    return took[1:]  # the first one is that of a session that was taken up
+            yield 1000 * (time.process_time() - begun)
+        answer: dict[str, Any] = {"role": "assistant", "content": _text(dice)}
+        if in_one_turn:
+            asked = {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+            answer = {"role": "assistant", "content": None, "tool_calls": [asked]}
+        reply = Reply(chat_completions.message(answer), "calls" if in_one_turn else "end")
+        past.take(records.ResponseRecord(n=past.count, reply=reply, sent=sent))
+        if in_one_turn:
+            result = records.ResultRecord(
+                n=past.count, of=past.response, call_id=f"c{n}", name="read", text=_text(dice)
+            )
+            past.take(result)
 
 
 # syncs ------------------------------------------------------------------------------------------------------------------
@@ -264,7 +277,7 @@ def _text(dice: random.Random) -> str:
     return " ".join(words)
 
 
-def _mean(values: list[float]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 

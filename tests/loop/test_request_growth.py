@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from everturn.llm.history_rules import certain_violations
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest
 from everturn.loop.context import BLOCK
 from everturn.loop.journal_state import JournalState
@@ -105,3 +106,33 @@ def test_an_id_that_comes_again_later_is_told_apart_as_from_scratch(wire: str) -
         assert bool(expected.said) == (number >= 4 and wire != "chat_completions")
         growing.sent, last = expected.sent, expected
         growing.messages.append(ChatMessage("assistant", (ChatPart("text", "so it is"),)))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_in_one_long_turn_the_prompt_stays_in_view_and_only_new_messages_are_formed(wire: str) -> None:
+    backend, past, view = Formed(wire, 6_000, adds_bodies=True), state([], None), RequestView(reserve=100)
+    prompt = ChatMessage("user", (ChatPart("text", "do it all"),))
+    past.messages.append(prompt)
+    formed, begins, last = [], [], None
+    for number in range(300):
+        before = backend.formed
+        made = prepare_request(past, backend, view, 100)
+        formed.append(backend.formed - before)
+        if number % 10 == 0:
+            assert made == prepare_request(state(past.messages, last), Formed(wire, 6_000, False), view, 100)
+            assert not certain_violations(wire, WIRES[wire].body(made.request))
+        assert made.request.messages[0] == prompt
+        begins.append(past.messages.index(made.request.messages[1]) if number else 0)
+        past.sent, last = made.sent, made
+        ids = [f"c{number}.{n}" for n in range(1 + number % 3)]
+        past.messages.append(
+            ChatMessage("assistant", tuple(ChatPart("call", call_id=one, name="read", arguments={}) for one in ids))
+        )
+        past.messages += [ChatMessage("tool", (ChatPart("result", "word " * 40, one),)) for one in ids]
+    assert begins == sorted(begins) and begins[-1] > 300
+    assert len(set(begins)) <= 2 + begins[-1] // BLOCK  # it moves by blocks
+    assert sum(n > 8 for n in formed) <= len(set(begins))  # more than the new ones only where it has moved
+    past.messages.append(ChatMessage("assistant", (ChatPart("text", "done"),)))
+    past.messages.append(ChatMessage("user", (ChatPart("text", "go on"),)))
+    after = prepare_request(past, backend, view, 100).request.messages
+    assert after[0] == prompt and len(after) > 20  # a new message does not displace what was just done

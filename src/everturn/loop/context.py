@@ -222,12 +222,15 @@ BLOCK = 32
 class GrowingView:
     """The messages in view from some place on, all of them unchanged. Only new ones are looked at.
 
-    The view begins at a block of turns, so it keeps its beginning until the next block has to go. It is the same however
-    often it was asked for: the earliest block from which everything fits.
+    The view begins at a block of turns, or inside a long turn at a block of its exchanges: then the prompt of that turn comes
+    first (`head`). So it keeps its beginning until the next block has to go. It is the same however often it was asked for:
+    the earliest block from which everything fits.
     """
 
     tokens: int = 0
     has_seals: bool = False
+    head: list[ChatMessage] = field(default_factory=list)  # the prompt of the turn in which the view begins
+    _head_begin: int = 0
     _begin: int = 0  # the number of its first message in the session
     _room: int = -1  # tokens at the time of the cut; -1: nothing was cut
     _largest: int = 0
@@ -238,11 +241,11 @@ class GrowingView:
 
         `dropped` messages were before this history.
         """
-        place = self._begin - dropped
-        if not self._messages or place < 0 or self._room < (room if place else -1):
+        place, head = self._begin - dropped, self._head_begin - dropped
+        if not self._messages or min(place, head) < 0 or self._room < (room if place else -1):
             return self._cut(history, dropped, room, sizes)
         end = place + len(self._messages)
-        if history[place:end] != self._messages:
+        if history[place:end] != self._messages or history[head : head + len(self.head)] != self.head:
             return self._cut(history, dropped, room, sizes)
         self._take(history[end:], sizes)
         return place if self._fits(place, room) else self._cut(history, dropped, room, sizes)
@@ -253,24 +256,36 @@ class GrowingView:
         return self.tokens <= room - _NOTE_TOKENS and self._largest <= room // _MESSAGE_SHARE
 
     def _take(self, messages: Sequence[ChatMessage], sizes: Sizes) -> None:
+        self._count(messages, sizes)
+        self._messages += messages
+
+    def _count(self, messages: Sequence[ChatMessage], sizes: Sizes) -> None:
         for message in messages:
             size = sizes.message(message)
             self.tokens, self._largest = self.tokens + size, max(self._largest, size)
             self.has_seals = self.has_seals or is_sealed(message)
-        self._messages += messages
 
     def _cut(self, history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes) -> int | None:
-        self.tokens, self.has_seals, self._largest, self._messages = 0, False, 0, []
-        place = _first_in_view(history, dropped, room, sizes)
-        if place is None:
+        self.tokens, self.has_seals, self._largest, self._messages, self.head = 0, False, 0, [], []
+        found = _first_in_view(history, dropped, room, sizes)
+        if found is None:
             return None
-        self._begin, self._room = dropped + place, room if place else -1
+        place, head, size = found
+        self._begin, self._head_begin, self._room = dropped + place, dropped + head, room if place else -1
+        self.head = list(history[head : head + size])
+        self._count(self.head, sizes)
         self._take(history[place:], sizes)
         return place if self._fits(place, room) else None
 
 
-def _first_in_view(history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes) -> int | None:
-    """Return 0 if everything fits, else the first turn of the earliest block from which everything fits, or None."""
+def _first_in_view(
+    history: Sequence[ChatMessage], dropped: int, room: int, sizes: Sizes
+) -> tuple[int, int, int] | None:
+    """Return the first message in view, and the place and length of the prompt before it (0 if it begins a turn).
+
+    The first message is the first one if everything fits, else the first turn or exchange of the earliest block from which
+    everything fits; None if there is none.
+    """
     tokens, first = 0, len(history)
     for place in range(len(history) - 1, -1, -1):
         tokens += sizes.message(history[place])
@@ -278,17 +293,57 @@ def _first_in_view(history: Sequence[ChatMessage], dropped: int, room: int, size
             break
         first = place if tokens <= room - _NOTE_TOKENS else first
     else:
-        return 0
+        return 0, 0, 0
+    left = sum(map(sizes.message, history[first:]))
+    head, size = _last_prompt(history, first)
+    spent = sum(map(sizes.message, history[head : head + size]))
     for place in range(first, len(history)):
-        if _begins_turn(history, place) and not _has_earlier_turn(history, dropped, place):
-            return place
+        if _is_first_in_block(history, dropped, place, _begins_turn):
+            return place, place, 0
+        if _begins_turn(history, place):
+            head, size = _last_prompt(history, place + 1)
+            spent = sum(map(sizes.message, history[head : head + size]))
+        elif (
+            size
+            and left + spent <= room - _NOTE_TOKENS
+            and _is_first_in_block(history, dropped, place, _begins_exchange)
+        ):
+            return place, head, size
+        left -= sizes.message(history[place])
     return None
 
 
-def _has_earlier_turn(history: Sequence[ChatMessage], dropped: int, place: int) -> bool:
-    """Whether another turn begins in the same block before this one."""
+def _last_prompt(history: Sequence[ChatMessage], end: int) -> tuple[int, int]:
+    """Return the place and the number of messages of the last prompt that begins before a place; its length is 0 if there is none."""
+    for place in range(end - 1, -1, -1):
+        if _begins_turn(history, place):
+            after = next((one for one in range(place, len(history)) if not _is_prompt(history[one])), len(history))
+            return place, after - place
+    return 0, 0
+
+
+def _is_first_in_block(
+    history: Sequence[ChatMessage], dropped: int, place: int, begins: Callable[[Sequence[ChatMessage], int], bool]
+) -> bool:
+    """Whether something begins here, and nothing of the kind earlier in the same block."""
+    if not begins(history, place):
+        return False
     first = max(0, (dropped + place) // BLOCK * BLOCK - dropped)
-    return any(_begins_turn(history, one) for one in range(first, place))
+    return not any(begins(history, one) for one in range(first, place))
+
+
+def _begins_exchange(history: Sequence[ChatMessage], place: int) -> bool:
+    """Whether an answer begins here that follows results, with no call before it open."""
+    if not place or history[place].role != "assistant" or not is_result(history[place - 1]):
+        return False
+    calls, results, is_answer = set[str](), set[str](), False
+    for one in range(place - 1, -1, -1):
+        if is_answer and history[one].role != "assistant":
+            break
+        is_answer = history[one].role == "assistant"
+        calls.update(part.call_id for part in history[one].parts if part.kind == "call")
+        results.update(part.call_id for part in history[one].parts if part.kind == "result")
+    return calls <= results
 
 
 def _begins_turn(history: Sequence[ChatMessage], place: int) -> bool:

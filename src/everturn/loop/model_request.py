@@ -100,8 +100,9 @@ def _select_unchanged(
     place = None if around.said else past.view.place(history, past.dropped, most - around.tokens, past.sizes)
     if place is None or past.view.has_seals:
         return None
-    around = fit((), earlier=past.dropped + place) if place else around
-    return structs.replace(around, messages=tuple(history[place:]), tokens=around.tokens + past.view.tokens)
+    head = past.view.head
+    around = fit((), earlier=past.dropped + place - len(head)) if place else around
+    return structs.replace(around, messages=(*head, *history[place:]), tokens=around.tokens + past.view.tokens)
 
 
 def _count_earlier(history: Sequence[ChatMessage], sizes: context.Sizes, most: int) -> int:
