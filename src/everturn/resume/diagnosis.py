@@ -8,6 +8,7 @@ like any file, into an archive in memory; nothing else is written. Every finding
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -23,8 +24,9 @@ from everturn.capture.policy import Policy
 from everturn.capture.scan import FileCandidate
 from everturn.capture.sync import writer_for
 from everturn.model.archive import Call, Session
+from everturn.resume.pictures import refused_pictures
 from everturn.sessions.lookup import best_match
-from everturn.sessions.messages import has_words
+from everturn.sessions.messages import has_words, read_messages
 from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SearchPlaces, Source, SourceCandidate
 from everturn.sources.toolkit.record_check import KINDS, make_flaw, split
 from everturn.store.contract import Store, open_store
@@ -92,6 +94,7 @@ def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, 
 #: A session without messages of these origins cannot be continued.
 _SPEAKING_ORIGINS = ("human", "agent", "model")
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # of a call, as providers take it
 
 
 class SessionCopy(Struct, frozen=True):
@@ -99,7 +102,8 @@ class SessionCopy(Struct, frozen=True):
 
     name: str  # `version 2`, or `file`
     path: str
-    data: bytes
+    data: bytes  # as lines of UTF-8
+    form: tuple[str, ...] = ()  # what was wrong with its form: kinds of flaws
 
 
 class DiagnosisFinding(Struct, frozen=True):
@@ -148,7 +152,7 @@ def diagnose_session(patient: BrokenSession, places: SearchPlaces, now: int) -> 
     """Diagnose the copies of a file; the last one is the current one."""
     source, copies = patient.source, patient.copies
     mended = _mend_records(source, patient.found, copies)
-    flaws = mended.flaws
+    flaws = [*mended.flaws, *(Flaw(kind, KINDS[kind], 0, 0, len(copies) - 1) for kind in copies[-1].form)]
     if patient.is_gone:
         flaws.append(Flaw("gone", "the file is gone; the archive has it", 0, 0, len(copies) - 1))
     with _open_mended(patient, mended.pieces, places, now) as (store, session):
@@ -156,6 +160,7 @@ def diagnose_session(patient: BrokenSession, places: SearchPlaces, now: int) -> 
         if session is not None:
             flaws += _find_reading_flaws(store, session, mended.pieces, starts)
             flaws += _find_call_flaws(store, session, mended.pieces, starts)
+            flaws += _find_picture_flaws(store, source, session, mended.pieces, starts)
         findings = [_make_finding(copies, one) for one in sorted(flaws, key=lambda one: (-one.copy, one.start))]
         yield Diagnosis(patient, findings, store, session, _refusal_reason(store, session, copies, findings))
 
@@ -311,11 +316,25 @@ def _find_call_flaws(
         seen.add(call.call_id)
 
 
+def _find_picture_flaws(
+    store: Store, source: Source, session: Session, pieces: Sequence[CheckedRecord], starts: list[int]
+) -> Iterator[Flaw]:
+    """Yield the pictures that providers refuse. Nothing is lost: the archive and the file have them."""
+    if not has_words(session):
+        return
+    for row, message in read_messages(store, {source.name: source}, session):
+        for why in refused_pictures(message):
+            record = pieces[max(0, bisect_right(starts, row.start) - 1)]
+            yield make_flaw("bad_image", record, f"a picture that providers refuse ({why}): a sentence takes its place")
+
+
 def _judge_call(call: Call, record: CheckedRecord, seen: set[str]) -> Iterator[Flaw]:
     name = call.name or "a tool"
     if call.status == "orphan":
         yield make_flaw("stray_result", record, "a result without its tool call: its words are told as words")
         return
+    if not _ACCEPTED_ID.fullmatch(call.call_id):
+        yield make_flaw("bad_call_id", record, f"an id that providers refuse: this call of {name} gets another")
     if call.call_id in seen:
         yield make_flaw("same_call_id", record, f"the id of an earlier call: this one of {name} gets another")
     if call.status == "open":

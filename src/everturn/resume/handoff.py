@@ -23,6 +23,7 @@ from everturn.model.archive import Descent, Session
 from everturn.recall.tool import ConversationRecall
 from everturn.resume.history import History, read_history, read_lines
 from everturn.resume.originals import OriginalFile, find_originals, is_whole
+from everturn.resume.pictures import without_refused
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
 from everturn.sources.agent_names import find_agent
@@ -88,6 +89,8 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
     _check_options(session, options)
     is_own = session.agent == options.target.name
     history = read_history(store, sources, session, options.upto, keep_thoughts=is_own and not options.is_repair)
+    if options.is_repair:
+        history = replace(history, messages=list(map(without_refused, history.messages)))
     if not history.messages:
         raise UsageError(f"session {session.native_id} has no words that another agent could be told; nothing was made")
     text = store.session(session.id)[1]

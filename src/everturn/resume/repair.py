@@ -19,6 +19,7 @@ from everturn.resume.diagnosis import BrokenSession, Diagnosis, SessionCopy
 from everturn.resume.handoff import NativeOptions, NativePlan, plan_native
 from everturn.sources.contract import HEAD, Source, SourceCandidate
 from everturn.sources.recognition import describe_tie, tied, weigh_claims
+from everturn.sources.toolkit.file_form import read_form
 from everturn.sources.toolkit.record_check import split
 from everturn.store.contract import Store
 
@@ -36,8 +37,10 @@ def copies_of_session(store: Store, sources: Sources, session: Session, machine:
     others = sorted((row for row in rows if row[1].id != version.id), key=lambda row: (row[1].changed_at, row[1].id))
     kept = [row for row in [*others, (current, version)] if row[1].mode == "full"]
     kept = kept or [row for row in [*others, (current, version)] if row[1].mode == "redacted"]
-    copies = [_stored_copy(store, *row) for row in kept]
+    source = sources[session.agent]
+    copies = [_in_lines(source, _stored_copy(store, *row)) for row in kept]
     live = _live_copy(current, machine)
+    live = _in_lines(source, live) if live is not None else None
     if live is not None and (not copies or copies[-1].data != live.data):
         copies.append(live)
     if not copies:
@@ -45,7 +48,6 @@ def copies_of_session(store: Store, sources: Sources, session: Session, machine:
             f"the words of session {session.native_id} were not kept (mode {session.mode}); nothing to mend"
         )
     found = SourceCandidate(Path(current.path), current.kind, current.native_id, current.parent)
-    source = sources[session.agent]
     return BrokenSession(source, found, session.native_id, copies, _is_source_gone(store, current, machine))
 
 
@@ -58,7 +60,16 @@ def copies_of_file(sources: Sources, path: Path, source_name: str = "") -> Broke
     except OSError as failure:
         raise Unreadable(str(path), failure.strerror or "cannot be read") from failure
     source, found = _find_claim(sources, path.resolve(), data, source_name)
-    return BrokenSession(source, found, found.native_id, [SessionCopy("file", str(found.path), data)])
+    copy = _in_lines(source, SessionCopy("file", str(found.path), data))
+    return BrokenSession(source, found, found.native_id, [copy])
+
+
+def _in_lines(source: Source, copy: SessionCopy) -> SessionCopy:
+    """Return a copy whose records are lines of UTF-8, for a format that has lines."""
+    if source.check is None:
+        return copy
+    made = read_form(copy.data)
+    return structs.replace(copy, data=made.data, form=made.flaws) if made.flaws else copy
 
 
 def copies_for_other_session(patient: BrokenSession, native_id: str) -> BrokenSession:
@@ -108,13 +119,17 @@ def _is_source_gone(store: Store, file: SourceFile, machine: str) -> bool:
     return file.state == "gone" or (file.machine == machine and not os.path.exists(holder.path))
 
 
+def _short_records(data: bytes) -> bytes:
+    """Return the beginning of a file without damage and long records, such as pictures."""
+    return b"\n".join(piece.raw for piece in split(data).pieces if len(piece.raw) < HEAD // 4)[:HEAD]
+
+
 def _find_claim(sources: Sources, path: Path, data: bytes, source_name: str) -> tuple[Source, SourceCandidate]:
     """Return the source of a file by its readable records: damage at its beginning must not hide it."""
     if source_name and source_name not in sources:
         raise UsageError(f"there is no source {source_name!r}; `everturn sources` lists them")
     options = [source for name, source in sources.items() if source_name in ("", name)]
-    sound = b"\n".join(piece.raw for piece in split(data).pieces)
-    for head in (data[:HEAD], sound[:HEAD]):
+    for head in (data[:HEAD], _short_records(data), _short_records(read_form(data).data)):
         claims = weigh_claims(options, path, head)
         if tied(claims):
             raise UsageError(f"{path} {describe_tie(claims)}")

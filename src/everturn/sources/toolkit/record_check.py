@@ -28,6 +28,9 @@ _PAIR = {"{": "}", "[": "]"}
 #: How many values at the end may be dropped until the rest can be decoded.
 _TRIES = 8
 _LONGEST = 8 << 20
+_LONGEST_PREFIX = 500
+#: A valid escape, or a backslash that begins none.
+_BAD_ESCAPE = re.compile(rb'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 
 
 def close_json(raw: bytes) -> dict[str, Any] | None:
@@ -79,6 +82,11 @@ BROKEN_OFF = "\n[The rest of this is lost: its record was torn.]"
 KINDS = {
     "byte_order_mark": "a byte order mark",
     "line_ends": "line ends of another system",
+    "utf16": "saved as UTF-16: read as UTF-8, the positions of other findings are those in it",
+    "pretty_printed": "records over several lines: read as one line each, the positions of other findings are those of these lines",
+    "array": "one JSON array instead of lines: its items are read as lines, the positions of other findings are those of these lines",
+    "prefix": "words before the record on a line, as logs have them",
+    "escape": "backslashes that are not escaped",
     "glued": "two records on one line",
     "torn": "a record that breaks off",
     "damaged": "a stretch that cannot be read",
@@ -99,6 +107,8 @@ KINDS = {
     "open_call": "a tool call without a result",
     "stray_result": "a result without its tool call",
     "same_call_id": "one id for several tool calls",
+    "bad_call_id": "an id of a tool call that providers refuse",
+    "bad_image": "a picture that providers refuse",
 }
 
 _MARK = b"\xef\xbb\xbf"
@@ -120,21 +130,50 @@ def split(data: bytes, copy: int = 0) -> FileCheck:
     """Split a file of lines into records and flaws, whatever happened to it."""
     pieces: list[CheckedRecord] = []
     flaws = list(_find_form_flaws(data, copy))
-    end, walk = 0, walker()
+    end, walk, prefixes = 0, walker(), _Prefixes(data, copy)
     for start, raw, value, trouble in walk.split(data, 0, last=True):
         if trouble == BLANK:
             continue
         if value is not None:
-            if pieces and b"\n" not in data[end:start] and not data[end:start].strip(b" \t\r\0"):
+            is_behind = end > 0 and b"\n" not in data[end:start] and not data[end:start].strip(b" \t\r\0")
+            if pieces and is_behind and not prefixes.ends_at(end):
                 flaws.append(Flaw("glued", KINDS["glued"], start, len(raw), copy))
             _add_whole_record(CheckedRecord(value, bytes(raw), start, len(raw), copy), trouble, pieces, flaws)
-        else:
+        elif not prefixes.take(bytes(raw), start):
             _add_broken_record(bytes(raw), start, copy, trouble, pieces, flaws)
         end = start + len(raw)
     if walk.tail is not None:
         start, size, trouble = walk.tail
         _add_broken_record(data[start : start + size], start, copy, trouble, pieces, flaws)
-    return FileCheck(pieces, flaws)
+    return FileCheck(pieces, flaws + prefixes.flaws(len(pieces)))
+
+
+class _Prefixes:
+    """What stands before records on their lines. If most lines have it, it belongs to a log; else it may be part of a record."""
+
+    def __init__(self, data: bytes, copy: int) -> None:
+        self._data, self._copy = data, copy
+        self._found: list[tuple[int, int]] = []
+
+    def take(self, raw: bytes, start: int) -> bool:
+        """Take a stretch without quotes or brackets at the beginning of a line, if a record follows it."""
+        is_first = start == 0 or self._data[start - 1 : start] == b"\n"
+        if not is_first or len(raw) > _LONGEST_PREFIX or any(sign in raw for sign in b'"{}\n\0'):
+            return False
+        if self._data[start + len(raw) : start + len(raw) + 1] != b"{":
+            return False
+        self._found.append((start, len(raw)))
+        return True
+
+    def ends_at(self, place: int) -> bool:
+        return bool(self._found) and sum(self._found[-1]) == place
+
+    def flaws(self, records: int) -> list[Flaw]:
+        """Return one flaw for the prefixes of a log, or one for each stretch."""
+        if len(self._found) > 1 and 2 * len(self._found) >= records:
+            note = f"{len(self._found):,} lines have words before the record, as logs do"
+            return [Flaw("prefix", note, self._found[0][0], self._found[0][1], self._copy)]
+        return [Flaw("damaged", KINDS["damaged"], start, size, self._copy, lost=True) for start, size in self._found]
 
 
 def _add_whole_record(piece: CheckedRecord, trouble: str, pieces: list[CheckedRecord], flaws: list[Flaw]) -> None:
@@ -154,11 +193,31 @@ def _add_broken_record(
         note = f"{len(raw):,} NUL bytes: what stood there, if anything, is not in the file"
         flaws.append(Flaw("nul_block", note, start, len(raw), copy, lost=True))
         return
+    if (whole := mend_escapes(raw)) is not None:
+        piece = CheckedRecord(whole, _encode(whole), start, len(raw), copy)
+        pieces.append(piece)
+        flaws.append(make_flaw("escape", piece))
+        return
     for at, part in _split_torn_records(raw):
         if (value := close_json(part)) is None:
             flaws.append(Flaw("damaged", KINDS["damaged"], start + at, len(part), copy, lost=True))
         else:  # `judge_records` decides whether it can be used
             pieces.append(CheckedRecord(value, _encode(value), start + at, len(part), copy, is_torn=True))
+
+
+def mend_escapes(raw: bytes) -> dict[str, Any] | None:
+    """Return an object whose backslashes were not escaped, as in `C:\\Users`; None if that is not what is wrong with it."""
+    if b"\\" not in raw or len(raw) > _LONGEST:
+        return None
+    try:
+        value = FORGIVING.decode(_BAD_ESCAPE.sub(_twice, raw).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return storable(value) if isinstance(value, dict) and value else None
+
+
+def _twice(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[1] else b"\\\\"
 
 
 def _split_torn_records(raw: bytes) -> Iterator[tuple[int, bytes]]:
