@@ -56,3 +56,11 @@ def test_the_glossary_names_every_word_once() -> None:
         for term in re.findall(r"\*\*(.+?)\*\*", row)
     ]
     assert len(terms) == len(set(terms)) > 20
+
+
+def test_the_extra_all_is_every_other_extra() -> None:
+    import tomllib
+
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8")
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    assert set(extras.pop("all")) == {one for needed in extras.values() for one in needed}
