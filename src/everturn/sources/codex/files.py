@@ -39,6 +39,8 @@ _ROLLOUT = re.compile(
 _SCREEN_LOG = "/screen-log"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DEEPEST = 12
+#: A compressed rollout may expand to so many bytes, or times its size. Real ones expand 3 to 15 times.
+_EXPANDED, _MOST_TIMES = 64 << 20, 100
 
 
 def home_folder(places: SearchPlaces) -> Path:
@@ -172,6 +174,7 @@ def decompress_head(head: bytes) -> bytes:
 
 def _split_lines(path: Path) -> Iterator[bytes]:
     unfinished: list[bytes] = []
+    _check_expansion(path)
     for piece in _decompress(path):
         start = 0
         while (end := piece.find(b"\n", start) + 1) > 0:
@@ -182,6 +185,15 @@ def _split_lines(path: Path) -> Iterator[bytes]:
             unfinished.append(piece[start:])
     if unfinished:
         yield b"".join(unfinished)
+
+
+def _check_expansion(path: Path) -> None:
+    """Raise OSError if a file expands too far, before anything of it is kept."""
+    most, total = max(_EXPANDED, _MOST_TIMES * path.stat().st_size), 0
+    for piece in _decompress(path):
+        total += len(piece)
+        if total > most:
+            raise OSError(None, f"it expands to more than {most >> 20} MB; it is not unpacked", str(path))
 
 
 def _decompress(path: Path) -> Iterator[bytes]:

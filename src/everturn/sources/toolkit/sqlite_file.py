@@ -5,6 +5,9 @@ rest is copied byte for byte under a read lock, one with a log by SQLite's own b
 never changed. `is_sqlite`, `beginnings` and `stamp` look at
 files without opening them as databases: while a database is in use, new content is in its log, and a young one may have all
 its tables there and nowhere else.
+
+A database may be made to do harm. Its views are not evaluated, as one may go on forever; a value may have `LARGEST_VALUE` bytes, and not more
+than the file; and a query that yields more than the file can hold, as columns that are computed may, ends with a problem.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ from typing import Any
 import apsw
 
 Row = dict[str, Any]
+
+#: The largest value of a row.
+LARGEST_VALUE = 32 << 20
+_TIMES, _SPARE = 2, 1 << 20  # of a file's size, and more, that one query may yield
 
 
 def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
@@ -94,16 +101,25 @@ def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
         f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
     try:
-        yield DatabaseSnapshot(connection)
+        size = path.stat().st_size
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, min(LARGEST_VALUE, size + _SPARE))
+        connection.authorizer = _refuse_views
+        yield DatabaseSnapshot(connection, _TIMES * size + _SPARE)
     finally:
         connection.close()
+
+
+def _refuse_views(action: int, first: str | None, second: str | None, database: str | None, view: str | None) -> int:
+    is_refused = view is not None or action == apsw.SQLITE_RECURSIVE
+    return apsw.SQLITE_DENY if is_refused else apsw.SQLITE_OK
 
 
 class DatabaseSnapshot:
     """A read-only database. A missing or damaged table has no rows; `problems` lists what could not be read."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, most: int) -> None:
         self._connection = connection
+        self._most = most  # bytes of one query
         self.problems: list[str] = []
 
     def tables(self) -> set[str]:
@@ -114,9 +130,16 @@ class DatabaseSnapshot:
 
     def rows(self, sql: str, *params: Any) -> Iterator[Row]:
         """Yield the rows of a query as dicts."""
+        size = 0
         try:
             cursor = self._connection.execute(sql, params)
             for row in cursor:
+                size += sum(len(value) for value in row if isinstance(value, str | bytes))
+                if size > self._most:
+                    self.problems.append(
+                        "a table of the database yields more than the file can hold; the rest is not read"
+                    )
+                    return
                 yield dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
         except apsw.ExecutionCompleteError:
             return
