@@ -13,6 +13,7 @@ enabled. The module may also be run as a file.
 
     --with NAME=VALUE    set a variable first, such as EVERTURN_HOME
     --drain              start a process that drains the spool, without waiting for it
+    --drain-soon         the same, unless one was started within half a second: for events in the middle of a turn
     --where-you-were     at the start of a session: print where the last one of this folder stopped
     --hints              at a prompt that refers to what the model no longer sees: search for it, print what is surely meant
     --statusline         print one line about the session instead of recording anything
@@ -34,6 +35,7 @@ FULL = 64 << 20  # bytes of a spool that is not drained
 _LONGEST_PATH, _LONGEST_NAME = 4096, 256  # bytes of a value
 _MANY = 256  # calls of one batch
 _TRIES = 3
+_SPACING = 0.5  # seconds between two starts of a drain, which takes longer than that
 _PAUSE = 0.0005  # seconds, doubled until input arrives
 #: Limits of a scan: about a quarter of a second.
 _MEMBERS, _STRINGS, _STRETCH, _BLANKS = 10_000, 200_000, 1 << 20, 4096
@@ -74,8 +76,9 @@ def _run(words: list[str], until: float) -> None:
     if "--statusline" not in words:
         _record_event(event, whole, os.path.join(folder, "spool"))
     _print_prepared(event, words, os.path.join(folder, "context"))
-    if "--drain" in words:
-        _start_drain(os.path.join(folder, "spool", LOCK))
+    lock = os.path.join(folder, "spool", LOCK)
+    if "--drain" in words or ("--drain-soon" in words and not _is_starting(lock)):
+        _start_drain(lock)
 
 
 def _record_event(event: bytes, whole: bool, folder: str) -> None:
@@ -161,6 +164,18 @@ def _start_drain(lock: str) -> None:
         os.closerange(3, 256)
         os.execv(sys.executable, command)  # noqa: S606
     os._exit(0)
+
+
+def _is_starting(lock: str) -> bool:
+    """Whether a drain was started so lately that it has yet to read the spool. If not, note that one is started now."""
+    try:
+        if 0 <= time.time() - os.stat(lock).st_mtime < _SPACING:
+            return True
+    except OSError:
+        pass
+    os.close(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600))
+    os.utime(lock)
+    return False
 
 
 def _is_locked(lock: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from everturn.capture.drain import WHILE, drain_once
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.hook import LOCK, SPOOL, append, event_line
+from everturn.hook import LOCK, SPOOL, _is_starting, append, event_line
 from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import SessionFilter, open_store
 from tests.capture.history import OTHER, SID, SOURCES, History
@@ -111,6 +111,23 @@ def test_the_end_of_a_turn_brings_its_session_into_the_archive(desk: Desk) -> No
     desk.wait_for({SID: size})
     desk.wait_for_the_end()
     assert [path.name for path in desk.spool.iterdir()] == [LOCK]
+
+
+def test_a_call_is_archived_while_its_tool_runs(desk: Desk) -> None:
+    """Nothing tells the end of the turn: the agent may be killed in the tool."""
+    size = desk.write()
+    desk.hook("PreToolUse", SID, "--drain-soon")
+    desk.wait_for({SID: size})
+    desk.wait_for_the_end()
+
+
+def test_events_close_to_each_other_start_one_drain(desk: Desk) -> None:
+    desk.write()
+    desk.spool.mkdir(parents=True)
+    lock = desk.spool / LOCK
+    assert not _is_starting(str(lock)) and _is_starting(str(lock)) and lock.stat().st_mode & 0o777 == 0o600
+    os.utime(lock, (time.time() - 1, time.time() - 1))
+    assert not _is_starting(str(lock))
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ from everturn.sources.contract import (
 from everturn.sources.toolkit.agent_program import (
     DESCRIPTION,
     DRAIN,
+    DRAIN_SOON,
     HINTS,
     NAME,
     VERSION,
@@ -92,9 +93,10 @@ def read(printed: bytes) -> ProgramReply:
 EVENTS = {
     "SessionStart": (WHERE, DRAIN),
     "UserPromptSubmit": (HINTS,),
-    "PostToolUse": (),
-    "PostToolUseFailure": (),
-    "PostToolBatch": (),
+    "PreToolUse": (DRAIN_SOON,),  # a call is archived while its tool runs: nothing is lost if the client is killed
+    "PostToolUse": (DRAIN_SOON,),
+    "PostToolUseFailure": (DRAIN_SOON,),
+    "PostToolBatch": (DRAIN_SOON,),
     "PreCompact": (DRAIN,),
     "PostCompact": (DRAIN,),
     "SubagentStop": (DRAIN,),

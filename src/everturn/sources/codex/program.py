@@ -30,6 +30,7 @@ from everturn.sources.contract import (
 from everturn.sources.toolkit.agent_program import (
     COMMANDS,
     DRAIN,
+    DRAIN_SOON,
     HINTS,
     NAME,
     WHERE,
@@ -84,7 +85,7 @@ def read(printed: bytes) -> ProgramReply:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PostToolUse": (), "PreCompact": (DRAIN,),
+    "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PostToolUse": (DRAIN_SOON,), "PreCompact": (DRAIN,),
     "PostCompact": (DRAIN,), "SubagentStop": (DRAIN,), "Stop": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
 _SECONDS = 10

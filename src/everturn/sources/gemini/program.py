@@ -33,6 +33,7 @@ from everturn.sources.toolkit.agent_program import (
     COMMANDS,
     DESCRIPTION,
     DRAIN,
+    DRAIN_SOON,
     HINTS,
     NAME,
     VERSION,
@@ -91,7 +92,7 @@ def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "AfterTool": (), "PreCompress": (DRAIN,),
+    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "AfterTool": (DRAIN_SOON,), "PreCompress": (DRAIN,),
     "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
 _MILLISECONDS = 10_000

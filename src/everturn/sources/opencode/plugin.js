@@ -33,7 +33,7 @@ export const Everturn = async ({ directory }) => {
     },
     "tool.execute.after": async (about, result) => {
       const call = { session_id: about.sessionID, tool_name: about.tool, tool_use_id: about.callID }
-      run(WORDS.NOTE, { ...call, hook_event_name: "PostToolUse", tool_response: (result && result.output) || "" })
+      run(WORDS.TOOL, { ...call, hook_event_name: "PostToolUse", tool_response: (result && result.output) || "" })
     },
     "experimental.session.compacting": async (about) => {
       run(WORDS.DRAIN, { session_id: about.sessionID, hook_event_name: "PreCompact" })

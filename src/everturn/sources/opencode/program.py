@@ -29,6 +29,7 @@ from everturn.sources.contract import (
 from everturn.sources.opencode.message import token_counts
 from everturn.sources.toolkit.agent_program import (
     DRAIN,
+    DRAIN_SOON,
     HINTS,
     NAME,
     WHERE,
@@ -83,7 +84,7 @@ _SCHEMA = "https://opencode.ai/config.json"
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     folder = project / ".opencode" if project else _home(places)
     words = {
-        "NOTE": hook_words(programs), "DRAIN": hook_words(programs, DRAIN), "START": hook_words(programs, DRAIN, WHERE),
+        "TOOL": hook_words(programs, DRAIN_SOON), "DRAIN": hook_words(programs, DRAIN), "START": hook_words(programs, DRAIN, WHERE),
         "PROMPT": hook_words(programs, HINTS),
     }  # fmt: skip
     lines = ",\n".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())

@@ -147,6 +147,8 @@ DESCRIPTION = "Keeps every session byte for byte and finds what was said and don
 
 #: Flag of the events that update the archive, in a process of its own that the agent does not wait for.
 DRAIN = "--drain"
+#: Flag of the events in the middle of a turn, which come close to each other.
+DRAIN_SOON = "--drain-soon"
 WHERE = "--where-you-were"
 HINTS = "--hints"
 
