@@ -2,32 +2,46 @@
 
 The archive is made up as in `latency`, with a million messages with --big, else a few. A proxy between client and server
 counts round trips, which is every time the client speaks after the server, and adds latency. Server time is the CPU time of
-the server process of the connection. `overlap@10` is the share of the first ten that the exact ranking, over every message that
+the server process of the connection. Then a corpus is taken in, and many laptops push to `everturn serve` while people search; some
+pushes are cut off in the middle and repeated. `overlap@10` is the share of the first ten that the exact ranking, over every message that
 matches, has among its first ten too; of equal scores any will do. SQLite's own, bounded ranking is measured in the same way.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from statistics import median, quantiles
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
 from benchmarks.corpora import Corpora
-from benchmarks.figures import Figure, say
+from benchmarks.figures import Figure, exact, say
 from benchmarks.latency import NOWHERE, million, queries
 from benchmarks.processes import MB
+from everturn import clock
+from everturn.capture.policy import Policy
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.errors import EverturnError
 from everturn.retrieval.index_query import build_index_query
 from everturn.retrieval.query import parse_query
 from everturn.retrieval.ranking import WEIGHTS, rank_candidates, rank_hits
 from everturn.retrieval.search import search
-from everturn.sources.contract import all_sources
-from everturn.store.contract import Store, open_store
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.people import People
+from everturn.store.visibility import prepare_readers
+from everturn.team.app import TeamServer
+from everturn.team.client import Login, TeamClient
+from everturn.team.intake import FileName, Piece
 
 ROUND_TRIPS = 5
 SERVER_MS = 60.0
@@ -37,6 +51,13 @@ LATENCY = 0.020  # seconds of a round trip
 _FEW = 10_000
 _MANY = 1_000_000
 _NOW = 1_790_000_000_000
+INGEST = 10.0  # MB per CPU second, client and server
+SIZE = 0.60  # of the source
+SEARCH_MS = 1000.0  # while others push
+_CLIENTS = 100
+_FEW_CLIENTS = 20
+_PIECES = 5  # of each client
+_SEARCHERS = 20
 
 
 class LatencyProxy:
@@ -97,6 +118,8 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         from tests.postgres_server import running
 
         with running() as server, _proxied(server) as (proxy, url):
+            yield from _taken_in(corpora, server)
+            yield from _pushes(server, _CLIENTS if corpora.big else _FEW_CLIENTS)
             yield from _searches(corpora.folder, server, proxy, url, messages)
     except (ImportError, RuntimeError) as failure:
         yield Figure("team", None, note=str(failure))
@@ -192,3 +215,148 @@ def _overlap(store: Store, text: str, scores: dict[tuple[int, int], float]) -> f
 def _cpu_ms(process: int) -> float:
     """Return the CPU time of a server process in milliseconds."""
     return int(Path(f"/proc/{process}/schedstat").read_text("ascii").split()[0]) / 1e6
+
+
+# --- ingest ---
+
+
+def _taken_in(corpora: Corpora, server: str) -> Iterator[Figure]:
+    """Take a corpus in directly: the CPU of this process and of its server process."""
+    corpus = corpora.real or corpora.generated
+    with closing(open_store(f"{server}&schema=taken")) as store:
+        backend = store.driver.one("SELECT pg_backend_pid()")[0]  # type: ignore[attr-defined]  # of PostgreSQL
+        begun, used = time.process_time(), _cpu_ms(backend)
+        places = SearchPlaces(home=corpus.place.folder / "home", env={}, platform=sys.platform)
+        job = SyncJob(store, all_sources(), places, Policy(), "box", "ann", lambda: _NOW)
+        add_paths(job, [corpus.place.claude])
+        client, at_server = time.process_time() - begun, (_cpu_ms(backend) - used) / 1000
+        size = sum(version.size for _, version in store.files())
+        note = f"client {client:.1f} s, server {at_server:.1f} s; {corpus.name}, {size / MB:.0f} MB"
+        yield Figure(
+            "ingest, client and server together", size / MB / (client + at_server), "MB/CPU-s", INGEST, True, note
+        )
+        parts = store.sizes()
+        note = f"raw {parts['raw'] / size:.2f}, index {parts['index'] / size:.2f}, rest {parts['rest'] / size:.2f}"
+        yield Figure("archive / source, before VACUUM", parts["total"] / size, "", SIZE, note=note)
+
+
+# --- pushes ---
+
+
+def _pushes(server: str, clients: int) -> Iterator[Figure]:
+    """Let many clients push at once, one in twenty cut off in the middle of a request, while people search."""
+    url = f"{server}&schema=pushed"
+    tokens = _team(url, clients)
+    with _server(url) as address:
+        ended, waits, errors = threading.Event(), [], []  # type: ignore[var-annotated]
+        people = [
+            threading.Thread(target=_searching, args=(address, token, ended, waits, errors))
+            for token in tokens[:_SEARCHERS]
+        ]
+        pushing = [
+            threading.Thread(target=_pushing, args=(address, token, number, errors))
+            for number, token in enumerate(tokens)
+        ]
+        begun = time.perf_counter()
+        for thread in [*people, *pushing]:
+            thread.start()
+        for thread in pushing:
+            thread.join()
+        took = time.perf_counter() - begun
+        ended.set()
+        for thread in people:
+            thread.join()
+    with closing(open_store(url)) as store:
+        rows, _ = store.sessions(SessionFilter(), 10_000)
+        held = {row.native_id: row.n_messages for row, _ in rows}
+    wrong = [name for name in map(_session_name, range(clients)) if held.get(name) != _PIECES] + errors
+    note = f"{clients} clients, {clients * _PIECES} pieces in {took:.0f} s, one in twenty cut off; {len(waits)} searches meanwhile"
+    yield exact("pushes lost, doubled or failed", wrong, note)
+    yield Figure(
+        "search while others push, p95",
+        quantiles(waits, n=20)[-1],
+        "ms",
+        SEARCH_MS,
+        note=f"p50 {median(waits):.0f}; {note}",
+    )
+
+
+def _team(url: str, clients: int) -> list[str]:
+    """Make a shared archive, its people and their tokens."""
+    with closing(open_store(url)) as store:
+        with store.write():
+            store.set_setting("shared", "yes")
+            people = People(store)
+            for number in range(clients):
+                people.add_person(f"person {number}", "member", clock.now())
+            tokens = [
+                people.new_token(f"person {number}", ("read", "push"), clock.now(), 1) for number in range(clients)
+            ]
+        prepare_readers(store)
+    return tokens
+
+
+@contextmanager
+def _server(url: str) -> Iterator[str]:
+    import uvicorn
+
+    team, listener = TeamServer(url, clock.now), socket.create_server(("127.0.0.1", 0), backlog=512)
+    config = uvicorn.Config(team.application(), log_level="critical", lifespan="off", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+        team.close()
+
+
+def _session_name(number: int) -> str:
+    return f"{number:08d}-0000-4000-8000-000000000000"
+
+
+def _pushing(address: str, token: str, number: int, errors: list[str]) -> None:
+    client, name, offset = TeamClient(Login(address, token)), _session_name(number), 0
+    for turn in range(_PIECES):
+        event = {
+            "type": "user", "sessionId": name, "uuid": f"{number}-{turn}", "cwd": "/shop", "version": "2.1.50",
+            "timestamp": f"2026-03-01T10:00:{turn:02d}.000Z",
+            "message": {"role": "user", "content": f"walrus {number} asks question {turn} " + "about the shop " * 50},
+        }  # fmt: skip
+        data = json.dumps(event).encode() + b"\n"
+        file = FileName("box", f"/{name}.jsonl")
+        piece = Piece(
+            file, "claude_code", "main", name, "", "full", b"head", 0, "", offset, offset + len(data),
+            sha256(data).digest(), data,
+        )  # fmt: skip
+        body = msgspec.msgpack.encode(piece)
+        if number % 20 == 0:
+            _cut_off(address, token, body)
+        try:
+            client.post("/v1/push/piece", body)
+        except EverturnError as error:
+            errors.append(str(error))
+            return
+        offset += len(data)
+
+
+def _cut_off(address: str, token: str, body: bytes) -> None:
+    """Send half of a piece and hang up."""
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as connection:
+        head = f"POST /v1/push/piece HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body[: len(body) // 2])
+
+
+def _searching(address: str, token: str, ended: threading.Event, waits: list[float], errors: list[str]) -> None:
+    client = TeamClient(Login(address, token))
+    while not ended.is_set():
+        begun = time.perf_counter()
+        try:
+            client.get("/v1/search", q="walrus question shop")
+        except EverturnError as error:
+            errors.append(str(error))
+        waits.append((time.perf_counter() - begun) * 1000)
+        ended.wait(0.5)

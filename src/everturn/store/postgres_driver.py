@@ -89,8 +89,8 @@ class PostgresDriver:
         self._reader: tuple[str, ...] = ()
 
     def read_as(self, person: str, role: str) -> None:
-        """Let every transaction from now on run as a role, for a person. Writing is refused."""
-        self._reader = person, role
+        """Let every transaction from now on run as a role, for a person, and refuse to write; without a role, no longer."""
+        self._reader = (person, role) if role else ()
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self.translated_errors():

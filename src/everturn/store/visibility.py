@@ -40,13 +40,23 @@ _READABLE = ("source_file", "version", "session", "chunk", "blob", "problem", "c
 
 
 def restrict(store: Store, person: str) -> None:
-    """Limit a connection to what a person may see, for good. Raises EverturnError if the server has no role for it."""
+    """Limit a connection to what a person may see, until `release`. Raises EverturnError if the server has no role for it."""
     made = cast("SqlStore", store)
     if made.driver.name == "postgres":
         cast("PostgresDriver", made.driver).read_as(person, reader_role(made.driver))
     else:
         _hide_tables(made.driver, person)
     made.is_restricted = True
+
+
+def release(store: Store) -> bool:
+    """Lift the limits of a connection that is about to serve somebody else; return whether that is possible."""
+    made = cast("SqlStore", store)
+    if made.driver.name != "postgres":
+        return not made.is_restricted  # views cannot be taken back while statements use them
+    cast("PostgresDriver", made.driver).read_as("", "")
+    made.is_restricted = False
+    return True
 
 
 def prepare_readers(store: Store) -> None:

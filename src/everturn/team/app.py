@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -37,7 +37,7 @@ from everturn.errors import Busy, EverturnError, NothingFound, UsageError
 from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People
-from everturn.store.visibility import restrict
+from everturn.store.visibility import release, restrict
 from everturn.team import answers, intake
 from everturn.text.printable import printable, to_json
 
@@ -94,6 +94,7 @@ class TeamServer:
         self._counts: Counter[tuple[str, int]] = Counter()
         self._pushed_bytes = 0
         self._lock = Lock()
+        self._free: list[Store] = []
 
     def application(self) -> Starlette:
         routes = [
@@ -110,7 +111,10 @@ class TeamServer:
             return intake.derive_unfinished(store, self._clock())
 
     def close(self) -> None:
+        """Close the connections when the running requests have ended."""
         self._threads.shutdown()
+        for store in self._free:
+            store.close()
 
     # --- requests ---
     async def _endpoint(self, route: TeamRoute, request: Request) -> Response:
@@ -141,7 +145,7 @@ class TeamServer:
     def _answer(self, route: TeamRoute, request: Request, body: bytes) -> Response:
         now = self._clock()
         given = {**request.query_params, **request.path_params}
-        with closing(open_store(self.url, create=False, upgrade=False, durable=True)) as store:
+        with self._connection() as store:
             caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
             if route.action:  # without the lock of writers: a reader must not wait for a push
                 People(store).note(caller, route.action, given.get("session", "")[:200], now)
@@ -152,6 +156,30 @@ class TeamServer:
             with self._lock:
                 self._pushed_bytes += len(body)
         return made if isinstance(made, Response) else Response(to_json(made), media_type=_JSON)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Store]:
+        """Use a connection that was kept, or open one. One that failed is not used again."""
+        with self._lock:
+            store = self._free.pop() if self._free else None
+        if store is None or not _is_alive(store):
+            store = open_store(self.url, create=False, upgrade=False, durable=True)
+        try:
+            yield store
+        except (NothingFound, UsageError, Refused):
+            self._keep(store)
+            raise
+        except BaseException:
+            store.close()
+            raise
+        self._keep(store)
+
+    def _keep(self, store: Store) -> None:
+        if release(store):
+            with self._lock:
+                self._free.append(store)
+        else:
+            store.close()
 
     # --- health ---
     async def _ready(self, request: Request) -> Response:
@@ -175,6 +203,15 @@ class TeamServer:
             lines.append(f"everturn_pushed_bytes_total {self._pushed_bytes}")
         head = ["# TYPE everturn_requests_total counter", "# TYPE everturn_pushed_bytes_total counter"]
         return PlainTextResponse("\n".join([*head, *lines, ""]))
+
+
+def _is_alive(store: Store) -> bool:
+    """Whether a connection that was kept still works: the database may have been restarted."""
+    try:
+        return bool(store.setting("shared"))
+    except EverturnError:
+        store.close()
+        return False
 
 
 async def _healthy(request: Request) -> Response:
