@@ -17,7 +17,7 @@ from everturn.store.postgres_driver import PostgresDriver
 
 SEGMENT = 1000  # entries, at least
 LISTED = 8
-BEST = 64
+BEST = 128
 OWN = 0xFFFFFF  # the seq of a session's own entry
 
 _NOTE = 'INSERT INTO "unlisted" ("space","session","first_seq","last_seq","entries") VALUES (?,?,?,?,?)'
@@ -75,7 +75,7 @@ class CommonWords:
         """List what was noted, if it is enough for a segment."""
         if self._has_new and not failed:
             for (space,) in self._driver.all(_FULL, [SEGMENT]):
-                self._driver.run(_LIST, [space, space, list(BY_FIELD)])
+                self._driver.run_by_index(_LIST, [space, space, list(BY_FIELD)])
         self._has_new = False
 
     def remove(self, session: int, seqs: Sequence[int] | None = None) -> None:

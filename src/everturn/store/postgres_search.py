@@ -46,6 +46,7 @@ RARE = 8000  # rows of a word that is not common
 LISTED = 8000  # entries of a common word
 CHEAP = 15_000  # an optional phrase whose rarest word is more common than this is not looked for
 VERIFIED = 5  # entries looked at for each one wanted where words are required, since many will not hold all of them
+PER_NEAR = 8  # entries wanted for each one whose neighbours are looked at too, if only the best of a word are listed
 PER_BEST = 200  # entries wanted for each session that is searched completely
 _ANY = 1 << 40  # no bound
 _OWN = 0xFFFFFF
@@ -98,7 +99,12 @@ final AS MATERIALIZED (
     SELECT r."session", r."seq" FROM (
         SELECT "session" FROM pool GROUP BY "session" ORDER BY MAX(s) DESC, "session" DESC LIMIT :best_sessions) b
     JOIN "search_row" r ON r."session"=b."session" AND r."tsv" @@ :any::tsquery{only}{scope_r}
-    WHERE (SELECT COUNT(*) FROM pool)>=:most)
+    WHERE (SELECT COUNT(*) FROM pool)>=:most OR EXISTS (SELECT 1 FROM f WHERE is_common)
+    UNION
+    SELECT r."session", r."seq" FROM (SELECT "session", "seq" FROM pool WHERE "seq">=0 ORDER BY s DESC LIMIT :near) b
+    JOIN "search_row" r ON r."session"=b."session" AND r."seq" BETWEEN GREATEST(b."seq"-2, 0) AND b."seq"+2
+        AND r."tsv" @@ :any::tsquery{only}{scope_r}
+    WHERE EXISTS (SELECT 1 FROM f WHERE is_common))
 SELECT u.*, s."started", s."ended", s."state" FROM (
     SELECT "session", "seq", "field", "size", ARRAY[{ranks}]::float4[], t @@ :without::tsquery FROM (
         SELECT r."session", r."seq", r."field", r."size", r."tsv" || ''::tsvector AS t FROM final
@@ -158,7 +164,7 @@ def gather_entries(driver: PostgresDriver, query: IndexQuery, scope: IndexScope,
         "groups": [_group_number(query, phrase) for phrase in phrases],
         "drivers": [_is_driver(phrase, weights, required) for phrase in phrases],
         "common": COMMON if most else _ANY, "cheap": CHEAP if most else _ANY, "rare": RARE if most else _ANY,
-        "listed": LISTED * (4 if scope_r or only else 1), "by_field": list(BY_FIELD), "best_sessions": most // PER_BEST,
+        "listed": LISTED * (4 if scope_r or only else 1), "by_field": list(BY_FIELD), "best_sessions": most // PER_BEST, "near": most // PER_NEAR,
         "any": any_of_tsquery(phrases), "most": looked_at, "without": any_of_tsquery(query.without),
         "all_groups": " & ".join(f"({any_of_tsquery(group)})" for group in query.groups),
         "fields": [FIELDS.index(name) for name in query.fields], **_scope_parameters(scope),
