@@ -16,6 +16,7 @@ import pytest
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenWitness, compare
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.frames import ScreenFrame, is_telling
+from everturn.sources.terminal.layouts import cut_row
 from everturn.sources.terminal.screen_text import ScreenText
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
@@ -238,6 +239,19 @@ def test_an_output_that_ends_like_a_part_of_an_older_one_is_not_taken_for_that_p
     assert text.place(second.rows, second)
     assert not text.place(other.rows, other)  # its box ends where another line stood
     assert text.place(back.rows, back)
+
+
+def test_a_line_that_was_written_over_from_the_left_edge_stays_as_it_was_seen_first() -> None:
+    def show(first: str) -> ScreenFrame:
+        rows = paint_rows([first, "  ┃  a second line     ┃", "  ┃  ada (02:36 PM)    ┃", "", "  an answer"])
+        return ScreenFrame([cut_row(rows[0], len(first)), *rows[1:]], "sync", True, 0, 1, None)
+
+    began = show("lexer grows worker")
+    text = ScreenText(began.rows, began, framed=True)
+    text.program = "boxes"
+    for first in ("handler joins l", "lexer grows worker thread"):
+        assert text.stays(show(first).rows, show(first))
+    assert (text.texts[0], text.lines[0].gone) == ("lexer grows worker thread", None)
 
 
 def test_a_call_whose_output_is_that_of_the_call_before_it_is_a_call_of_its_own() -> None:

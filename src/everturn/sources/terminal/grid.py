@@ -37,6 +37,8 @@ _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _SHORTHAND = 0x100000
 _MOST_SHORTHANDS = 65_000
 _STANDS_FOR_ELSE = re.compile("[\0\U00100000-\U0010ffff]")
+#: What most text consists of: letters, frames and blocks, braille, all of one cell each.
+_NARROW = re.compile("[ -~\xb7\xc0-\u02af\u2022\u2026\u2190-\u2193\u2500-\u259f\u2800-\u28ff]+")
 _LONGEST_CELL = 21  # bytes of UTF-8, as in tmux: text with a hundred accents on a letter stays harmless
 _MOST_LAYOUTS = 20_000
 _LONGEST_KNOWN = 512  # characters: longer runs do not come twice
@@ -82,7 +84,7 @@ class Alphabet:
         return cells.translate(self._meaning) if _STANDS_FOR_ELSE.search(cells) else cells
 
     def _lay_out(self, text: str) -> Layout:
-        if all(width_of(char) == 1 for char in set(text)) and max(text) < "\U00100000":
+        if _NARROW.fullmatch(text) or (all(width_of(char) == 1 for char in set(text)) and max(text) < "\U00100000"):
             return Layout("", text, False)
         lead, cells, joiner = "", [], False
         for char in text:

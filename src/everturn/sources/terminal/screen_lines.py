@@ -31,6 +31,15 @@ class ScreenTextLine:
         if not self.gone or [line.row for line in self.gone[-1]] != [line.row for line in lines]:
             self.gone.append(lines)
 
+    def is_left_over(self, row: PaintedRow) -> bool:
+        """Return whether a row is another leftover of the same line, which was written over from the left edge.
+
+        Carriage returns in a prompt do that, in another way each time; what was seen first stays.
+        """
+        before, after = self.row.text, row.text
+        both = self.row.covered and row.covered and before[:1].strip() and after[:1].strip()
+        return bool(both) and not goes_on(before, after)
+
     def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
         """Show another row from now on. A line that grows stays the line it was."""
         before, after = self.row.text, row.text

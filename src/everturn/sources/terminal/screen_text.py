@@ -389,6 +389,9 @@ class ScreenText:
 
     def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         line = self.lines[place]
+        if line.is_left_over(row):
+            line.seen = frame.end
+            return
         if self.program and is_telling(line.row.text) and not keeps_words(line.row.text, row):
             line.lose([ScreenTextLine(line.row, line.first, line.last, line.at)])
         line.write(row, frame.start, frame.end, frame.at)
