@@ -144,3 +144,22 @@ def test_what_was_changed_long_ago_without_another_complaint_is_accepted() -> No
     known = folded(FailureEvent(0, complaint=Complaint("it crashes")), FailureEvent(1, changed=("a.py",)))
     assert advance_failures(known, (), 11) == known
     assert advance_failures(known, (), 12) == ()
+
+
+def test_errors_that_the_editor_found_hold_until_the_file_is_saved_without_any_or_a_check_passes() -> None:
+    def saved(seq: int, output: str, path: str = "src/app.ts") -> list[FailureEvent]:
+        results = judge_checks(Call(status="ok"), CallStart("c", "replace_in_file", "edit", path), output)
+        return [FailureEvent(seq, f"replace_in_file {path}", "", results), FailureEvent(seq, changed=(path,))]
+
+    cline = "Saved.\n\nNew problems detected after saving the file:\nsrc/app.ts\n- [ts Error] Line 2: No type 'x'.\n"
+    opencode = (
+        "\nThis file has errors, please fix\n<file_diagnostics>\nERROR [2:7] Cannot find name 'x'.\n</file_diagnostics>"
+    )
+    for output, line in ((cline, "- [ts Error] Line 2: No type 'x'."), (opencode, "ERROR [2:7] Cannot find name 'x'.")):
+        (failure,) = advance_failures((), saved(1, output), 0)
+        assert (failure.kind, failure.text, failure.names) == ("editor", line, ("src/app.ts",))
+        assert advance_failures((failure,), saved(2, "Saved.", "src/other.ts"), 1)
+        assert not advance_failures((failure,), saved(2, "Saved."), 1)
+        assert not advance_failures((failure,), [FailureEvent(2, "tsc", "", judged("tsc --noEmit"))], 1)
+    hint = cline.replace("ts Error", "ts Warning")
+    assert not advance_failures((), saved(1, hint), 0)

@@ -49,7 +49,7 @@ _COMPILED = frozenset(("go", "rust", "jvm", "net", "swift"))
 class CheckRun(Struct, frozen=True, omit_defaults=True):
     """One check that a command ran. Without targets it is about everything in its folder."""
 
-    kind: str  # test | build | lint | types | check | commit | push | ci | program
+    kind: str  # test | build | lint | types | check | commit | push | ci | program | editor
     family: str  # language or ecosystem, "any" if the command does not tell
     tool: str = ""  # the program and its subcommand; "" for a script of the project, which may run any
     scope: tuple[str, ...] = ()  # targets and selections

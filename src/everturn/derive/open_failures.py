@@ -37,6 +37,7 @@ from everturn.text.lazy_pattern import lazy_pattern
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
+_EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
@@ -90,6 +91,8 @@ class OpenFailure(Struct, frozen=True):
 # --- one call ---
 def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "") -> tuple[CheckResult, ...]:
     """Return how the checks of a call ended; those about which nothing is known are left out."""
+    if start.kind in ("edit", "create") and call.status == "ok":
+        return _judge_saved(start, output)
     if start.kind != "shell" or not start.command or call.status in ("open", "orphan"):
         return ()
     runs = find_checks(start.command, workspace, _given_folder(start))
@@ -100,6 +103,27 @@ def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "")
     if failed:
         return tuple(_judge_failed(runs, text, call.exit_status, start.command))
     return tuple(_judge_succeeded(runs, text, call.exit_status == 0, start.command))
+
+
+#: How clients report what their editor or language server found in a file that was saved, and its errors.
+_SAVED = lazy_pattern(
+    r"problems detected after saving the file|(?:This file has|LSP) errors(?: detected in this file)?, please fix"
+)
+_PROBLEM = lazy_pattern(
+    r"^[ \t]*(?:- \[[^\]\n]{0,40}\bError\]|(?:ERROR|Error) \[\d{1,7}:\d{1,7}\]) \S.{0,400}$", re.MULTILINE
+)
+_MOST_SAVED = 8_000
+
+
+def _judge_saved(start: CallStart, output: str) -> tuple[CheckResult, ...]:
+    """Return the errors that the editor found in a file after a call had changed it."""
+    found = _SAVED.search(output)
+    lines = _PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
+    if not lines or not start.path:
+        return ()
+    path = start.path.replace("\\", "/")
+    run = CheckRun(_EDITOR, "any", "diagnostics", (path,))
+    return (CheckResult(run, "failed", len(lines), lines[0].strip(), (path,)),)
 
 
 def proven_commands(call: Call, start: CallStart) -> tuple[str, ...]:
@@ -221,8 +245,15 @@ def advance_failures(
         for result in event.results:
             items = _apply_result(items, event, result, turn)
         if event.changed:
-            items = [_note_edits(one, event.changed) for one in items]
+            items = [_note_edits(one, event.changed) for one in items if not _is_saved_again(one, event)]
     return tuple(one for one in items if not _is_left(one, turn))[-_MOST_OPEN:]
+
+
+def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
+    """Whether a file in which the editor found errors was saved later without any."""
+    if one.kind != _EDITOR or one.last_seq >= event.seq:
+        return False
+    return any(holds_target(path, name) or holds_target(name, path) for path in event.changed for name in one.names)
 
 
 def _is_left(one: OpenFailure, turn: int) -> bool:
@@ -270,7 +301,11 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
     """Return what is left of a failure after a run passed."""
     if one.complaint is not None:
         return _close_complaint(one, one.complaint, passed)
-    if one.run is None or covers(passed, one.run):
+    if (
+        one.run is None
+        or covers(passed, one.run)
+        or (one.kind == _EDITOR and passed.kind in ("lint", "types", "build"))
+    ):
         return None
     selects = any(part.startswith("-") and part not in one.run.scope for part in passed.scope)
     if not passed.scope or selects or not one.names or not is_related(passed, one.run):

@@ -152,7 +152,7 @@ class SessionState(Struct, frozen=True):
     requests: tuple[TurnRequest, ...] = ()
     files: dict[str, FileState] = {}
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
-    delegated: bool = False  # a subagent has worked
+    delegated: bool = False  # a subagent has worked, and the client did not note what it changed
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
@@ -283,7 +283,9 @@ def _left_by_subagents(state: SessionState, facts: TurnFacts) -> Iterator[Touch]
 
 
 def _first_task(facts: TurnFacts) -> int:
-    tasks = (call.seq for call in facts.deeds if call.kind == "task" and call.status == "ok")
+    """Return where the first subagent worked of which the client did not note the changed files."""
+    noted = {one.seq for one in facts.files if one.action != "read" and not one.by}
+    tasks = (call.seq for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
     return min(tasks, default=_NEVER)
 
 

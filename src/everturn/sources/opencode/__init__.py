@@ -12,7 +12,7 @@ from everturn.sources.opencode.files import NAME, find, folder_in, resume_comman
 SOURCE = Source(
     name=NAME,
     title="OpenCode",
-    parser=2,
+    parser=3,
     fields=(
         "providerID",
         "modelID",

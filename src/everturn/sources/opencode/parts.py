@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import build_call, call_text, count, exit_code, strings, word
@@ -140,7 +142,23 @@ def blocks_of(parts: list[Any], field: str) -> tuple[list[Block], str]:
             unknown_type = unknown_type or (kind if isinstance(kind, str) and kind else "?")
         else:
             blocks += convert(part, field)
+            if kind == "patch":
+                _credit_subagent(blocks, part)
     return blocks, unknown_type
+
+
+def _credit_subagent(blocks: list[Block], part: Rec) -> None:
+    """Note the files that changed in a step as edits of the one subagent that ran in it, if no other call can be meant."""
+    calls = [block.call for block in blocks if block.call is not None]
+    if any(call.kind in ("shell", "edit", "create") for call in calls):
+        return
+    at = [number for number, one in enumerate(blocks) if one.result is not None and not one.result.is_error]
+    tasks = {call.call_id for call in calls if call.kind == "task"}
+    own = [number for number in at if blocks[number].result.call_id in tasks]  # type: ignore[union-attr]
+    result = blocks[own[0]].result if len(own) == 1 else None
+    files = tuple(("edited", word(path)) for path in listing(part.get("files")) if isinstance(path, str) and path)
+    if result is not None and not result.others:
+        blocks[own[0]] = replace(blocks[own[0]], result=replace(result, others=files))
 
 
 def _unknown_block(part: Any) -> Block:
