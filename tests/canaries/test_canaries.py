@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -183,6 +184,14 @@ def test_no_secret_leaves_over_the_wire(planted: Path) -> None:
 
 def test_what_only_its_name_tells_does_not_leave_over_the_wire_either(planted: Path) -> None:
     assert leaks(asked(planted, calls())) == []
+
+
+def test_the_users_own_patterns_do_not_leave_over_the_wire(planted: Path, tmp_path: Path) -> None:
+    shutil.copy(planted / "archive.db", tmp_path / "archive.db")
+    assert "YOUR INSTRUCTIONS" in asked(tmp_path, calls())
+    (tmp_path / "config.toml").write_text("[secrets]\npatterns = ['IGNORE YOUR [A-Z]+']\n")
+    said = asked(tmp_path, calls())
+    assert "YOUR INSTRUCTIONS" not in said and "[REDACTED:user_pattern" in said
 
 
 def calls() -> list[tuple[str, dict[str, Any]]]:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from everturn.model.vocabulary import SESSION_KINDS
+from everturn.secrets.own_patterns import use_own_patterns
 from everturn.sessions.lookup import Marks, marks_of
 from everturn.store.contract import SessionFilter
 from everturn.web.addresses import PAGES
@@ -55,6 +57,19 @@ def test_every_page_can_be_drawn_whole_and_in_part(read: Served, path: str) -> N
     part = read.ask(path + ("&" if "?" in path else "?") + "part=1")
     assert part.status == 200
     assert "<main" not in part.text and read.site.token not in part.text
+
+
+def test_the_users_own_patterns_are_masked_on_every_page(tmp_path: Path) -> None:
+    with served(tmp_path) as made:
+        fill(made)
+        assert "third question" in made.ask("/s/1").text
+        use_own_patterns((r"third [a-z]+", r"change the [a-z]+"))
+        try:
+            pages = {path: made.ask(path).text for path in ALL}
+        finally:
+            use_own_patterns(())
+    assert [path for path, text in pages.items() if "third question" in text or "change the parser" in text] == []
+    assert "[REDACTED:user_pattern" in pages["/s/1"]
 
 
 def test_no_page_has_been_forgotten_here() -> None:
