@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
-_FORMS, _TABLES = ("raw", "native", "json", "markdown", "html"), ("csv", "parquet")
+_FORMS, _TABLES = ("raw", "native", "json", "markdown", "html", "bundle"), ("csv", "parquet")
+_SEVERAL = ("html", "bundle")  # forms that hold several sessions
 
 
 @frame.command(
@@ -28,12 +29,16 @@ _FORMS, _TABLES = ("raw", "native", "json", "markdown", "html"), ("csv", "parque
     "everturn export 3f2a9c --as native --redacted --out ~/shared/   the agent's own format, secrets masked",
     "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
     "everturn export 3f2a9c --as json --reveal --out session.json",
+    "everturn export @last --as bundle --out session.zip",
     "everturn export --analytics --as parquet --out numbers",
     json=False,
     reveal=True,
 )
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
-@click.option("--as", "form", type=click.Choice((*_FORMS, *_TABLES)), required=True, help="In which form.")
+@click.option(
+    "--as", "form", required=True, metavar="FORM",
+    help="raw, native, json, markdown, html, bundle, csv, parquet, or a format that `everturn sources` says can be written.",
+)  # fmt: skip
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="From this version of its file.")
 @click.option(
     "-o", "--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing."
@@ -58,14 +63,17 @@ def command(
 
     raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. native is
     the file with nothing changed but secrets, for the agent to open: put it where the agent keeps its sessions. A session that
-    the agent keeps in a database is written anew. html is one file to open anywhere, with the subagents in it; it alone takes
-    several sessions. Pictures are left out of it unless --pictures or --reveal is given.
+    the agent keeps in a database is written anew. html is one file to open anywhere, with the subagents in it; pictures
+    are left out of it unless --pictures or --reveal is given. bundle is a zip file with all versions of the file and of what
+    belongs to it, secrets and all. html and bundle take several sessions. Formats that other programs read can be written,
+    too: atif, otel.
 
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
     """
     from everturn.sessions.lookup import resolve_session, session_edition
 
+    _check_form(form)
     if analytics or form in _TABLES:
         _analytics(cx, sessions, form, target, force)
         return
@@ -74,7 +82,7 @@ def command(
         raise UsageError("--redacted masks secrets; leave out --reveal, and use --as native for the agent's own format")
     store = cx.store()
     rows = [resolve_session(store, session) for session in sessions]
-    if number is not None and form not in ("raw", "native"):
+    if number is not None and form not in ("raw", "native", "bundle"):
         rows[0] = session_edition(store, rows[0], number)
     pieces, name = _pieces(cx, store, rows, form, number, shown)
     if name and target not in ("", "-") and Path(target).is_dir():
@@ -93,6 +101,10 @@ def _pieces(
     """Return the content, and the name of the file in a folder if it has one of its own."""
     if form == "native":
         return _native(cx, store, rows[0], number)
+    if form == "bundle":
+        return _bundle(cx, store, rows), ""
+    if form not in _FORMS:
+        return _standard(cx, store, rows[0], form), ""
     if form == "html":
         return _html(cx, store, rows, shown["context"], shown["pictures"]), ""
     if form == "markdown":
@@ -100,15 +112,26 @@ def _pieces(
     return (_json(cx, store, rows[0]) if form == "json" else _raw_chunks(cx, store, rows[0], number)), ""
 
 
+def _check_form(form: str) -> None:
+    from everturn.sources.contract import all_sources
+
+    if form in (*_FORMS, *_TABLES):
+        return
+    source = all_sources().get(form)
+    if source is None or source.write is None:
+        known = (*_FORMS, *_TABLES, *(name for name, one in sorted(all_sources().items()) if one.write is not None))
+        raise UsageError(f"a session cannot be written as {form!r}; the forms are: {', '.join(known)}")
+
+
 def _check_request(
     cx: frame.CommandContext, sessions: tuple[str, ...], form: str, number: int | None, target: str
 ) -> None:
-    if form == "raw" and not target and cx.out.stdout.isatty():
+    if form in ("raw", "bundle") and not target and cx.out.stdout.isatty():
         raise UsageError("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
     if not sessions:
         raise UsageError("say which session to write out; `everturn sessions` lists them")
-    if len(sessions) > 1 and (form != "html" or number is not None):
-        raise UsageError("several sessions go into one file with --as html only, and without --version")
+    if len(sessions) > 1 and (form not in _SEVERAL or number is not None):
+        raise UsageError("several sessions go into one file with --as html or bundle only, and without --version")
 
 
 def _analytics(cx: frame.CommandContext, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
@@ -224,6 +247,20 @@ def _written_anew(cx: frame.CommandContext, store: Store, session: Session) -> t
     if plan.take_in:
         cx.out.say(f"the agent imports it with: {cx.out.text(' '.join(plan.take_in[:-1]))} FILE")
     return [plan.content] if cx.reveal else masked_copy([plan.content], cx.out.cleaner), plan.path.name
+
+
+def _bundle(cx: frame.CommandContext, store: Store, sessions: list[Session]) -> Iterator[bytes]:
+    from everturn.export.bundle import as_bundle
+
+    cx.out.say("verbatim: nothing is masked, secrets included")
+    return as_bundle(store, sessions)
+
+
+def _standard(cx: frame.CommandContext, store: Store, session: Session, form: str) -> Iterator[bytes]:
+    from everturn.export.interchange import as_standard
+    from everturn.sources.contract import all_sources
+
+    return as_standard(store, all_sources(), session, form, cx.out.clean_line)
 
 
 def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:

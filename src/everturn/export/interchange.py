@@ -1,0 +1,51 @@
+"""A session in a format that other programs read: as the `Source` of that format writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from everturn.model.archive import Session, Step
+from everturn.model.conversation import Message, SessionFacts, SessionPart, TokenUsage
+from everturn.sessions.messages import Sources, read_messages
+from everturn.store.contract import Store
+
+
+def as_standard(
+    store: Store, sources: Sources, session: Session, name: str, clean: Callable[[bytes], bytes] | None = None
+) -> Iterator[bytes]:
+    """Yield a session as a file of the format `name`; `clean` is applied to every line of it."""
+    source, part = sources[name], session_part(store, sources, session)
+    assert source.write is not None
+    for piece in source.write_pieces(part) if source.write_pieces is not None else [source.write(part)]:
+        line = piece.encode("utf-8", "replace")
+        yield clean(line) if clean is not None else line
+
+
+def session_part(store: Store, sources: Sources, session: Session) -> SessionPart:
+    """Return a whole session. Messages of one response have one id, and its tokens are on the first of them."""
+    text = store.session(session.id)[1]
+    steps = {step.idx: step for step in store.steps(session.id)}
+    counted: set[int] = set()
+    messages = []
+    for row, message in read_messages(store, sources, session):
+        step = steps.get(row.step) if message.origin == "model" else None
+        found = replace(message, at=row.at, precision=row.precision, role=row.role, origin=row.origin, kind=row.kind)
+        messages.append(_in_step(found, step, counted) if step is not None else replace(found, usage=None))
+    facts = SessionFacts(
+        session.kind, session.parent, text.workspace, text.branch, session.client, text.title, text.title_rank,
+        text.summary, text.team, text.agent_name or session.agent,
+    )  # fmt: skip
+    return SessionPart(session.native_id, facts, messages)
+
+
+def _in_step(message: Message, step: Step, counted: set[int]) -> Message:
+    is_first = step.idx not in counted
+    counted.add(step.idx)
+    tokens = TokenUsage(
+        step.tokens_in, step.tokens_out, step.tokens_cache_read, step.tokens_cache_write, step.tokens_cache_write_1h
+    )
+    usage = tokens if is_first and tokens != TokenUsage() else None
+    name = f"{step.provider_id}#{step.idx}" if step.provider_id else f"#{step.idx}"
+    return replace(message, provider_id=name, model=message.model or step.model, usage=usage)

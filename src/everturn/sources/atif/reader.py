@@ -1,0 +1,171 @@
+"""Read trajectories: a step is one message, with the results of its calls in it.
+
+Trajectories of subagents that are embedded in the document are not read as sessions of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, Message, TokenUsage
+from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS, ROLES
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.toolkit.json_document import decode_item, first_object
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.message_reader import Facts, MessageElements, RecordFormat
+from everturn.sources.toolkit.values import (
+    blocks_of,
+    call_block,
+    count,
+    exit_code,
+    milliseconds,
+    result_block,
+    strings,
+    text_blocks,
+    unknown_message,
+    word,
+)
+
+_VERSION = re.compile(rb'"schema_version"\s*:\s*"ATIF-v1\.\d{1,3}"')
+_OWN = "everturn"
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{") or not _VERSION.search(start):
+        return None
+    first = first_object(head)
+    return SourceCandidate(path, "main", word(first.get("session_id")) or word(first.get("trajectory_id")) or path.stem)
+
+
+def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
+    form = RecordFormat(build, lambda step: word(step.get("source")))
+    return MessageElements(form, "steps", candidate, state, _about)
+
+
+def view(record: bytes) -> Message | None:
+    value, _ = decode_item(record)
+    return build(value) if isinstance(value, dict) else None if value is None else unknown_message(value)
+
+
+def build(step: Rec) -> Message | None:
+    """Return the message of a step."""
+    source, own = word(step.get("source")), mapping(mapping(step.get("extra")).get(_OWN))
+    at, precision = milliseconds(step.get("timestamp"))
+    told = word(own.get("precision"))
+    precision = told if at is not None and told in PRECISIONS and told else precision
+    if source == "agent":
+        message = _agent(step, own)
+    elif source in ("user", "system"):
+        message = _other(step, source, own)
+    else:
+        return unknown_message(step)
+    took = count(own.get("reported_ms"))
+    return replace(message, at=at, precision=precision, native_id=word(own.get("id")), reported_ms=took)
+
+
+def _agent(step: Rec, own: Rec) -> Message:
+    calls = [_call(call) for call in listing(step.get("tool_calls"))]
+    blocks = (
+        *text_blocks(word(step.get("reasoning_content")), "thinking", "thinking"),
+        *_content(step.get("message"), "answer"),
+        *calls,
+        *_results(step),
+    )
+    if step.get("llm_call_count") == 0:
+        return Message("assistant", "system", "notice", blocks=blocks)
+    return Message(
+        "assistant", "model", _kind(own, "text"), provider_id=word(own.get("response")), model=word(step.get("model_name")),
+        blocks=blocks, usage=_usage(mapping(step.get("metrics"))),
+    )  # fmt: skip
+
+
+def _other(step: Rec, source: str, own: Rec) -> Message:
+    """Return what a person typed, or what a program put in; `extra` says more where everturn wrote it."""
+    is_user = source == "user"
+    role = word(own.get("role")) if own.get("role") in ROLES else source
+    origin = word(own.get("origin")) if own.get("origin") in ORIGINS else "human" if is_user else "injected"
+    field = word(own.get("field")) if own.get("field") in FIELDS else "prompt" if is_user else "meta"
+    starts = own.get("starts_turn") if isinstance(own.get("starts_turn"), bool) else is_user
+    blocks = (*_results(step), *_content(step.get("message"), field))
+    return Message(role, origin, _kind(own, "text" if is_user else "context"), blocks=blocks, starts_turn=bool(starts))
+
+
+def _kind(own: Rec, usual: str) -> str:
+    kind = word(own.get("kind"))
+    return kind if kind in MESSAGE_KINDS else usual
+
+
+def _content(content: Any, field: str) -> list[Block]:
+    """Return the blocks of a message: a text, or parts of text, pictures and sound."""
+    found: list[Block] = []
+    for part in listing(content) or [content]:
+        kind = mapping(part).get("type")
+        if kind in ("image", "audio"):
+            path = word(mapping(mapping(part).get("source")).get("path"))
+            found.append(Block("image" if kind == "image" else "document", path, "meta" if path else "", data=part))
+        else:
+            found += blocks_of([part] if isinstance(part, dict) else part, field)
+    return found
+
+
+def _call(call: Any) -> Block:
+    one = mapping(call)
+    own = mapping(mapping(one.get("extra")).get(_OWN))
+    kind = word(own.get("kind")) if own.get("kind") in CALL_KINDS else ""
+    given = own["input"] if "input" in own else one.get("arguments")
+    return call_block(word(one.get("tool_call_id")), word(one.get("function_name")), given, call, kind)
+
+
+def _results(step: Rec) -> list[Block]:
+    found = []
+    for result in map(mapping, listing(mapping(step.get("observation")).get("results"))):
+        own = mapping(mapping(result.get("extra")).get(_OWN))
+        content = result.get("content")
+        text = content if isinstance(content, str) else "\n".join(strings(content, "type"))
+        failed = own.get("is_error") if isinstance(own.get("is_error"), bool) else None
+        call_id = word(result.get("source_call_id")) or word(own.get("call_id"))
+        block = result_block(call_id, text, failed, result)
+        found.append(_with_outcome(block, own) if own else block)
+    return found
+
+
+def _with_outcome(block: Block, own: Rec) -> Block:
+    if block.result is None:
+        return block
+    error = word(own.get("error_class"))
+    end = replace(
+        block.result, error_class=error if error in ERROR_CLASSES else block.result.error_class,
+        exit_status=exit_code(own.get("exit_status")), duration_ms=count(own.get("duration_ms")),
+    )  # fmt: skip
+    return replace(block, result=replace(end, error_class=end.error_class if end.is_error else ""))
+
+
+def _usage(metrics: Rec) -> TokenUsage | None:
+    given, output, cached = (count(metrics.get(f"{name}_tokens")) or 0 for name in ("prompt", "completion", "cached"))
+    more = mapping(metrics.get("extra"))
+    written, hour = (count(more.get(f"cache_write_tokens{name}")) or 0 for name in ("", "_1h"))
+    if not (given or output or cached or written):
+        return None
+    return TokenUsage(max(given - cached - written, 0), output, cached, written, hour)
+
+
+def _about(key: str, value: Any) -> Facts:
+    if key == "agent":
+        about = mapping(value)
+        version = word(about.get("version"))
+        return {"client": version if version != "unknown" else "", "agent_name": word(about.get("name"))}
+    if key == "extra":
+        own = mapping(mapping(value).get(_OWN))
+        title = word(own.get("title"))
+        return {
+            "title": title,
+            "title_rank": 1 if title else 0,
+            "workspace": word(own.get("workspace")),
+            "branch": word(own.get("branch")),
+        }
+    return {}

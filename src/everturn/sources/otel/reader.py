@@ -1,0 +1,264 @@
+"""Recognise, unpack and read files of spans.
+
+`unpack` writes each conversation as lines, one message per line in the order of time: of the input of a response only what was
+not said before, then its output with model and tokens, then the results of its tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, Message, TokenUsage
+from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS
+from everturn.sources.contract import Member, SourceCandidate, SourceReader
+from everturn.sources.otel.spans import GenAiSpan, messages_of, read_spans
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
+from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
+from everturn.sources.toolkit.values import (
+    call_block,
+    count,
+    digest,
+    exit_code,
+    milliseconds,
+    result_block,
+    strings,
+    text_blocks,
+    unknown_block,
+    unknown_message,
+    word,
+)
+
+_OTLP = re.compile(rb'"resourceSpans"\s*:\s*\[')
+_OWN = "everturn"
+_ORIGINS = {"user": "human", "system": "injected", "assistant": "model", "tool": "tool"}
+_USAGE = ("input_tokens", "output_tokens", "cache_read.input_tokens", "cache_creation.input_tokens")
+_FLAT_USAGE = ("prompt", "completion", "prompt_details.cache_read", "prompt_details.cache_write")
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    is_otlp = start.startswith(b"{") and _OTLP.search(start)
+    is_about_models = any(mark in start for mark in (b'"gen_ai.', b'"llm.', b'"openinference.'))
+    return SourceCandidate(path, "container", path.stem) if is_otlp and is_about_models else None
+
+
+# --- conversations ---
+def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
+    conversations: dict[str, list[GenAiSpan]] = {}
+    for span in read_spans(path):
+        conversations.setdefault(span.conversation, []).append(span)
+    for name, spans in conversations.items():
+        yield Member(name, _lines(name, spans), native_id=name)
+
+
+def _lines(name: str, spans: list[GenAiSpan]) -> Iterator[bytes]:
+    spans.sort(key=lambda span: (span.start, span.order, span.end))
+    about = [span.attributes for span in spans if span.operation == "invoke_agent"] or [spans[0].attributes]
+    facts = {"title": about[0].get("everturn.title"), "workspace": about[0].get("everturn.workspace")}
+    agent = next((word(one.get("gen_ai.agent.name")) for one in about), "")
+    yield _line({"conversation": name, "agent": agent, "client": spans[0].service, **facts})
+    said = _Said()
+    for span in spans:
+        yield from map(_line, said.new_messages(span))
+
+
+def _line(value: Any) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+class _Said:
+    """What a conversation has said so far: clients repeat the whole of it with every request."""
+
+    def __init__(self) -> None:
+        self._order: list[str] = []
+        self._known: set[str] = set()
+        self._answered: set[str] = set()
+
+    def new_messages(self, span: GenAiSpan) -> Iterator[Rec]:
+        if span.operation == "execute_tool":
+            yield from self._result(span)
+            return
+        if span.operation not in ("chat", "generate_content", "text_completion", "everturn.messages"):
+            return
+        for message in self._unsaid(messages_of(span, "input"), span.attributes.get("everturn.input") == "new"):
+            yield {"message": message, "at": span.start}
+        output = messages_of(span, "output")
+        for number, message in enumerate(output):
+            self._note(message)
+            about = _response_facts(span) if number == 0 else {}
+            yield {"message": message, "at": span.end or span.start, "response": f"{span.start}/{span.order}", **about}
+
+    def _unsaid(self, messages: list[Rec], all_new: bool) -> Iterator[Rec]:
+        marks = [_mark(message) for message in messages]
+        known = len(self._order)
+        is_whole = not all_new and len(marks) >= known and marks[:known] == self._order
+        for message, mark in list(zip(messages, marks, strict=True))[known if is_whole else 0 :]:
+            if not (all_new or is_whole or mark not in self._known):
+                continue
+            left = [part for part in listing(message.get("parts")) if not self._is_answered(mapping(part))]
+            self._note(message)
+            if left or not listing(message.get("parts")):
+                yield {**message, "parts": left}
+
+    def _is_answered(self, part: Rec) -> bool:
+        return part.get("type") == "tool_call_response" and word(part.get("id")) in self._answered
+
+    def _note(self, message: Rec) -> None:
+        mark = _mark(message)
+        self._order.append(mark)
+        self._known.add(mark)
+        for part in _parts(message):
+            if part.get("type") == "tool_call_response":
+                self._answered.add(word(part.get("id")))
+
+    def _result(self, span: GenAiSpan) -> Iterator[Rec]:
+        about = span.attributes
+        call_id, result = (
+            word(about.get("gen_ai.tool.call.id")),
+            about.get("gen_ai.tool.call.result", about.get("output.value")),
+        )
+        if result is None or not call_id or call_id in self._answered:
+            return
+        part = {"type": "tool_call_response", "id": call_id, "response": result}
+        if error := word(about.get("error.type")):
+            part["error"] = error
+        self._answered.add(call_id)
+        yield {"message": {"role": "tool", "parts": [part]}, "at": span.end or span.start}
+
+
+def _parts(message: Rec) -> list[Rec]:
+    return [mapping(part) for part in listing(message.get("parts"))]
+
+
+def _mark(message: Rec) -> str:
+    return digest(word(message.get("role")), *strings(message.get("parts"), "type"))
+
+
+def _response_facts(span: GenAiSpan) -> Rec:
+    about = span.attributes
+    tokens = [count(about.get(f"gen_ai.usage.{name}")) or 0 for name in _USAGE]
+    if not any(tokens):
+        tokens = [count(about.get(f"llm.token_count.{name}")) or 0 for name in _FLAT_USAGE]
+    models = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+    model = next((word(about[name]) for name in models if word(about.get(name))), "")
+    return {"model": model, "tokens": tokens} if any(tokens) else {"model": model}
+
+
+# --- messages ---
+def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
+    return MessageLines(RecordFormat(build, _name, _facts), candidate, state)
+
+
+def view(record: bytes) -> Message | None:
+    value = single_record(record)
+    return build(value) if value is not None else None
+
+
+def build(record: Rec) -> Message | None:
+    """Return the message of a line."""
+    if "conversation" in record:
+        return None
+    said = mapping(record.get("message"))
+    own = mapping(said.get(_OWN))
+    role = word(said.get("role"))
+    blocks = tuple(
+        block for part in listing(said.get("parts")) for block in _block(mapping(part), part, _field(role, own))
+    )
+    at, precision = milliseconds(own.get("at") if own.get("at") else record.get("at"))
+    told = word(own.get("precision"))
+    precision = told if told and at is not None and told in PRECISIONS else precision
+    about: dict[str, Any] = {"at": at, "precision": precision, "native_id": word(own.get("id")), "blocks": blocks}
+    origin = word(own.get("origin")) if own.get("origin") in ORIGINS else _ORIGINS.get(role, "")
+    if role == "assistant" and origin != "model":
+        return Message("assistant", origin, _kind(own, "notice"), **about)
+    if role == "assistant":
+        return Message(
+            "assistant", "model", _kind(own, "text"), provider_id=word(record.get("response")),
+            model=word(record.get("model")), usage=_usage(record.get("tokens")), **about,
+        )  # fmt: skip
+    if role == "tool":
+        return Message("tool", origin, _kind(own, "result"), **about)
+    if role in ("user", "system"):
+        starts = own.get("starts_turn") if isinstance(own.get("starts_turn"), bool) else role == "user"
+        kind = _kind(own, "text" if role == "user" else "context")
+        return Message(role, origin, kind, starts_turn=bool(starts), **about)
+    return unknown_message(record)
+
+
+def _field(role: str, own: Rec) -> str:
+    usual = {"user": "prompt", "assistant": "answer"}.get(role, "meta")
+    return word(own.get("field")) if own.get("field") in FIELDS else usual
+
+
+def _kind(own: Rec, usual: str) -> str:
+    kind = word(own.get("kind"))
+    return kind if kind in MESSAGE_KINDS else usual
+
+
+def _block(part: Rec, found: Any, field: str) -> tuple[Block, ...]:
+    kind = word(part.get("type"))
+    if kind == "text":
+        return text_blocks(word(part.get("content")), field)
+    if kind == "reasoning":
+        return text_blocks(word(part.get("content")), "thinking", "thinking")
+    if kind in ("tool_call", "server_tool_call"):
+        own = mapping(part.get(_OWN))
+        tool = word(own.get("kind")) if own.get("kind") in CALL_KINDS else ""
+        return (call_block(word(part.get("id")), word(part.get("name")), part.get("arguments"), found, tool),)
+    if kind in ("tool_call_response", "server_tool_call_response"):
+        return (_result_block(part, found),)
+    if kind in ("blob", "uri", "file"):
+        is_picture = part.get("modality") == "image"
+        return (
+            Block(
+                "image" if is_picture else "document",
+                word(part.get("uri")),
+                "meta" if part.get("uri") else "",
+                data=found,
+            ),
+        )
+    return (unknown_block(found),)
+
+
+def _result_block(part: Rec, found: Any) -> Block:
+    own, response = mapping(part.get(_OWN)), part.get("response", part.get("result"))
+    text = response if isinstance(response, str) else "\n".join(strings(response))
+    failed = own.get("is_error") if isinstance(own.get("is_error"), bool) else True if part.get("error") else None
+    block = result_block(word(part.get("id")), text, failed, found)
+    if not own or block.result is None:
+        return block
+    error = word(own.get("error_class"))
+    end = replace(
+        block.result, error_class=error if error in ERROR_CLASSES and block.result.is_error else block.result.error_class,
+        exit_status=exit_code(own.get("exit_status")), duration_ms=count(own.get("duration_ms")),
+    )  # fmt: skip
+    return replace(block, result=end)
+
+
+def _usage(tokens: Any) -> TokenUsage | None:
+    """Return the tokens of a response; those read from and written to the cache are part of the input."""
+    numbers = [count(one) or 0 for one in listing(tokens)]
+    if len(numbers) != len(_USAGE) or not any(numbers):
+        return None
+    given, output, read, written = numbers
+    return TokenUsage(max(given - read - written, 0), output, read, written)
+
+
+def _name(record: Rec) -> str:
+    return word(mapping(record.get("message")).get("role")) or "head"
+
+
+def _facts(record: Rec) -> Facts:
+    if "conversation" not in record:
+        return {}
+    title = word(record.get("title"))
+    return {
+        "title": title, "title_rank": 1 if title else 0, "workspace": word(record.get("workspace")),
+        "client": word(record.get("client")), "agent_name": word(record.get("agent")),
+    }  # fmt: skip
