@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from everturn.model.archive import Session, Step
-from everturn.model.conversation import Message, SessionFacts, SessionPart, TokenUsage
+from everturn.model.archive import Call, Session, Step
+from everturn.model.conversation import Block, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sessions.messages import Sources, read_messages
 from everturn.store.contract import Store
 
@@ -27,11 +27,19 @@ def session_part(store: Store, sources: Sources, session: Session) -> SessionPar
     """Return a whole session. Messages of one response have one id, and its tokens are on the first of them."""
     text = store.session(session.id)[1]
     steps = {step.idx: step for step in store.steps(session.id)}
+    begins = {turn.first_seq for turn in store.turns(session.id) if turn.idx}
+    ids = _CallIds(store.calls(session.id))
     counted: set[int] = set()
-    messages = []
+    messages, answered = [], False
     for row, message in read_messages(store, sources, session):
-        step = steps.get(row.step) if message.origin == "model" else None
-        found = replace(message, at=row.at, precision=row.precision, role=row.role, origin=row.origin, kind=row.kind)
+        answered = answered and row.seq not in begins
+        starts = row.seq in begins or (message.starts_turn and not answered)
+        answered = answered or row.role == "assistant"
+        step = steps.get(row.step) if row.origin == "model" else None
+        found = replace(
+            message, at=row.at, precision=row.precision, role=row.role, origin=row.origin, kind=row.kind, starts_turn=starts,
+            blocks=ids.correct(row.seq, message.blocks),
+        )  # fmt: skip
         messages.append(_in_step(found, step, counted) if step is not None else replace(found, usage=None))
     facts = SessionFacts(
         session.kind, session.parent, text.workspace, text.branch, session.client, text.title, text.title_rank,
@@ -49,3 +57,27 @@ def _in_step(message: Message, step: Step, counted: set[int]) -> Message:
     usage = tokens if is_first and tokens != TokenUsage() else None
     name = f"{step.provider_id}#{step.idx}" if step.provider_id else f"#{step.idx}"
     return replace(message, provider_id=name, model=message.model or step.model, usage=usage)
+
+
+class _CallIds:
+    """Ids of calls as they were archived: some sources make them from the place of a record, which `view` does not know."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        self._starts = {(call.seq, call.idx): call.call_id for call in calls if call.status != "orphan"}
+        self._ends: dict[int, list[str]] = {}
+        for call in calls:
+            if call.result_seq is not None:
+                self._ends.setdefault(call.result_seq, []).append(call.call_id)
+
+    def correct(self, seq: int, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Return the blocks of a message with these ids."""
+        told = {block.result.call_id for block in blocks if block.result is not None}
+        spare = [name for name in self._ends.get(seq, ()) if name not in told]
+        return tuple(self._correct_block(seq, idx, block, spare) for idx, block in enumerate(blocks))
+
+    def _correct_block(self, seq: int, idx: int, block: Block, spare: list[str]) -> Block:
+        if block.call is not None and (name := self._starts.get((seq, idx))) is not None:
+            block = replace(block, call=replace(block.call, call_id=name))
+        if block.result is not None and spare and block.result.call_id not in self._ends.get(seq, ()):
+            block = replace(block, result=replace(block.result, call_id=spare.pop(0)))
+        return block

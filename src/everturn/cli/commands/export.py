@@ -66,7 +66,7 @@ def command(
     the agent keeps in a database is written anew. html is one file to open anywhere, with the subagents in it; pictures
     are left out of it unless --pictures or --reveal is given. bundle is a zip file with all versions of the file and of what
     belongs to it, secrets and all. html and bundle take several sessions. Formats that other programs read can be written,
-    too: atif, otel.
+    too: `everturn sources` lists them.
 
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.

@@ -73,6 +73,7 @@ def _agent(step: Rec, own: Rec) -> Message:
     blocks = (
         *text_blocks(word(step.get("reasoning_content")), "thinking", "thinking"),
         *_content(step.get("message"), "answer"),
+        *_more(own),
         *calls,
         *_results(step),
     )
@@ -91,7 +92,7 @@ def _other(step: Rec, source: str, own: Rec) -> Message:
     origin = word(own.get("origin")) if own.get("origin") in ORIGINS else "human" if is_user else "injected"
     field = word(own.get("field")) if own.get("field") in FIELDS else "prompt" if is_user else "meta"
     starts = own.get("starts_turn") if isinstance(own.get("starts_turn"), bool) else is_user
-    blocks = (*_results(step), *_content(step.get("message"), field))
+    blocks = (*_results(step), *_content(step.get("message"), field), *_more(own))
     return Message(role, origin, _kind(own, "text" if is_user else "context"), blocks=blocks, starts_turn=bool(starts))
 
 
@@ -111,6 +112,12 @@ def _content(content: Any, field: str) -> list[Block]:
         else:
             found += blocks_of([part] if isinstance(part, dict) else part, field)
     return found
+
+
+def _more(own: Rec) -> list[Block]:
+    """Return texts that everturn wrote beside the message: `[field, text]` each."""
+    pairs = [(word(pair[0]), pair[1]) for pair in map(listing, listing(own.get("more"))) if len(pair) == 2]
+    return [Block("text", text, field) for field, text in pairs if field in FIELDS and isinstance(text, str) and text]
 
 
 def _call(call: Any) -> Block:

@@ -71,9 +71,8 @@ class _Steps:
             step = _timed({"source": "agent", "message": ""}, message, {"response": name, "kind": message.kind})
             self.steps.append(step)
             self._response = name, step
-        _append(
-            step, "message", [block.text for block in message.blocks if block.field in ("answer", "meta", "summary")]
-        )
+        _append(step, "message", [block.text for block in message.blocks if block.field == "answer"])
+        _add_more(step, [block for block in message.blocks if block.field not in ("answer", "thinking")])
         _append(step, "reasoning_content", [block.text for block in message.blocks if block.field == "thinking"])
         if message.model:
             step["model_name"] = message.model
@@ -98,12 +97,14 @@ class _Steps:
 
     def _add_other(self, message: Message, blocks: list[Block], results: list[Block]) -> None:
         source = "user" if message.origin == "human" else "system"
-        field = next((block.field for block in blocks if block.field), _USUAL[source][3])
+        fields = [block.field for block in blocks if block.field]
+        field = "prompt" if "prompt" in fields else next(iter(fields), _USUAL[source][3])
         found = (message.role, message.origin, message.kind, field, message.starts_turn)
         names = ("role", "origin", "kind", "field", "starts_turn")
         own = {name: value for name, value, usual in zip(names, found, _USUAL[source], strict=True) if value != usual}
-        text = "\n\n".join(block.text for block in blocks if block.text)
+        text = "\n\n".join(block.text for block in blocks if block.text and block.field in (field, ""))
         step = _timed({"source": source, "message": text}, message, own)
+        _add_more(step, [block for block in blocks if block.field not in (field, "")])
         if results:
             step["observation"] = {"results": [_result(block, "") for block in results]}
         self.steps.append(step)
@@ -121,6 +122,17 @@ def _timed(step: dict[str, Any], message: Message, own: dict[str, Any]) -> dict[
         if value not in ("", None) and (name, value) != ("kind", "text")
     }
     return step | ({"extra": {"everturn": own}} if own else {})
+
+
+def _add_more(step: dict[str, Any], blocks: list[Block]) -> None:
+    """Add texts that the standard has no place for: what a program put around a prompt, remarks beside an answer."""
+    texts = [
+        [block.field, block.text]
+        for block in blocks
+        if block.text and block.field and block.call is None and block.result is None
+    ]
+    if texts:
+        step.setdefault("extra", {}).setdefault("everturn", {}).setdefault("more", []).extend(texts)
 
 
 def _append(step: dict[str, Any], key: str, texts: list[str]) -> None:

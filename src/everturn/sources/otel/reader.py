@@ -204,7 +204,8 @@ def _kind(own: Rec, usual: str) -> str:
 def _block(part: Rec, found: Any, field: str) -> tuple[Block, ...]:
     kind = word(part.get("type"))
     if kind == "text":
-        return text_blocks(word(part.get("content")), field)
+        told = word(mapping(part.get(_OWN)).get("field"))
+        return text_blocks(word(part.get("content")), told if told in FIELDS else field)
     if kind == "reasoning":
         return text_blocks(word(part.get("content")), "thinking", "thinking")
     if kind in ("tool_call", "server_tool_call"):

@@ -123,11 +123,11 @@ class _Trace:
 
 
 def _responses(messages: list[Message]) -> Iterator[list[Message]]:
-    """Yield the messages of one response together, also if results of its calls came in between; all others alone."""
+    """Yield the messages of one response together, also if others came in between, which then follow; all others alone."""
     group: list[Message] = []
     between: list[Message] = []
     for message in messages:
-        if group and message.role == "tool":
+        if group and not _is_response(message) and not message.starts_turn:
             between.append(message)
         elif group and _is_response(message) and message.provider_id == group[0].provider_id != "":
             group.append(message)
@@ -151,7 +151,8 @@ def _pair(key: str, value: Any) -> dict[str, Any]:
 
 def _message(message: Message) -> dict[str, Any]:
     role = message.role if message.role in ("user", "assistant", "system", "tool") else "system"
-    parts = [part for block in message.blocks for part in _parts(block)]
+    usual_field = {"user": "prompt", "assistant": "answer"}.get(role, "meta")
+    parts = [part for block in message.blocks for part in _parts(block, usual_field)]
     usual = {
         "user": ("human", "text", True), "system": ("injected", "context", False), "tool": ("tool", "result", False),
         "assistant": ("model", "text", False),
@@ -162,9 +163,6 @@ def _message(message: Message) -> dict[str, Any]:
     found = (message.origin, message.kind, message.starts_turn)
     names = ("origin", "kind", "starts_turn")
     own |= {name: value for name, value, one in zip(names, found, usual[role], strict=True) if value != one}
-    field = next((block.field for block in message.blocks if block.kind == "text" and block.field), "")
-    if field and field != {"user": "prompt", "assistant": "answer"}.get(role, "meta"):
-        own["field"] = field
     return {
         "role": role,
         "parts": parts,
@@ -172,7 +170,7 @@ def _message(message: Message) -> dict[str, Any]:
     }
 
 
-def _parts(block: Block) -> list[dict[str, Any]]:
+def _parts(block: Block, usual_field: str) -> list[dict[str, Any]]:
     if block.call is not None:
         call = block.call
         part = {"type": "tool_call", "id": call.call_id, "name": call.name, "arguments": call.input}
@@ -187,7 +185,10 @@ def _parts(block: Block) -> list[dict[str, Any]]:
         return [{"type": "reasoning", "content": block.text}] if block.text else []
     if block.kind in ("image", "document"):
         return [{"type": "file", "modality": block.kind, "file_id": block.text or block.kind}]
-    return [{"type": "text", "content": block.text}] if block.text else []
+    if not block.text:
+        return []
+    own_field = {"everturn": {"field": block.field}} if block.field not in (usual_field, "") else {}
+    return [{"type": "text", "content": block.text, **own_field}]
 
 
 def _json(value: Any) -> str:
