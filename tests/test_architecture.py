@@ -20,7 +20,7 @@ from everturn.sources.contract import all_sources
 PACKAGE = Path(everturn.__file__).parent
 ROOT = PACKAGE.parent.parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
-SURFACES = ("cli", "tui", "mcp", "web")
+SURFACES = ("cli", "tui", "mcp", "acp", "web")
 
 #: Formats that exist in the world, whether or not there is a source for them yet. Names that are ordinary words in
 #: any program (cursor, pi, messages, continue) are left out.
@@ -35,7 +35,7 @@ PASSED_IN = {
 }
 
 #: Commands that print no rows: a script, a document in the form asked for by `--as`, and what is used by hand.
-NO_JSON = {"browse", "chat", "completion", "export", "mcp", "serve", "config set", "config path"}
+NO_JSON = {"acp", "browse", "chat", "completion", "export", "mcp", "serve", "config set", "config path"}
 
 
 def name_of(path: Path) -> str:

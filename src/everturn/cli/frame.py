@@ -52,7 +52,7 @@ SECTIONS = {
     "Find": ("sessions", "show", "browse", "web", "search", "recall", "why", "mark", "export"),
     "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
     "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),
-    "For agents": ("install", "uninstall", "mcp", "drain", "enrich", "statusline"),
+    "For agents": ("install", "uninstall", "mcp", "acp", "drain", "enrich", "statusline"),
     "Team": ("push", "team", "serve", "admin"),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Encrypt": ("encrypt", "decrypt", "rekey"),

@@ -1,0 +1,155 @@
+"""Answers the requests of an Agent Client Protocol client: one JSON-RPC message per line, version 1 of the protocol.
+
+`session/list` lists the archive, `session/load` replays a session, `session/resume` opens it without a replay. A prompt is
+answered with how to go on in the agent that the session belongs to: an archive has no model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from everturn.acp.updates import Clean, session_updates
+from everturn.errors import EverturnError
+from everturn.sessions.lookup import list_sessions, resolve_session
+from everturn.sessions.messages import Sources
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.times import iso
+
+_PROTOCOL = 1
+_PAGE = 50
+_PARSE, _INVALID, _METHOD, _PARAMS, _FAILED = -32700, -32600, -32601, -32602, -32000
+
+Answer = dict[str, Any]
+
+
+class AcpServer:
+    """Serves one client."""
+
+    def __init__(self, store: Store, sources: Sources, clean: Clean, version: str) -> None:
+        self._store, self._sources, self._clean, self._version = store, sources, clean, version
+        self._methods: dict[str, Callable[[Answer], Iterator[Answer]]] = {
+            "initialize": self._initialize,
+            "authenticate": self._nothing,
+            "session/list": self._list,
+            "session/load": self._load,
+            "session/resume": self._resume,
+            "session/close": self._nothing,
+            "session/prompt": self._prompt,
+        }
+
+    def serve(self, lines: Iterable[bytes], write: Callable[[bytes], None]) -> None:
+        """Answer every line until there are no more."""
+        for line in lines:
+            if line.strip():
+                for message in self.answer(line):
+                    write(
+                        json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+                        + b"\n"
+                    )
+
+    def answer(self, line: bytes) -> Iterator[Answer]:
+        """Yield the messages that answer one line: notifications first, then the response."""
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError):
+            yield _error(None, _PARSE, "the message is not JSON")
+            return
+        if not isinstance(request, dict) or not isinstance(request.get("method"), str):
+            if not (isinstance(request, dict) and ("result" in request or "error" in request)):
+                yield _error(None, _INVALID, "the message is no request")
+            return
+        number, params = request.get("id"), request.get("params")
+        found = self._methods.get(request["method"])
+        if number is None:  # a notification, such as session/cancel
+            return
+        if found is None:
+            yield _error(number, _METHOD, f"{request['method']} is not served: an archive lists and replays sessions")
+            return
+        yield from self._respond(number, found, params if isinstance(params, dict) else {})
+
+    def _respond(self, number: Any, method: Callable[[Answer], Iterator[Answer]], params: Answer) -> Iterator[Answer]:
+        """Yield what a method sends; its last message is the result."""
+        try:
+            for message in method(params):
+                if "result" in message:
+                    yield {"jsonrpc": "2.0", "id": number, "result": message["result"]}
+                else:
+                    yield {"jsonrpc": "2.0", "method": "session/update", "params": message}
+        except _BadParams as failure:
+            yield _error(number, _PARAMS, str(failure))
+        except EverturnError as failure:
+            yield _error(number, _FAILED, self._clean(str(failure)))
+
+    def _initialize(self, params: Answer) -> Iterator[Answer]:
+        able = {
+            "loadSession": True, "promptCapabilities": {}, "mcpCapabilities": {},
+            "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+        }  # fmt: skip
+        about = {"name": "everturn", "title": "everturn archive", "version": self._version}
+        yield {
+            "result": {"protocolVersion": _PROTOCOL, "agentCapabilities": able, "agentInfo": about, "authMethods": []}
+        }
+
+    def _nothing(self, params: Answer) -> Iterator[Answer]:
+        yield {"result": {}}
+
+    def _list(self, params: Answer) -> Iterator[Answer]:
+        folder, cursor = _text(params, "cwd"), _text(params, "cursor")
+        page = list_sessions(self._store, SessionFilter(workspace=folder), _PAGE, cursor)
+        sessions = [
+            {
+                "sessionId": one.session.native_id,
+                "cwd": one.text.workspace or folder or "/",
+                "title": self._clean(one.text.title or one.text.first_prompt or one.session.native_id),
+                **({"updatedAt": iso(one.session.ended)} if one.session.ended is not None else {}),
+                "_meta": {"everturn": {"agent": one.session.agent, "turns": one.session.n_turns}},
+            }
+            for one in page.items
+        ]
+        yield {"result": {"sessions": sessions, **({"nextCursor": page.next} if page.next else {})}}
+
+    def _load(self, params: Answer) -> Iterator[Answer]:
+        name = _text(params, "sessionId")
+        session = resolve_session(self._store, _required(name))
+        for update in session_updates(self._store, self._sources, session, self._clean):
+            yield {"sessionId": name, "update": update}
+        yield {"result": {}}
+
+    def _resume(self, params: Answer) -> Iterator[Answer]:
+        resolve_session(self._store, _required(_text(params, "sessionId")))
+        yield {"result": {}}
+
+    def _prompt(self, params: Answer) -> Iterator[Answer]:
+        name = _text(params, "sessionId")
+        session = resolve_session(self._store, _required(name))
+        text = (
+            f"This session is archived, and an archive has no model. Go on with it: everturn resume {session.native_id}"
+        )
+        content = {"type": "text", "text": text}
+        yield {"sessionId": name, "update": {"sessionUpdate": "agent_message_chunk", "content": content}}
+        yield {"result": {"stopReason": "end_turn"}}
+
+
+class _BadParams(Exception):
+    """Parameters that are missing or of the wrong type."""
+
+
+def _text(params: Answer, key: str) -> str:
+    value = params.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _BadParams(f"{key} must be a text")
+    return value
+
+
+def _required(name: str) -> str:
+    if not name:
+        raise _BadParams("sessionId is missing")
+    return name
+
+
+def _error(number: Any, code: int, message: str) -> Answer:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
