@@ -16,7 +16,7 @@ from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, all
 from everturn.sources.terminal.rounds import TurnParser
 from everturn.sources.terminal.screen import TerminalScreen
 from everturn.sources.terminal.views import transcribe
-from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import open_store
 from tests.fuzz import broken
 from tests.fuzz.seeds import Seed, screens, seeds_of
@@ -115,7 +115,7 @@ def _archived(source: Source, path: Path, data: bytes) -> None:
         assert report.failed or files
         for file, version in files:
             assert version.parser != -1, "kept without being read"
-            copied = source.is_database and file.kind == "container"
+            copied = source.is_database and file.kind == "container" and is_sqlite(data)
             if file.path == str(path) and not copied and not report.failed:
                 assert store.read_raw(version.id, 0, version.size) == data
         taken_apart = source.unpack is not None and (

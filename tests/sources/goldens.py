@@ -34,7 +34,7 @@ from everturn.capture.sync import add_paths
 from everturn.model import vocabulary
 from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, all_sources
-from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import IndexQuery, Store, open_store
 from everturn.text.terms import terms
 
@@ -104,7 +104,7 @@ def unpacked(source: Source, found: SourceCandidate, path: Path) -> list[tuple[S
     """Return the conversations in a container or bundle, each with its lines."""
     assert source.unpack is not None
     with tempfile.TemporaryDirectory() as folder:
-        if source.is_database and found.kind == "container":
+        if source.is_database and found.kind == "container" and is_sqlite(path.read_bytes()[:16]):
             snapshot(path, Path(folder) / "copy.db")
             path = Path(folder) / "copy.db"
         return [
@@ -327,7 +327,7 @@ def _assert_bytes_kept(store: Store, source: Source) -> None:
     for file, version in store.files():
         if not file.container and file.kind != "bundle":
             kept = store.read_raw(version.id, 0, version.size)
-            if source.is_database and file.kind == "container":
+            if source.is_database and file.kind == "container" and is_sqlite(Path(file.path).read_bytes()[:16]):
                 assert kept.startswith(b"SQLite format 3\0")
             else:
                 assert kept == Path(file.path).read_bytes()

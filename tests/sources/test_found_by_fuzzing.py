@@ -120,3 +120,11 @@ def test_blanks_before_the_form_is_known_are_left_for_later() -> None:
     whole = goldens.read(source, found, data)
     for cut in range(len(data)):
         goldens.assert_same(goldens.read(source, found, data, [cut]), whole)
+
+
+def test_a_type_that_is_a_list_is_no_type() -> None:
+    for name, line in {
+        "kiro": b'{"kind": [1], "data": {}}\n{"kind":"Prompt"}\n',
+        "grok": b'{"type": [1], "content": ""}\n',
+    }.items():
+        assert all_sources()[name].sniff(Path("x.jsonl"), line) is None

@@ -30,8 +30,8 @@ from everturn.capture.writer import ArchiveWriter, derive_pending, is_buried, no
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile, Version
 from everturn.model.vocabulary import ASKING
-from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate
-from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate, read_beginning
+from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import Store
 
 #: Files share a transaction until their new bytes, or their number, reach this.
@@ -338,15 +338,20 @@ def take_container(intake: Intake, candidate: FileCandidate) -> None:
 
 def _keep_damaged(intake: Intake, candidate: FileCandidate) -> None:
     """Store the bytes of a container that cannot be unpacked, except a database, which only its engine can copy."""
-    if candidate.source.is_database or candidate.found.kind != "container":
+    if candidate.found.kind != "container" or (candidate.source.is_database and _is_database(candidate.found.path)):
         return
     with suppress(OSError), tempfile.TemporaryDirectory(prefix="everturn-") as folder:
         _take_bytes(intake, candidate, candidate.found.path, Path(folder))
         intake.flush()
 
 
+def _is_database(path: Path) -> bool:
+    """Return whether a container is a database: a source of databases may also read exports."""
+    return is_sqlite(read_beginning(path, HEAD))
+
+
 def _readable_copy(candidate: FileCandidate, folder: Path) -> Path:
-    if not candidate.source.is_database or candidate.found.kind == "bundle":
+    if candidate.found.kind == "bundle" or not (candidate.source.is_database and _is_database(candidate.found.path)):
         return candidate.found.path
     copy = folder / "copy.db"
     snapshot(candidate.found.path, copy, candidate.source.private)

@@ -19,7 +19,7 @@ from everturn.model.archive import Call, JournalTail, Turn
 from everturn.model.conversation import Message
 from everturn.sources.contract import Source, SourceCandidate, all_sources, read_beginning
 from everturn.sources.recognition import describe_tie, tied, weigh_claims, winner
-from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.text.times import turn_ms
 
 
@@ -91,7 +91,7 @@ def _sessions(source: Source, found: SourceCandidate) -> Iterator[tuple[str, lis
         return
     with TemporaryDirectory(prefix="everturn-") as folder:
         path = found.path
-        if source.is_database and found.kind == "container":
+        if source.is_database and found.kind == "container" and is_sqlite(read_beginning(path)):
             path = Path(folder) / "copy.db"
             snapshot(found.path, path, source.private)
         for member in source.unpack(found, path):

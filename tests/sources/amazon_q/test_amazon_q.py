@@ -56,6 +56,8 @@ def test_a_saved_conversation_reads_as_expected() -> None:
     ((_, data, whole),) = goldens.readings(SOURCE, path)
     goldens.assert_golden(path, goldens.shown(whole))
     goldens.assert_keeps_promises(SOURCE, data, whole)
+    with goldens.ingest("amazon_q", path) as taken:  # checks that the bytes of the file are kept
+        assert taken.report.failed == []
 
 
 def test_calls_say_what_became_of_them(database: Path) -> None:

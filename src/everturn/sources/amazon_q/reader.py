@@ -60,7 +60,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     is_own = bool(word(first.get("conversation_id"))) and any(
         mark in start for mark in (b'"env_context"', b'"tool_use_results"', b'"next_message"', b'"valid_history_range"')
     )
-    return SourceCandidate(path, "bundle", word(first.get("conversation_id"))) if is_own else None
+    return SourceCandidate(path, "container", word(first.get("conversation_id"))) if is_own else None
 
 
 def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
@@ -71,7 +71,7 @@ def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
 
 # --- conversations ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    if candidate.kind == "bundle":
+    if not is_sqlite(read_beginning(path, 16)):
         if path.stat().st_size <= _LARGEST:
             yield from _member(path.read_bytes(), "")
         return

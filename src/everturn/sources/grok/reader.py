@@ -50,7 +50,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
         return None
     lines = records(head[: head.rfind(b"\n") + 1] or head)[:20]
-    known = [line for line in lines if line.get("type") in _TYPES and "uuid" not in line]
+    known = [line for line in lines if word(line.get("type")) in _TYPES and "uuid" not in line]
     is_history = bool(lines) and lines[0] in known and 2 * len(known) > len(lines)
     has_words = any(line["type"] in ("user", "assistant") and "content" in line for line in known)
     is_own = path.name == _FILE or any(line.keys() & {"model_id", "synthetic_reason"} for line in lines)

@@ -57,7 +57,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return None
     if _LINE.search(start):
         lines = records(head[: head.find(b"\n") + 1] or head)
-        is_own = any(line.get("kind") in _KINDS and isinstance(line.get("data"), dict) for line in lines)
+        is_own = any(word(line.get("kind")) in _KINDS and isinstance(line.get("data"), dict) for line in lines)
         return SourceCandidate(path, "main", path.stem) if is_own else None
     if not (_HISTORY.search(start) and _EDITOR.search(start)):
         return None
