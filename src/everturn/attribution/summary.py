@@ -266,7 +266,7 @@ def _porcelain_run(lines: list[LineAnswer], report: WhyReport, show: Show) -> It
 def _porcelain_headers(line: LineAnswer, report: WhyReport, show: Show) -> Iterable[str]:
     commit = report.commits.get(line.commit)
     if commit is not None:
-        people = (
+        people: tuple[tuple[str, str, str, int, str], ...] = (
             ("author", commit.author, commit.author_mail, commit.authored, commit.author_zone),
             ("committer", commit.committer, commit.committer_mail, commit.committed, commit.committer_zone),
         )
