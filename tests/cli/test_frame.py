@@ -61,7 +61,7 @@ def test_a_word_that_is_near_nothing_gets_the_list(capsys: Capture) -> None:
 
 def test_choices_are_told_in_one_sentence_too(capsys: Capture) -> None:
     assert main(["export", "@last"]) == 2
-    assert "missing option '--as'. Choose from: raw, json, markdown," in capsys.readouterr().err
+    assert "missing option '--as'; choose from: raw, native, json, markdown," in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -38,3 +38,20 @@ def test_credentials_are_left_out_also_where_only_their_remains_are_there(tmp_pa
     snapshot(path, copy, SOURCE.private)
     assert b"cursorAuth" not in copy.read_bytes()
     assert b"composer" in copy.read_bytes()
+
+
+def test_names_of_credentials_are_found_in_any_case_as_the_engine_finds_them(tmp_path: Path) -> None:
+    path, copy = _database(tmp_path / "state.vscdb", "github.TOKEN"), tmp_path / "copy"
+    snapshot(path, copy, SOURCE.private)
+    assert b"github" not in copy.read_bytes()
+    assert b"composer" in copy.read_bytes()
+
+
+def test_a_table_that_must_not_be_kept_is_emptied_whatever_else_is_looked_for(tmp_path: Path) -> None:
+    path, copy = _database(tmp_path / "state.vscdb"), tmp_path / "copy"
+    with apsw.Connection(str(path)) as made:
+        made.execute("CREATE TABLE vault (words TEXT)")
+        made.execute("INSERT INTO vault VALUES ('open sesame')")
+    made.close()
+    snapshot(path, copy, ("DELETE FROM vault", "DELETE FROM ItemTable WHERE key LIKE '%nothing like it%'"))
+    assert b"sesame" not in copy.read_bytes()

@@ -36,7 +36,7 @@ _SEVERAL = ("html", "bundle")  # forms that hold several sessions
 )
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
 @click.option(
-    "--as", "form", required=True, metavar="FORM",
+    "--as", "form", default="", metavar="FORM",
     help="raw, native, json, markdown, html, bundle, csv, parquet, or a format that `everturn sources` says can be written.",
 )  # fmt: skip
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="From this version of its file.")
@@ -120,7 +120,8 @@ def _check_form(form: str) -> None:
     source = all_sources().get(form)
     if source is None or source.write is None:
         known = (*_FORMS, *_TABLES, *(name for name, one in sorted(all_sources().items()) if one.write is not None))
-        raise UsageError(f"a session cannot be written as {form!r}; the forms are: {', '.join(known)}")
+        problem = f"a session cannot be written as {form!r}" if form else "missing option '--as'"
+        raise UsageError(f"{problem}; choose from: {', '.join(known)}")
 
 
 def _check_request(

@@ -71,13 +71,17 @@ def _copy_bytes(original: apsw.Connection, path: Path, target: Path, private: tu
 
 
 def _mentions(path: Path, private: tuple[str, ...]) -> bool:
-    """Return whether a file holds one of the quoted names of the statements: a key of a row, or a table with rows."""
-    names = {name.strip("%").encode() for statement in private for name in re.findall(r"'([^']+)'", statement)}
-    if not names:
-        return True  # whole tables: only the database engine can say whether they have, or had, rows
+    """Return whether a file may hold what the statements delete: it holds a name that they quote, in any case.
+
+    A statement without a quoted name deletes a whole table: only the database engine can say whether that has, or had, rows.
+    """
+    quoted = [re.findall(r"'([^']+)'", statement) for statement in private]
+    if not all(quoted):
+        return True
+    names = {name.strip("%").lower().encode() for some in quoted for name in some}
     overlap, rest = max(map(len, names)), b""
     with path.open("rb") as file:
-        while data := file.read(1 << 20):
+        while data := file.read(1 << 20).lower():
             if any(name in rest + data for name in names):
                 return True
             rest = data[-overlap:]
