@@ -49,7 +49,7 @@ JOBS = str(ROOT / "scripts" / "house_jobs.py")
 #: Words in -ed that are not participles.
 ED_WORDS = frozenset("bed deed embed exceed fastembed feed heed need proceed red seed shed shred speed succeed".split())
 #: Words in -ing and -ed that name a thing, and so may name a module.
-MODULE_NOUNS = ED_WORDS | frozenset("derived meaning ranking rendered shared string".split())
+MODULE_NOUNS = ED_WORDS | frozenset("derived meaning ranking rendered shared string zed".split())
 IRREGULAR_PARTICIPLES = frozenset(
     "begun bought broken brought built caught chosen done drawn fallen felt forgotten found given gone grown heard held "
     "hidden kept known led lost made meant met overwritten paid proven rebuilt rewritten said seen sent shown sold spent "
