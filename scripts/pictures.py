@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from shutil import which
+from textwrap import wrap
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,7 +46,7 @@ COMMANDS = (
     ("everturn sessions --limit 6", 2.5),
     ('everturn search "time zone" --limit 2', 3.0),
     ("everturn show @last --turn 1", 4.0),
-    ("everturn resume @last --dry-run", 3.0),
+    ("everturn restore @last", 4.0),
 )
 WIDTH, ROWS = 88, 26
 
@@ -175,7 +176,8 @@ def draw_terminal(env: dict[str, str], target: Path) -> None:
     scenes, styles, begin = list[str](), list[str](), 0.0
     for number, (command, seconds) in enumerate(COMMANDS):
         words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', command)][1:]
-        lines = run({**env, "FORCE_COLOR": "1"}, *words).rstrip().splitlines()
+        printed = run({**env, "FORCE_COLOR": "1"}, *words).rstrip().splitlines()
+        lines = [part for line in printed for part in ([line] if "\x1b" in line else wrap(line, WIDTH) or [""])]
         shown = [f'<tspan class="p">$</tspan> {html.escape(command)}', *map(_line_svg, lines[: ROWS - 2])]
         texts = "".join(f'<text x="16" y="{34 + 19 * at}">{line}</text>' for at, line in enumerate(shown))
         scenes.append(f'<g class="s{number}">{texts}</g>')

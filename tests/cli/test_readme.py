@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 from pathlib import Path
@@ -50,3 +51,9 @@ def test_a_command_of_the_readme_runs(command: str, sample: dict[str, str], tmp_
     # 4 is "something needs attention" (doctor), which is true of a machine without history.
     assert done.returncode in ((0, 4) if words[0] == "doctor" else (0,)), done.stderr
     assert done.stdout.strip() or words[0] == "export"
+
+
+def test_the_recording_names_no_folder_of_the_machine_that_drew_it() -> None:
+    drawn = (ROOT / "docs" / "images" / "terminal.svg").read_text("utf-8")
+    folders = set(re.findall(r"(?<![\w~.…])/(\w+)/", html.unescape(re.sub(r"<style>.*?</style>|xmlns=\S+", "", drawn))))
+    assert folders <= {"home"}
