@@ -64,6 +64,8 @@ def seeds_of(source: Source) -> list[Seed]:
         files = [*_samples(source.name), *_built(source.name, Path(folder)), *_real(source.name)]
         if not files:  # a format without samples of its own
             files = [*_samples("messages"), *_samples("stream_json")]
+        if len(files) == 1:
+            files += [_written_otherwise(*files[0])]
         seeds = [seed for path, data in files for seed in _known(source, Path(folder), path, data)]
         if source.name == "opencode":
             seeds += _bundle(Path(folder))
@@ -75,6 +77,13 @@ def screens() -> list[Seed]:
     drawn = [Seed(f"{seed}.raw", bytes_of(seed)) for seed in range(40)]
     real = [Seed(path.name, path.read_bytes()[:40_000]) for path in goldens.corpus_files("terminal")]
     return drawn + real
+
+
+def _written_otherwise(path: str, data: bytes) -> tuple[str, bytes]:
+    """The same JSON as another program writes it: no blanks, and members in another order."""
+    lines = [data] if path.endswith(".json") else data.splitlines()
+    again = [json.dumps(json.loads(line), separators=(",", ":"), sort_keys=True).encode() for line in lines if line]
+    return f"otherwise/{path}", b"\n".join(again) + b"\n"
 
 
 def _samples(name: str) -> Iterator[tuple[str, bytes]]:

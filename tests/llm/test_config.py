@@ -76,7 +76,7 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
         ("[models]\ndefault='x'", "", "models.x: no model is configured"),
         ("[models.a]\nmodel='m'", "a", "models.a: object missing required field kind"),
         ("[models.a]\nkind='openai'", "a", "models.a.model: say which model, here or as a/MODEL"),
-        ("[models.a]\nkind='openai'\nmodel='m'\nkey='sk-1'", "a", "models.a.key: there is no such key"),
+        ("[models.a]\nkind='openai'\nmodel='m'\nkey='sk-1'", "a", "models.a.key: unknown key"),
         ("[models.a]\nkind='openai'\nmodel=3", "a", "models.a.model: expected str"),
         ("[models.a]\nkind='openai'\nmodel='m'\nkey_env='NOT_SET'", "a", "the environment has no NOT_SET"),
         ("[models.a]\nkind='openai'\nmodel='m'\nkeyring='x'", "a", "is written SERVICE/USER"),

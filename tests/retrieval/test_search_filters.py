@@ -190,7 +190,7 @@ def test_a_search_widens_until_there_is_an_answer_and_says_where_it_is_from(kin:
     folder = find(kin, "unicorn", **fork, lineage=True, widen=True)
     assert (folder.scope, len(folder.items)) == ("workspace", 1) and "same folder" in folder.note
     everywhere = find(kin, "griffin", **fork, widen=True)
-    assert (everywhere.scope, len(everywhere.items)) == ("everything", 1) and "everywhere" in everywhere.note
+    assert (everywhere.scope, len(everywhere.items)) == ("everything", 1) and "from all sessions" in everywhere.note
     assert find(kin, "griffin", workspace="/home/ann/shop", widen=True).scope == "everything"
     assert find(kin, "griffin", workspace="/home/ann/shop").items == []
 

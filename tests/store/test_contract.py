@@ -235,6 +235,16 @@ def test_reading_beyond_the_end_gives_what_there_is(store: Store) -> None:
     assert store.read_raw(version, 3, 1) == store.read_raw(version, 99, 1) == store.read_raw(version, 0, 0) == b""
 
 
+def test_several_ranges_are_read_at_once_and_in_order(store: Store) -> None:
+    one, other = new_version(store, "/a"), new_version(store, "/b")
+    with store.write():
+        store.append_raw(one, 0, SOME)
+        store.append_raw(other, 0, b"abc")
+    ranges = [(other, 1, 100), (one, CHUNK - 5, 10), (one, 0, 3), (other, 99, 1), (one, 0, 0), (other, 1, 100)]
+    assert store.read_ranges(ranges) == [store.read_raw(*wanted) for wanted in ranges]
+    assert store.read_ranges([]) == []
+
+
 def test_the_last_chunk_grows_until_it_is_big_enough(store: Store) -> None:
     version = new_version(store)
     with store.write():

@@ -269,3 +269,11 @@ def test_messages_are_read_by_session_and_seq(store: Store) -> None:
     assert {(row.session, row.seq) for row in store.messages_at(wanted)} == set(wanted) - {(other, 7)}
     assert len(store.messages_at([(one, seq) for seq in range(700)])) == 3
     assert store.messages_at([]) == []
+
+
+def test_sessions_are_read_by_id(store: Store) -> None:
+    ids = [new_session(store, f"s{number}") for number in range(3)]
+    found = store.sessions_at([ids[2], ids[0], ids[2], 99_999])
+    assert {session.id for session, _ in found} == {ids[0], ids[2]}
+    assert {session.native_id for session, _ in store.sessions_at([*ids, *range(1000, 1700)])} == {"s0", "s1", "s2"}
+    assert store.sessions_at([]) == []

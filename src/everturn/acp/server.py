@@ -87,7 +87,7 @@ class AcpServer:
             "loadSession": True, "promptCapabilities": {}, "mcpCapabilities": {},
             "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
         }  # fmt: skip
-        about = {"name": "everturn", "title": "everturn archive", "version": self._version}
+        about = {"name": "everturn", "title": "everturn", "version": self._version}
         yield {
             "result": {"protocolVersion": _PROTOCOL, "agentCapabilities": able, "agentInfo": about, "authMethods": []}
         }
