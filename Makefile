@@ -43,7 +43,7 @@ docs-check: .venv/ready-dev
 # processes that tests start.
 test-all: .venv/ready-dev
 	@EVERTURN_TEST_QUICK=1 $(BIN)/python -m pytest -q -m "not slow" -rs --durations=10 --durations-min=1 $(COVER) --cov-fail-under=0 $(MORE)
-	@$(BIN)/python -m pytest -q -m slow -rs --durations=10 --durations-min=1 $(COVER) --cov-append $(MORE)
+	@EVERTURN_TEST_QUICK=1 $(BIN)/python -m pytest -q -m slow -rs --durations=10 --durations-min=1 $(COVER) --cov-append $(MORE)
 
 test-full: .venv/ready-dev  ## every test with all of its cases and examples, each command in a new interpreter; before a release
 	@$(BIN)/python -m pytest -q -rs --durations=10 --durations-min=1 $(MORE)

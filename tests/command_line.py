@@ -2,7 +2,7 @@
 
 It is a new interpreter, as people start it. In `make test` (EVERTURN_TEST_QUICK) it is forked from a process that has
 imported the command line already, which saves most of the time; pipes, environment, exit and death are real all the same.
-Only a missing import would not be seen there: the slow tests and `make test-full` start new interpreters.
+Only a missing import would not be seen there: `make test-full` sees it, and so does the test of the wheel.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("trick", TRICKS)
 def test_nothing_runs_and_nothing_is_asked_for(open_tab: Tabs, hostile: dict[str, Path], trick: str) -> None:
     tab, heard = open_tab()

@@ -33,6 +33,7 @@ NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hi
   .map((one) => one.outerHTML.slice(0, 120))"""
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_calm_and_fits(web: Served, open_tab: Tabs, path: str, width: int) -> None:

@@ -68,6 +68,7 @@ SEEN = """() => {
 }"""
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_words_can_be_read(web: Served, open_tab: Tabs, path: str, scheme: str) -> None:
@@ -99,6 +100,7 @@ def test_words_of_a_file_can_be_read(own: Served, tmp_path: Path, open_tab: Tabs
     assert tab.evaluate(PALE) == []
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_has_its_landmarks_and_a_heading(web: Served, open_tab: Tabs, path: str) -> None:
     tab, _ = open_tab()
@@ -110,6 +112,7 @@ def test_a_page_has_its_landmarks_and_a_heading(web: Served, open_tab: Tabs, pat
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("path", ["/", "/sessions", "/s/1", "/search?q=question", "/paths", "/s/1/lineage"])
 def test_the_focus_is_seen_wherever_tab_leads(web: Served, open_tab: Tabs, path: str) -> None:
     tab, _ = open_tab()

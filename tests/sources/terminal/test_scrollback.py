@@ -38,6 +38,7 @@ def read(data: bytes) -> list[ScreenTalk]:
 
 
 # sessions of any kind -------------------------------------------------------------------------------------------------
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_was_said_is_there_once_and_in_order(seed: int) -> None:
     session = played(seed)
@@ -49,6 +50,7 @@ def test_what_was_said_is_there_once_and_in_order(seed: int) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_prompts_are_read_as_they_were_sent_and_calls_that_went_away_stay(seed: int) -> None:
     session = played(seed)
