@@ -88,7 +88,7 @@ def test_a_model_writes_only_after_it_was_confirmed_and_its_progress_is_seen(
                 box.dismiss()
 
         tab.on("dialog", answer)
-        tab.get_by_label("Written by").select_option("scripted")
+        tab.get_by_label("Model").select_option("scripted")
         button = tab.get_by_role("button", name="Restore")
         button.click()
         assert server.asked == [] and "may cost money" in questions[0]
@@ -99,7 +99,7 @@ def test_a_model_writes_only_after_it_was_confirmed_and_its_progress_is_seen(
         assert tab.get_by_text("Refresh tokens for the login").count()
         assert tab.locator(".proof-mark.yes").count() > 5
         tab.locator(".statements .proofs a").first.click()
-        tab.wait_for_url(re.compile(rf"/s/{number}\?turn=\d+#m\d+$"))
+        tab.wait_for_url(re.compile(rf"/s/{number}\?(turn|message)=\d+.*#m\d+$"))
         assert heard.complaints == []
 
 
@@ -227,8 +227,9 @@ def test_a_match_deep_in_a_turn_longer_than_a_page_is_reached(own: Served, open_
     shown = tab.locator(".call pre", has_text="the needle is here")
     shown.wait_for()
     assert tab.locator(".call").count() < 300
-    tab.get_by_text("Turn 1 from its beginning").click()
-    tab.wait_for_url(re.compile("turn=1#t1$"))
+    tab.keyboard.press("g")
+    tab.keyboard.press("g")
+    tab.locator(".turn .prompt", has_text="go").first.wait_for()
     assert heard.complaints == []
 
 

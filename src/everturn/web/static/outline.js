@@ -39,6 +39,7 @@ export function watchOutline(page, turns) {
     const row = document.createElement("a");
     row.href = `${location.pathname}?turn=${number}#t${number}`;
     row.style.top = `${(number - 1) * ROW}px`;
+    row.tabIndex = isCurrent || (!current && number === 1) ? 0 : -1; // one stop for Tab; j and k go on from there
     if (isCurrent) row.setAttribute("aria-current", "true");
     row.append(span("number", number), span("words", entry?.words || "…"));
     if (entry?.edits) row.append(span("edits", `✎${entry.edits}`, `${entry.edits} edited`));
