@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
@@ -36,13 +37,17 @@ def digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+#: A copy of a compacted session has the notice of the compaction with its own id.
+_OWN_ID = re.compile(r"(?<=archive, )session [0-9a-f-]{36}")
+
+
 def said(told: History) -> list[tuple[str, str]]:
     """Who said what, in order; a neighbour of the same side goes on with it."""
     found: list[tuple[str, str]] = []
     for message in told.messages:
         for block in message.blocks:
             if block.kind == "text":
-                found.append((message.role, digest(block.text.strip())))
+                found.append((message.role, digest(_OWN_ID.sub("session", block.text.strip(), count=1))))
     return found
 
 
