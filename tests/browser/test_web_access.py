@@ -141,7 +141,7 @@ def test_tab_reaches_the_first_turn_without_passing_every_bar_of_the_strip(own: 
     while not tab.evaluate("document.activeElement.closest('.turn') !== null"):
         tab.keyboard.press("Tab")
         steps += 1
-        assert steps < 45
+        assert steps < 34
 
 
 def test_the_first_key_leads_past_the_bar(web: Served, open_tab: Tabs) -> None:

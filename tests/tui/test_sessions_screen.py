@@ -7,7 +7,7 @@ import pytest
 from everturn.errors import UsageError
 from everturn.model.archive import Session, SourceFile, Version
 from everturn.text.printable import short_folder
-from everturn.tui.feed import FeedPage, Window
+from everturn.tui.paged_view import FeedPage, Window
 from everturn.tui.sessions_screen import age_text, filter_of
 from tests.cli.desk import HOSTILE, KEY
 from tests.recall.archives import AGENT, put

@@ -272,7 +272,7 @@ def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: st
         found = [one for one in page.items if one.short.startswith(incomplete)][:_MOST_COMPLETED]
         about = [in_one_line(context.out, one.text.title or one.text.first_prompt, 60) for one in found]
         return [CompletionItem(one.short, help=words) for one, words in zip(found, about, strict=True)]
-    except Exception:  # a shell that completes has no place for a message
+    except (EverturnError, OSError):  # no archive, or a wrong key: a shell that completes has no place for a message
         return []
 
 
@@ -284,7 +284,7 @@ def complete_tools(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
     try:
         rows = read_counts(CommandContext(ctx).store(), AnalyticsScope(), ("tool_total",)).tools()
-    except Exception:
+    except (EverturnError, OSError):  # as above
         return []
     names = [row.tool for row in rows if row.tool.startswith(incomplete)]
     return [CompletionItem(name) for name in names[:_MOST_COMPLETED]]

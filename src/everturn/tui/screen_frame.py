@@ -17,8 +17,8 @@ from textual.widgets import Input
 
 from everturn.errors import EverturnError
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedWidget
 from everturn.tui.lines import STYLES, Line, Span, cut, segments, width_of
+from everturn.tui.paged_view import FeedWidget
 
 if TYPE_CHECKING:
     from everturn.tui.app import Browser

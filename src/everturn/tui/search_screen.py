@@ -17,8 +17,8 @@ from everturn.text.printable import short_folder
 from everturn.text.times import iso
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive, steady_text
-from everturn.tui.feed import FeedPage, FeedWidget
 from everturn.tui.lines import Line, Span, cut
+from everturn.tui.paged_view import FeedPage, FeedWidget
 from everturn.tui.screen_frame import InputLine
 from everturn.tui.session_items import StartSpot
 from everturn.tui.sessions_screen import age_text

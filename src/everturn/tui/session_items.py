@@ -20,8 +20,8 @@ from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural
 from everturn.text.times import duration, iso, turn_ms
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedItem
 from everturn.tui.lines import Line, Span, block, cut, mark_spans
+from everturn.tui.paged_view import FeedItem
 
 _LINES_BEFORE = 3  # lines before a match that are shown with it
 

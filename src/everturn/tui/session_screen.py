@@ -20,8 +20,8 @@ from everturn.sessions.transcript import Passage, passages
 from everturn.store.contract import Store
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
 from everturn.tui.lines import Line
+from everturn.tui.paged_view import FeedItem, FeedPage, FeedWidget
 from everturn.tui.session_items import (
     FoldedItem,
     HeadingItem,

@@ -24,8 +24,8 @@ from everturn.text.printable import short_folder
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedPage, FeedWidget
 from everturn.tui.lines import Line, cut, pad_line
+from everturn.tui.paged_view import FeedPage, FeedWidget
 from everturn.tui.screen_frame import InputLine
 
 ROWS = 200

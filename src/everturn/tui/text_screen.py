@@ -10,8 +10,8 @@ from textual.binding import Binding
 from everturn.store.contract import Store
 from everturn.tui.actions import SessionActions, StartCommand
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
 from everturn.tui.lines import Line, break_lines, plain_line
+from everturn.tui.paged_view import FeedItem, FeedPage, FeedWidget
 from everturn.tui.screen_frame import BrowserScreen, keys_of
 from everturn.tui.session_items import FoldedItem, WordsItem
 
