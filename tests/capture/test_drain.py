@@ -18,6 +18,7 @@ import pytest
 from everturn.capture.drain import WHILE, drain_once
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
+from everturn.errors import NoArchive, OlderArchive
 from everturn.hook import LOCK, SPOOL, _is_starting, append, event_line
 from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import SessionFilter, open_store
@@ -59,9 +60,10 @@ class Desk:
     def sizes(self) -> dict[str, int]:
         """Archived bytes by session; empty while there is no archive."""
         path = self.folder / "ev" / "archive.db"
-        if not path.exists() or not path.stat().st_size:
+        try:
+            store = open_store(str(path), create=False, upgrade=False)
+        except (NoArchive, OlderArchive):  # or one that is being made
             return {}
-        store = open_store(str(path), create=False)
         try:
             rows, _ = store.sessions(SessionFilter(), 100)
             return {session.native_id: store.version(session.version).size for session, _ in rows}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -13,6 +15,7 @@ import pytest
 
 from everturn.errors import EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive
 from everturn.store import sql_store, sqlite
+from everturn.store.cipher import is_encrypted
 from everturn.store.contract import open_store
 from everturn.store.sql_store import Migration
 from everturn.store.sqlite import SqliteStore, open_sqlite
@@ -54,6 +57,49 @@ def test_a_folder_that_was_there_keeps_its_permissions(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     open_sqlite(str(tmp_path / "a.db")).close()
     assert mode(tmp_path) == 0o755
+
+
+#: Whether another process may lock the bytes that SQLite locks for readers.
+IS_FREE = """
+import fcntl, sys
+try:
+    fcntl.lockf(open(sys.argv[1], "r+b"), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+except OSError:
+    sys.exit(1)
+"""
+
+
+def is_free(path: Path) -> bool:
+    return not subprocess.run([sys.executable, "-c", IS_FREE, str(path)], check=False).returncode
+
+
+@pytest.mark.parametrize("look", [is_encrypted, lambda path: open_sqlite(str(path)).close()])
+def test_a_second_look_at_the_file_releases_no_lock_of_this_process(
+    path: Path, store: SqliteStore, look: Callable[[Path], object]
+) -> None:
+    """Without its lock, the next process that closes the archive may delete the log under the one that writes."""
+    tell(store, new_session(store), prompt("hello"))
+    look(path)
+    assert not is_free(path)
+    store.close()
+    assert is_free(path)
+
+
+def test_the_switch_to_the_log_waits_for_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite answers this one statement at once, whatever the timeout."""
+    path.parent.mkdir()
+    other = apsw.Connection(str(path))
+    other.execute(f"PRAGMA application_id={sqlite.APPLICATION_ID}; BEGIN IMMEDIATE")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        other.execute("ROLLBACK")
+
+    monkeypatch.setattr(sqlite, "sleep", pause)
+    open_sqlite(str(path)).close()
+    assert len(pauses) == 1
+    other.close()
 
 
 @pytest.mark.parametrize("prefix", ["", "sqlite:", "sqlite://"])

@@ -29,6 +29,7 @@ _HEAD = (
 )
 _RESERVED = 64  # bytes of a page for nonce and tag
 _PAYLOADS = bytes((_RESERVED, 64, 32, 32))
+_OPEN_TO_READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
 _SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 64 << 20, "dklen": KEY_SIZE}
 
 
@@ -126,8 +127,23 @@ def _is_unlocked(connection: apsw.Connection, key: ArchiveKey) -> bool:
 
 
 def _read_head(path: str | os.PathLike[str]) -> bytes:
+    """Return the first bytes of a file, read by SQLite itself.
+
+    To close a file releases every POSIX lock that the process has on it: with `open` here, another connection of this
+    process would lose its locks, and another process could delete the write-ahead log it is writing.
+    """
     try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError:
+        file = apsw.VFSFile(_plain_vfs(), os.path.abspath(path), [_OPEN_TO_READ, 0])
+    except apsw.Error:
         return b""
+    try:
+        return file.xRead(_HEAD, 0)
+    except apsw.Error:
+        return b""
+    finally:
+        file.xClose()
+
+
+def _plain_vfs() -> str:
+    """Return the name of the VFS that decrypts nothing."""
+    return "win32" if os.name == "nt" else "unix"

@@ -22,6 +22,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
@@ -389,8 +390,8 @@ def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
     if driver.one("PRAGMA application_id") == (0,):
         # Before anything else: a file that we began and did not finish must be recognised as ours.
         driver.run(f"PRAGMA application_id={APPLICATION_ID}")
+    _use_log(driver)
     for setting in (
-        "journal_mode=WAL",
         f"synchronous={'FULL' if durable else 'NORMAL'}",
         "foreign_keys=ON",
         f"cache_size=-{CACHE_KB}",
@@ -404,6 +405,19 @@ def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
     with driver.error_translation:
         # SQLite itself lowercases ASCII only.
         driver.connection.create_scalar_function("lower", _lower_text, 1, deterministic=True)
+
+
+def _use_log(driver: SqliteDriver) -> None:
+    """Switch to the write-ahead log. SQLite does not wait for this lock by itself, so another process may be in the way."""
+    until = monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            driver.one("PRAGMA journal_mode=WAL")
+            return
+        except Busy:
+            if monotonic() > until:
+                raise
+            sleep(0.01)
 
 
 def _lower_text(*values: Any) -> Any:
@@ -425,14 +439,14 @@ def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
             if step not in sql_store.pending_migrations(driver.url, steps, _applied_migrations(driver)):
                 continue  # another process was faster
             if to_copy is not None:
-                _copy_aside(to_copy, driver.url, step)
+                _copy_aside(to_copy, driver.url, step, driver.key)
                 to_copy = None
             driver.connection.execute(step.sql)
             driver.run(sql_store.NOTE, (step.number, step.name, step.checksum, clock()))
             driver.run(f"PRAGMA user_version={step.number}")
 
 
-def _copy_aside(path: Path, url: str, step: Migration) -> None:
+def _copy_aside(path: Path, url: str, step: Migration, key: ArchiveKey | None) -> None:
     """Copy the archive as it was before the step, through another connection while nobody can write."""
     import shutil
 
@@ -443,7 +457,7 @@ def _copy_aside(path: Path, url: str, step: Migration) -> None:
     target = path.with_name(f"{path.name}.before-{step.number:04d}")
     half = target.with_name(f"{target.name}.part")
     half.unlink(missing_ok=True)
-    reader = connect(str(path), url, apsw.SQLITE_OPEN_READONLY, keys_for(path))
+    reader = connect(str(path), url, apsw.SQLITE_OPEN_READONLY, [key])
     try:
         copy_into(reader, half)
     finally:
