@@ -109,9 +109,11 @@ function watchFind(page, nav) {
   };
   const show = async (all) => {
     all.forEach((one, number) => one.toggleAttribute("aria-current", number === at));
-    all[at].scrollIntoView({ block: "nearest" });
-    await goToAddress(all[at].getAttribute("href"));
-    highlight(document.querySelector(".wanted"), [...all[at].querySelectorAll("mark")].map((one) => one.textContent));
+    const link = all[at];
+    link.scrollIntoView({ block: "nearest" });
+    await goToAddress(link.getAttribute("href"));
+    if (!link.isConnected) return;  // another search has replaced the matches meanwhile
+    highlight(document.querySelector(".wanted"), [...link.querySelectorAll("mark")].map((one) => one.textContent));
   };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
