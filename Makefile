@@ -13,7 +13,7 @@ export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/pycache
 unexport PYTHONDONTWRITEBYTECODE
 DOCS = docs/commands.md docs/schema.md docs/analytics.md docs/habits.md
 
-.PHONY: run test check lint types layers docs-check docs test-all test-full cover bench bench-peers conformance agents-test recordings fuzz clean
+.PHONY: run test check lint types layers house docs-check docs test-all test-full cover bench bench-peers conformance agents-test recordings fuzz clean
 
 run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
 	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
@@ -23,7 +23,7 @@ run: .venv/ready-run  ## archive the agents' history of this machine (or a sampl
 test: .venv/ready-dev  ## the tests, without the slow ones and with fewer examples (tests/quick.py)
 	@EVERTURN_TEST_QUICK=1 $(BIN)/python -m pytest -q -m "not slow" $(PYTEST)
 
-check: lint types layers docs-check test-all  ## everything CI runs
+check: lint types layers house docs-check test-all  ## everything CI runs
 	@echo "all checks passed"
 
 lint: .venv/ready-dev
@@ -35,6 +35,9 @@ types: .venv/ready-dev
 
 layers: .venv/ready-dev
 	@PYTHONPATH=src $(BIN)/lint-imports
+
+house: .venv/ready-dev  ## the shape of the tree: fails if a bar of scripts/house.py is missed
+	@PYTHONPATH=src:. $(BIN)/python scripts/house.py --check
 
 docs-check: .venv/ready-dev
 	@PYTHONPATH=src:. $(BIN)/cog --check --check-fail-msg="docs are out of date: run \`make docs\`" $(DOCS)

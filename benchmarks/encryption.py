@@ -15,8 +15,8 @@ from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, run
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
+from everturn.store.cipher import KeySources, use_key_sources
 from everturn.store.contract import SessionFilter, Store, open_store
-from everturn.store.key_source import KeySources, use_key_sources
 
 MOST = 1.25  # times the cost in plain text
 ROUNDS = 3

@@ -27,8 +27,7 @@ from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth,
 from everturn.model.vocabulary import FIELDS
 from everturn.retrieval import ranking
 from everturn.retrieval.attempts import SearchRequest
-from everturn.retrieval.index_query import build_index_query
-from everturn.retrieval.query import parse_query
+from everturn.retrieval.query import build_index_query, parse_query
 from everturn.retrieval.question import understand_query
 from everturn.retrieval.scope import SearchFilters
 from everturn.sources.contract import all_sources

@@ -33,8 +33,7 @@ from everturn import clock
 from everturn.capture.policy import Policy
 from everturn.capture.sync import SyncJob, add_paths
 from everturn.errors import EverturnError
-from everturn.retrieval.index_query import build_index_query
-from everturn.retrieval.query import parse_query
+from everturn.retrieval.query import build_index_query, parse_query
 from everturn.retrieval.ranking import WEIGHTS, rank_candidates, rank_hits
 from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, all_sources

@@ -164,7 +164,7 @@ def run_page(folder: Path, tracer: CallTracer) -> None:
 
     threading.Thread(target=request_page, daemon=True).start()
     tracer.start()
-    run_command("web", "--no-key", "--port", str(port), "--db", str(folder / "everturn" / "sample.db"))
+    run_command("web", "--no-key", "--no-sync", "--port", str(port), "--db", str(folder / "everturn" / "sample.db"))
     (tracer.files,) = pages
 
 

@@ -79,7 +79,7 @@ _HOMES = {
     "loop.conversation_store": "ConversationStore",
     "loop.journal": "Journal open_archive",
     "loop.async_loop": "AsyncLoop LoopEvent",
-    "loop.large_result": "read_large_result",
+    "loop.execution": "read_large_result",
     "loop.loop": "Budget Loop Outcome WaitingCall Watch",
     "loop.recovery": "recover unfinished_sessions",
     "loop.subagent": "subagent",

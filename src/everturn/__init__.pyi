@@ -24,8 +24,8 @@ from everturn.llm.config import open_model
 from everturn.loop.async_loop import AsyncLoop, LoopEvent
 from everturn.loop.conversation import ConversationMessage, ConversationState, ConversationTurn, ToolCallRecord
 from everturn.loop.conversation_store import ConversationStore
+from everturn.loop.execution import read_large_result
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.large_result import read_large_result
 from everturn.loop.loop import Budget, Loop, Outcome, WaitingCall, Watch
 from everturn.loop.recall_tool import recall_tool
 from everturn.loop.recovery import recover, unfinished_sessions

@@ -41,7 +41,7 @@ class RetentionTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EncryptionTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The [encryption] table: where keys come from, as `everturn.store.key_source` reads it. No keys."""
+    """The [encryption] table: where keys come from, as `everturn.store.cipher` reads it. No keys."""
 
     key: str | None = None
     previous: str | None = None  # while `rekey` is at work

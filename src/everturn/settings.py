@@ -96,7 +96,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         flag=flags.get("config"), environment=env.get("EVERTURN_CONFIG"), default=str(folders.config / "config.toml")
     )
     path = Path(os.path.abspath(os.path.expanduser(config_path)))
-    file = read_config(path)
+    file = ConfigFile() if _is_missing(path) else read_config(path)
     db_origin, db = _first_given(
         flag=flags.get("db"),
         environment=env.get("EVERTURN_DB"),
@@ -137,6 +137,17 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         meaning=file.meaning or {},
         origins=origins,
     )
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is no file. One that cannot be looked at is read, for the error."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _capture(table: CaptureTable) -> Capture:

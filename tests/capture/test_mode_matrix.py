@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.policy import Policy
+from everturn.capture.policy import NotCaptured, Policy
 from everturn.capture.spool import drain_spool
 from everturn.capture.sync import SyncJob, add_paths, sync_all, writer_for
-from everturn.capture.user_rules import NotCaptured
 from everturn.hook import SPOOL
 from everturn.integrations.archive import Archive
 from everturn.loop.conversation_store import ConversationStore

@@ -110,8 +110,7 @@ def test_an_age_takes_few_characters() -> None:
 
 
 def test_a_long_transcript_goes_through_the_pager_of_the_person(screen: Desk, tmp_path: Path) -> None:
-    from everturn.cli.output import Output
-    from everturn.cli.pager import paged
+    from everturn.cli.output import Output, paged
 
     seen = tmp_path / "seen"
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from everturn.derive.commits import Commit
+from everturn.derive.artifacts import Commit
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.intent import Offer
 from everturn.derive.open_items import PlanChange, PlanUpdate

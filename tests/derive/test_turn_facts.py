@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.commits import Commit, find_commits
+from everturn.derive.artifacts import Commit, find_commits
 from everturn.model.conversation import CallStart
 
 

@@ -14,7 +14,7 @@ import pytest
 import everturn
 from everturn.cli import main
 from everturn.errors import EverturnError
-from everturn.export.native_copy import masked_copy
+from everturn.export.original import masked_copy
 from everturn.secrets.redaction import Cleaner, redact_text
 from everturn.sources.file_turns import FileTurn
 from tests.sources.opencode import building

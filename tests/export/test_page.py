@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.export.page.calls import diff_html
 from everturn.export.page.content import markdown_html
 from everturn.export.page.markup import PageLook, make_visible
 from everturn.export.page.standalone import as_html
-from everturn.export.page.turn import turn_html
+from everturn.export.page.turn import diff_html, turn_html
 from everturn.model.archive import Session, Turn
 from everturn.secrets.redaction import redact_text
 from everturn.sessions.lookup import put_marks, resolve_session
-from everturn.sessions.messages import TurnView, read_turns
-from everturn.sessions.transcript import passages
+from everturn.sessions.messages import TurnView, passages, read_turns
 from everturn.sources.contract import all_sources
 from tests.capture.history import OTHER, SID, History
 from tests.export.pages import Seen, page

@@ -11,8 +11,8 @@ import pytest
 
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.store import cipher
+from everturn.store.cipher import KeySources, use_key_sources
 from everturn.store.contract import Store, open_store
-from everturn.store.key_source import KeySources, use_key_sources
 from tests.faults.injection import Point, injecting, points_of, some
 from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at

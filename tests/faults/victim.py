@@ -16,9 +16,9 @@ from everturn.capture import writer
 from everturn.capture.sync import sync_all
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
+from everturn.store.cipher import KeySource, KeySources, use_key_sources
 from everturn.store.contract import Store, open_store
 from everturn.store.conversion import convert_file
-from everturn.store.key_source import KeySource, KeySources, use_key_sources
 from tests.faults.forked import outcome
 from tests.faults.scenes import job_at, shrink_pieces
 

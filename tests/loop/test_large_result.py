@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
+from everturn.loop.execution import LARGE, read_large_result
 from everturn.loop.journal import Journal, open_archive
-from everturn.loop.large_result import LARGE, read_large_result
 from everturn.loop.loop import Loop
 from everturn.loop.tools import tool
 from everturn.maintenance.forget import forget_session

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.model.archive import SessionText
-from everturn.retrieval.index_query import build_index_query
-from everturn.retrieval.query import parse_query
+from everturn.retrieval.query import build_index_query, parse_query
 from everturn.retrieval.ranking import DAY, WEIGHTS, RankedHits, Weights, rank_candidates
 from everturn.store.contract import Store, open_store
 from tests.store.building import NOON, answer, new_session, prompt, result, tell

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from everturn.retrieval.index_query import build_index_query
-from everturn.retrieval.query import parse_query
+from everturn.retrieval.query import build_index_query, parse_query
 from everturn.retrieval.typos import count_slips, find_replacements, is_english, nearest_words
 from everturn.store.contract import Store, open_store
 from everturn.store.index import stem_word

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from everturn.model.conversation import CallStart
-from everturn.sessions.messages import read_turns
-from everturn.sessions.transcript import Passage, input_text, is_quiet, passages
+from everturn.sessions.messages import Passage, input_text, is_quiet, passages, read_turns
 from everturn.sources.contract import all_sources
 from tests.recall.archives import Archive
 

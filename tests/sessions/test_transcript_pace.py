@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sessions.transcript import Pace
+from everturn.sessions.messages import Pace
 
 
 def waits(times: list[int | None], speed: float = 1, longest: float = 100) -> list[float]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from typing import BinaryIO
 
-from everturn.capture.scan import FileCandidate, stat_columns
-from everturn.model.archive import Version
+from everturn.model.archive import SourceFile, Version
 from everturn.model.conversation import ReadResult
 from everturn.sources.contract import Source, SourceCandidate, SourceReader
 from everturn.store.contract import Store
@@ -30,6 +29,25 @@ UNFINISHED = -2
 
 #: Redacts one line, for mode `redacted`.
 Redact = Callable[[bytes], bytes]
+
+
+@dataclass
+class FileCandidate:
+    """A file on disk to take in, with its row if known, and its stat (None if that failed)."""
+
+    source: Source
+    found: SourceCandidate
+    known: SourceFile | None
+    version: Version | None
+    stat: os.stat_result | None
+    error: str = ""
+    container: int = 0  # id of the source file that holds it
+    columns: dict[str, int] = field(default_factory=dict)  # of `Version`, where the stat is not enough
+
+    @property
+    def path(self) -> str:
+        """The absolute path, as stored."""
+        return str(self.found.path)
 
 
 @dataclass
@@ -257,3 +275,18 @@ def _source_length(data: bytes, consumed: int, redact: Redact | None) -> int:
 
 def _hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
+
+
+def stat_columns(info: os.stat_result) -> dict[str, int]:
+    """Return the columns of `Version` that a later scan compares."""
+    return {
+        "device": as_signed(info.st_dev),
+        "inode": as_signed(info.st_ino),
+        "file_size": info.st_size,
+        "mtime_ns": info.st_mtime_ns,
+    }
+
+
+def as_signed(number: int) -> int:
+    """Convert an unsigned 64-bit inode or device number to a signed one, as databases store it."""
+    return number - (1 << 64) if number >= 1 << 63 else number

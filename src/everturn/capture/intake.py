@@ -23,9 +23,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from everturn.capture.file_reader import FilePiece, empty_result, is_read, read_pieces, start_reader
+from everturn.capture.file_reader import (
+    FileCandidate,
+    FilePiece,
+    empty_result,
+    is_read,
+    read_pieces,
+    start_reader,
+    stat_columns,
+)
 from everturn.capture.policy import Policy
-from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file, stat_columns
+from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.writer import ArchiveWriter, derive_pending, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile, Version

@@ -11,28 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from everturn.capture.file_reader import FileCandidate, as_signed, stat_columns
 from everturn.model.archive import SourceFile, Version
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
 from everturn.store.contract import Store
-
-
-@dataclass
-class FileCandidate:
-    """A file on disk to take in, with its row if known, and its stat (None if that failed)."""
-
-    source: Source
-    found: SourceCandidate
-    known: SourceFile | None
-    version: Version | None
-    stat: os.stat_result | None
-    error: str = ""
-    container: int = 0  # id of the source file that holds it
-    columns: dict[str, int] = field(default_factory=dict)  # of `Version`, where the stat is not enough
-
-    @property
-    def path(self) -> str:
-        """The absolute path, as stored."""
-        return str(self.found.path)
 
 
 @dataclass
@@ -123,16 +105,6 @@ def is_unchanged(candidate: FileCandidate) -> bool:
 def is_place(path: str) -> bool:
     """Whether a name is a path on disk. A journal, stored in the archive alone, has a name that is not absolute."""
     return os.path.isabs(path)
-
-
-def stat_columns(info: os.stat_result) -> dict[str, int]:
-    """Return the columns of `Version` that a later scan compares."""
-    return {
-        "device": _as_signed(info.st_dev),
-        "inode": _as_signed(info.st_ino),
-        "file_size": info.st_size,
-        "mtime_ns": info.st_mtime_ns,
-    }
 
 
 def _rows_on_disk(
@@ -231,7 +203,7 @@ def _find_moved_file(
     if info is None:
         return None
     identity = candidate.source.name, candidate.found.native_id, candidate.found.kind
-    file = by_inode.get((_as_signed(info.st_dev), _as_signed(info.st_ino)))
+    file = by_inode.get((as_signed(info.st_dev), as_signed(info.st_ino)))
     if file is not None and (file.format, file.native_id, file.kind) == identity:
         return file
     if (named := by_name.get(identity)) is not None and info.st_size >= named[1].offset:
@@ -244,8 +216,3 @@ def _new_bytes(candidate: FileCandidate) -> int:
         return 0
     done = candidate.version.offset if candidate.version is not None else 0
     return candidate.stat.st_size - done if candidate.stat.st_size >= done else candidate.stat.st_size
-
-
-def _as_signed(number: int) -> int:
-    """Convert an unsigned 64-bit inode or device number to a signed one, as databases store it."""
-    return number - (1 << 64) if number >= 1 << 63 else number

@@ -27,8 +27,7 @@ from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.restore.job import SUMMARY_KIND, KeptSummary, is_stale, kept_summaries
 from everturn.sessions.lineage import ancestors
-from everturn.sessions.messages import read_turns
-from everturn.sessions.transcript import Passage, input_text, passages
+from everturn.sessions.messages import Passage, input_text, passages, read_turns
 from everturn.text.printable import one_line, plain_text
 from everturn.text.tokens import MARGIN, estimate_tokens
 

@@ -62,8 +62,7 @@ def chat_options(handler: Handler) -> Handler:
 
 def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
     """Return the setup of a chat. Raises BadConfig when no model is configured."""
-    from everturn.capture.policy import Policy
-    from everturn.capture.user_rules import policy_of
+    from everturn.capture.policy import Policy, policy_of
     from everturn.chat.file_tools import built_in_tools
     from everturn.chat.setup import SYSTEM, Agent, ChatSetup
     from everturn.llm.asker import AskBudget, Asker
@@ -147,7 +146,7 @@ def _open_summariser(cx: frame.CommandContext, options: ChatOptions, asker: Aske
 
 def _open_archive(cx: frame.CommandContext, mode: str) -> Store:
     """Open the archive so that acknowledged writes survive a power failure; in memory, if nothing may be kept."""
-    from everturn.capture.user_rules import MEMORY
+    from everturn.capture.policy import MEMORY
     from everturn.loop.journal import open_archive
     from everturn.sessions.secrets import make_key
 

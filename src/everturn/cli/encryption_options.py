@@ -14,7 +14,7 @@ from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.maintenance.encryption import ConversionReport
-    from everturn.store.key_source import KeySource, KeySources
+    from everturn.store.cipher import KeySource, KeySources
 
 #: The passphrase that `encrypt` and `rekey` set, where nobody can be asked.
 NEW_PASSPHRASE = "EVERTURN_NEW_PASSPHRASE"  # noqa: S105 -- the name of a variable
@@ -53,7 +53,7 @@ def files_of_archive(cx: frame.CommandContext, no_backups: bool) -> list[Path]:
 
 def chosen_source(cx: frame.CommandContext, text: str) -> KeySource:
     """Return a source from the command line. Raises UsageError without one."""
-    from everturn.store.key_source import KeySource, parse_key_source
+    from everturn.store.cipher import KeySource, parse_key_source
 
     if not text:
         raise UsageError("say where the key is kept, such as --key file:~/.everturn-key or --key keyring:everturn")
@@ -71,7 +71,7 @@ def chosen_source(cx: frame.CommandContext, text: str) -> KeySource:
 
 def new_secret(cx: frame.CommandContext, source: KeySource) -> str:
     """Return the secret of a source, created if there is none. A new passphrase is asked for twice."""
-    from everturn.store.key_source import make_secret
+    from everturn.store.cipher import make_secret
 
     def ask() -> str:
         given = os.environ.get(NEW_PASSPHRASE) or cx.settings.encryption.passphrase
@@ -92,7 +92,7 @@ def save_sources(cx: frame.CommandContext, key: str, previous: str = "") -> None
 
 def use_secrets(cx: frame.CommandContext, *pairs: tuple[KeySource | None, str]) -> KeySources:
     """Open files with these secrets from now on."""
-    from everturn.store.key_source import KeySources, use_key_sources
+    from everturn.store.cipher import KeySources, use_key_sources
 
     sources = KeySources()
     for source, secret in pairs:

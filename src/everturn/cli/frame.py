@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from everturn.llm.protocol import Backend
     from everturn.settings import Settings
     from everturn.sources.contract import SearchPlaces
+    from everturn.store.cipher import KeySources
     from everturn.store.contract import Store
-    from everturn.store.key_source import KeySources
 
 
 Handler = Callable[..., Any]
@@ -89,7 +89,7 @@ class CommandContext:
         """The settings: flag over environment over config file."""
         from everturn.secrets.own_patterns import use_own_patterns
         from everturn.settings import load
-        from everturn.store.key_source import use_key_sources
+        from everturn.store.cipher import use_key_sources
 
         settings = load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
         use_own_patterns(settings.secret_patterns)
@@ -104,7 +104,7 @@ class CommandContext:
         return is_encrypted(self.settings.db)
 
     def _key_sources(self, settings: Settings) -> KeySources:
-        from everturn.store.key_source import KeySources
+        from everturn.store.cipher import KeySources
 
         made = settings.encryption
         return KeySources(made.key, made.previous, lambda: made.passphrase or self.ask_passphrase())
@@ -112,7 +112,7 @@ class CommandContext:
     def ask_passphrase(self, what: str = "Passphrase of the archive", confirm: bool = False) -> str:
         """Ask for a passphrase on the terminal. Raises EverturnError where there is none."""
         if not sys.stdin.isatty():
-            from everturn.store.key_source import nobody
+            from everturn.store.cipher import nobody
 
             return nobody()
         return str(click.prompt(what, hide_input=True, confirmation_prompt=confirm, err=True))

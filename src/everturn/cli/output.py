@@ -3,15 +3,24 @@
 Promises: no control character of an archive reaches the terminal; secrets are masked unless `--reveal` is given; a pipe gets
 full lines, a terminal lines cut to its width. Text goes through `Output.text` before it is cut, as half a secret would not
 be recognized.
+
+A pager for long output on a terminal: `$PAGER`, else `less`. What fits on one screen is printed as it is.
+
+Messages to stderr are held back while the pager has the screen, and printed when it ends.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from io import TextIOWrapper
+from shutil import which
 from typing import TYPE_CHECKING, Any, TextIO
 
 from everturn.text.printable import cut_cells, to_json, wrap_cells
@@ -297,3 +306,50 @@ def _iterate_lines(text: str, most: int) -> Iterator[str]:
 def sort_of(session: Session) -> str:
     """Return the kind of a session, for lists with more than current main ones."""
     return session.kind if session.state == "current" else f"{session.kind}, older"
+
+
+# --- A pager for long output on a terminal: `$PAGER`, else `less`. What fits on one screen is printed as it is ---
+_NO_PAGERS = ("", "cat")
+_LESS = "-RFX"  # colours, leave at once if it fits on the screen, keep what was shown
+
+
+@contextmanager
+def paged(out: Output) -> Iterator[None]:
+    """Send what a command prints through the pager, on a terminal and without --json."""
+    program = _pager(out)
+    if program is None:
+        yield
+        return
+    env = {**out.env, "LESS": out.env.get("LESS", _LESS)}
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, env=env)
+    assert process.stdin is not None
+    shown, screen = out.stdout, TextIOWrapper(process.stdin, encoding="utf-8", errors="replace")
+    out.begin_paging(screen)
+    try:
+        with suppress(BrokenPipeError):  # the reader has seen enough
+            yield
+            screen.flush()
+    finally:
+        with suppress(BrokenPipeError):
+            screen.close()
+        _wait(process)
+        out.end_paging(shown)
+
+
+def _pager(out: Output) -> list[str] | None:
+    if out.json or not out.on_terminal:
+        return None
+    words = shlex.split(out.env.get("EVERTURN_PAGER", out.env.get("PAGER", "less")))
+    if not words or words[0] in _NO_PAGERS or os.name == "nt":
+        return None
+    program = which(words[0])
+    return [program, *words[1:]] if program else None
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    while True:
+        try:
+            process.wait()
+            return
+        except KeyboardInterrupt:  # Ctrl-C belongs to the pager
+            continue

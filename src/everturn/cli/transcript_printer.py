@@ -8,23 +8,26 @@
     ✗ Bash  1s  exit 1  npm test
 
 Our own lines start at the left edge, text of a transcript never does: so none can pose as a call or a turn.
+
+Markdown of an answer for a terminal: headings, emphasis, code and lists in styles instead of signs.
+
+Only the signs that a reader does not need are taken away; every word stays, in its order. Without colours nothing changes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from everturn.cli.output import Output, Pen, first_lines, in_one_line
-from everturn.cli.terminal_markdown import render_lines
 from everturn.export.json_document import lineage_facts, passage_item, session_facts, source_facts, turn_facts
 from everturn.model.archive import Call, Session
 from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.lookup import short_ids
-from everturn.sessions.messages import Sources, TurnView, has_words
-from everturn.sessions.transcript import Pace, Passage, input_text, is_quiet, passages
+from everturn.sessions.messages import Pace, Passage, Sources, TurnView, has_words, input_text, is_quiet, passages
 from everturn.store.contract import Store
 from everturn.text.printable import count_cells, plural, short_path, wrap_cells
 from everturn.text.times import duration, iso, turn_ms
@@ -289,3 +292,35 @@ class PacedPrinter(TranscriptPrinter):
     def _wait(self, at: int | None) -> None:
         self.out.stdout.flush()
         self._pace.wait_for(at)
+
+
+# --- Markdown of an answer for a terminal: headings, emphasis, code and lists in styles instead of signs ---
+_FENCE = re.compile(r"\s*(```|~~~)")
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_BULLET = re.compile(r"(\s*)[-*+]\s+(.*)$")
+_INLINE = re.compile(r"(?P<code>`[^`\n]{1,400}`)|\*\*(?P<strong>[^*\s](?:[^*\n]{0,400}[^*\s])?)\*\*")
+
+
+def render_lines(lines: Iterable[str], pen: Pen) -> Iterator[str]:
+    """Yield cleaned lines of Markdown in styles."""
+    in_code = False
+    for line in lines:
+        if _FENCE.match(line):
+            in_code = not in_code
+            yield pen("dim", line) if pen.on else line
+        elif not pen.on:
+            yield line
+        elif in_code:
+            yield pen("cyan", line)
+        elif found := _HEADING.match(line):
+            yield pen("bold", found[2])
+        elif found := _BULLET.match(line):
+            yield f"{found[1]}• {_style_inline(found[2], pen)}"
+        else:
+            yield _style_inline(line, pen)
+
+
+def _style_inline(text: str, pen: Pen) -> str:
+    return _INLINE.sub(
+        lambda found: pen("cyan", found["code"][1:-1]) if found["code"] else pen("bold", found["strong"]), text
+    )

@@ -9,6 +9,16 @@ acts. Files that a pull, a merge or a build brings are not touched by the agent.
 Addresses, mails and the folders of package managers do not count.
 
 Both read a bounded part of long texts and never raise.
+
+What version control shows: the commits that a call made, with their hashes, and the state of the working tree.
+
+The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
+mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given, and
+its hash is the one that `git log` or `git rev-parse` shows afterwards. A subagent may state its commit in its report.
+
+`tree_changes` reads the output of `git status` and `git diff --stat`. It shows which files were changed before the agent
+began, and what a subagent left behind whose own transcript is not archived. `stated_changes` reads the report of such a
+subagent. Both return (action, path) pairs and never raise.
 """
 
 from __future__ import annotations
@@ -17,6 +27,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import (
     ENDINGS,
     MAX_CHARS,
@@ -32,6 +46,7 @@ from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.printable import one_line
 
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
 
@@ -81,7 +96,7 @@ _MOVES = lazy_pattern(
 
 def _patch_touches(text: str, command: str) -> list[Touch]:
     """Return the files of a patch; one that is moved is deleted in one place and created in another."""
-    patched = patched_files(text)
+    patched = patched_files(text) if text else []
     if not patched:
         return []
     moved = dict(_MOVES.findall(text)) if "*** Move to: " in text else {}
@@ -183,3 +198,216 @@ def _mentioned_name(text: str, end: re.Match[str]) -> str:
     if end[0] in _DOUBTFUL and "/" not in name and "\\" not in name and name not in _SURE:
         return ""
     return "" if _FOREIGN.search(name) else name
+
+
+# --- What version control shows: the commits that a call made, with their hashes, and the state of the working tree ---
+_MOST_CHARS = 20_000
+_SUBJECT = 200
+
+
+class Commit(Struct, frozen=True):
+    """One commit; the hash as printed, or "". `amends`: it takes the place of an earlier one."""
+
+    hash: str
+    subject: str
+    amends: bool = False
+    rebased: bool = False  # made again by a rebase or a cherry-pick
+    url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
+    by: str = ""  # "subagent" if the report of a subagent states it
+
+
+_COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
+_COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
+_REPORT = lazy_pattern(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
+_REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
+_MESSAGE = lazy_pattern(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_DOCUMENT = lazy_pattern(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
+_DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
+
+
+def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
+    """Return the commits of a call, in order."""
+    if start.kind == "task":
+        return _stated_commits(output) if went_well else []
+    text = _command_text(start)
+    if went_well and _OPENS.search(text[:_MOST_CHARS]):
+        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
+    if not text or not _COMMITS.search(text[:_MOST_CHARS]) or _DRY.search(text[:_MOST_CHARS]):
+        return []
+    amends = "--amend" in text
+    shown = _ends_of(output)
+    rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
+    found = [Commit(report[1], one_line(report[2], _SUBJECT), amends, rebased) for report in _REPORT.finditer(shown)]
+    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
+        return found
+    proven = (_PROXY.sub("", part) for part in strip_attempt(text).proven)
+    quiet = any(map(_COMMIT.match, proven)) or ("<<" in text and _COMMIT.search(text))
+    subject = _commit_subject(text) if quiet else ""
+    if not subject:
+        return []
+    head = find_head(start, output)
+    is_same = head is not None and _is_subject(head.subject, subject)
+    return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
+
+
+_OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
+_URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
+_PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
+_REFUSED = lazy_pattern(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
+_LOG = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
+_ONE_LINE = lazy_pattern(
+    r"^(?:\* )?([0-9a-f]{7,40})(?: \([^()\n]{1,200}\))? (?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
+    re.MULTILINE,
+)
+_FULL = lazy_pattern(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
+_BARE = lazy_pattern(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
+
+
+def find_head(start: CallStart, output: str) -> Commit | None:
+    """Return the newest commit that a log or `git rev-parse HEAD` shows; without a subject for the latter."""
+    text = _command_text(start)
+    log = _LOG.search(text[:_MOST_CHARS]) if "git" in text else None
+    if log is None or _ELSEWHERE.search(log[1]):
+        return None
+    shown = output[:_MOST_CHARS]
+    full, short = _FULL.search(shown), _ONE_LINE.search(shown)
+    found = min(filter(None, (full, short)), key=lambda one: one.start(), default=None)
+    if found is not None:
+        return Commit(found[1], one_line(found[2], _SUBJECT))
+    bare = _BARE.search(shown) if "rev-parse" in log[0] or "%" in log[0] else None
+    return Commit(bare[1], "") if bare is not None else None
+
+
+#: A log of another branch, of one file, or of a range.
+_ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
+
+
+def name_commits(commits: list[tuple[Commit, int]], head: Commit) -> None:
+    """Give the last commit the hash that a later log shows for it."""
+    if not commits or commits[-1][0].hash or commits[-1][0].url:
+        return
+    last, seq = commits[-1]
+    if _is_subject(head.subject, last.subject):
+        commits[-1] = replace(last, hash=head.hash), seq
+
+
+def _is_subject(shown: str, subject: str) -> bool:
+    """Whether a shown subject, which may be cut, is that of a commit; "" is of any."""
+    start = shown.rstrip(".…").strip()
+    return subject.startswith(start) if len(start) >= 12 or not start else start == subject
+
+
+_STATED = lazy_pattern(
+    r"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: (?:as|is|at))?[:=]?(?:\*\*)?[ \t]{0,4}`?\b(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b",
+    re.IGNORECASE,
+)
+
+
+def _stated_commits(report: str) -> list[Commit]:
+    """Return the commits that the report of a subagent states as its own."""
+    if "ommit" not in report and "COMMIT" not in report:
+        return []
+    found = {one[1].lower(): one for one in _STATED.finditer(_ends_of(report))}
+    return [Commit(number, "", by="subagent") for number in found]
+
+
+def _ends_of(text: str) -> str:
+    return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
+
+
+def _command_text(start: CallStart) -> str:
+    """Return the command line of a call: of a shell, of a version control tool, or of a script that calls tools."""
+    if start.kind != "shell":
+        return _git_command_line(start)
+    if start.command:
+        return start.command
+    given = start.input.get("input", start.input.get("code")) if isinstance(start.input, dict) else start.input
+    return "\n".join(text for _, text, _ in script_calls(given)) if isinstance(given, str) else ""
+
+
+def _git_command_line(start: CallStart) -> str:
+    """Return the arguments of a version control tool as a command line."""
+    if "git" not in start.name.lower() or not isinstance(start.input, dict):
+        return ""
+    words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
+    return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
+
+
+def _commit_subject(text: str) -> str:
+    after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
+    if document := _DOCUMENT.search(after):
+        return one_line(document[2], _SUBJECT)
+    if (message := _MESSAGE.search(after)) is None:
+        return ""
+    words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
+    return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
+
+
+# --- the working tree ---
+
+_MAX_CHARS = 20_000
+_MOST = 200
+_ASKS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})")
+_OTHER_TREE = lazy_pattern(
+    r"\.\.|\bHEAD[~^]|--cached\b.{0,40}\b[0-9a-f]{7,40}\b|\b(?:origin|upstream)/|\bmain\b|\bmaster\b|--no-index"
+)
+_SHORT = lazy_pattern(
+    r"^(?:([ MADRC?][MD ?]) |(?:\t| {8})?(modified|deleted|new file): {1,8})(\S.{0,400}?)\r?$", re.MULTILINE
+)
+_STAT = lazy_pattern(r"^ (\S.{0,400}?) +\| +(?:\d+ [+-]*|Bin .{0,60})\r?$", re.MULTILINE)
+
+
+def tree_changes(command: str, output: str) -> list[Touch]:
+    """Return the files that differ from the last commit; empty for a command that shows something else."""
+    asks = _ASKS.search(command[:_MAX_CHARS]) if "git" in command else None
+    if asks is None or not output or _OTHER_TREE.search(asks[2]):
+        return []
+    shown = output[:_MAX_CHARS]
+    found: dict[str, str] = {}
+    for code, word, path in _SHORT.findall(shown):
+        if code and not code.strip():
+            continue
+        is_new = "?" in code or "A" in code or word == "new file"
+        is_gone = "D" in code or word == "deleted"
+        found[_last_name(path)] = "created" if is_new else "deleted" if is_gone else "edited"
+    if "stat" in asks[2] or not found:
+        for path in _STAT.findall(shown):
+            found.setdefault(_last_name(path), "edited")
+    kept = [(action, path) for path, action in found.items() if not path.endswith("/") and not is_generated(path)]
+    return kept if len(kept) <= _MOST else []
+
+
+def _last_name(path: str) -> str:
+    """Return the new name of a renamed file, without quotes."""
+    name = path.rpartition(" -> ")[2].strip('"')
+    return f"{name}/" if name.endswith(" content)") else name  # a submodule
+
+
+_VERB = lazy_pattern(
+    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new)\b",
+    re.IGNORECASE,
+)
+_DENIED = lazy_pattern(
+    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected)\b|n't\b", re.IGNORECASE
+)
+_NAMED = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
+_LONGEST_LINE = 600
+_NEAR, _AFTER = 120, 30
+
+
+def stated_changes(report: str) -> list[Touch]:
+    """Return the files that the report of a subagent states as changed."""
+    found: dict[str, None] = {}
+    for line in report[:_MAX_CHARS].splitlines():
+        if "`" in line and len(line) <= _LONGEST_LINE:
+            found.update(dict.fromkeys(one[1] for one in _NAMED.finditer(line) if _is_stated(line, one)))
+    return [("edited", path) for path in found]
+
+
+def _is_stated(line: str, name: re.Match[str]) -> bool:
+    """Whether a line says that a file was changed: with a verb before its name, or right after it."""
+    path = name[1]
+    if "/" not in path or not has_ending(path) or is_generated(path):
+        return False
+    before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
+    return (_VERB.search(before) or _VERB.match(after.lstrip(" *:—–-("))) is not None and not _DENIED.search(before)

@@ -17,8 +17,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import find_mentions
-from everturn.derive.commits import Commit, find_commits, find_head, name_commits, stated_changes, tree_changes
+from everturn.derive.artifacts import (
+    Commit,
+    find_commits,
+    find_head,
+    find_mentions,
+    name_commits,
+    stated_changes,
+    tree_changes,
+)
 from everturn.derive.decisions import (
     LONGEST,
     DecisionMark,

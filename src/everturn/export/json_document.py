@@ -28,8 +28,7 @@ from everturn.model.conversation import Block, Message
 from everturn.retrieval.hits import NeighbourTurn, SearchHit, SimilarHit
 from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import SessionListing
-from everturn.sessions.messages import Records, Sources, TurnView, has_words, read_turns
-from everturn.sessions.transcript import Passage, input_text
+from everturn.sessions.messages import Passage, Records, Sources, TurnView, has_words, input_text, read_turns
 from everturn.store.contract import Store
 from everturn.text.times import iso, turn_ms
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Sources, has_words, read_turns
-from everturn.sessions.transcript import Passage, is_quiet, passages
+from everturn.sessions.messages import Passage, Sources, has_words, is_quiet, passages, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, printable
 from everturn.text.times import duration, iso, turn_ms

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from everturn.capture.file_reader import FilePiece, OpaqueReader, ReaderStart, empty_result
-from everturn.capture.scan import FileCandidate
+from everturn.capture.file_reader import FileCandidate, FilePiece, OpaqueReader, ReaderStart, empty_result
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive, as_store

@@ -14,7 +14,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
-from everturn.capture import user_rules
+from everturn.capture import policy as user_rules
 from everturn.clock import Clock, now
 from everturn.errors import EverturnError
 from everturn.loop.journal import open_archive

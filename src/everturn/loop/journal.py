@@ -15,7 +15,7 @@ Lines are added only at the end their writer knows: if another process has added
 written. Others may derive the rows again at any time; the next line picks that up. If rows cannot be made, the bytes are
 kept and the rows are made later.
 
-The user's capture rules hold here too (`capture.user_rules`): where they do not allow the session to be kept, the journal
+The user's capture rules hold here too (`capture.policy`): where they do not allow the session to be kept, the journal
 is written to an archive in memory, and `Journal.open` warns.
 """
 
@@ -30,7 +30,7 @@ from datetime import datetime
 from os import PathLike, fspath
 from typing import Any, Generic, TypeVar, cast
 
-from everturn.capture import user_rules
+from everturn.capture import policy as user_rules
 from everturn.capture.policy import Policy
 from everturn.clock import Clock, new_id, now
 from everturn.errors import (

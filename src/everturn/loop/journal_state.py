@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from everturn.capture.file_reader import FilePiece, ReaderStart, empty_result
-from everturn.capture.scan import FileCandidate
+from everturn.capture.file_reader import FileCandidate, FilePiece, ReaderStart, empty_result
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.clock import Clock
 from everturn.errors import Conflict, EverturnError, NothingFound, UsageError

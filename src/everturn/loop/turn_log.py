@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from everturn.capture import user_rules
+from everturn.capture import policy as user_rules
 from everturn.capture.policy import Policy
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, SessionNotFound, UsageError

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file
-from everturn.capture.unread import find_unread, listed_paths
+from everturn.capture.file_reader import FileCandidate
+from everturn.capture.scan import is_unchanged, look_at_file
+from everturn.capture.sync import find_unread, listed_paths
 from everturn.maintenance.forget import ERASURE
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
 from everturn.model.vocabulary import DOUBTS

@@ -28,8 +28,7 @@ from msgspec.structs import replace
 
 from everturn.model.archive import Call, Session, SessionText
 from everturn.model.conversation import CallStart
-from everturn.sessions.messages import Sources, TurnView
-from everturn.sessions.transcript import Passage, is_quiet, passages
+from everturn.sessions.messages import Passage, Sources, TurnView, is_quiet, passages
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line, plural, printable, safe_line, safe_text
 from everturn.text.times import iso

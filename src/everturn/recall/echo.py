@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from everturn.model.archive import Call, MessageRow, Session, SessionText
 from everturn.recall.asking_session import AskingSession
 from everturn.retrieval.attempts import HiddenHits
-from everturn.retrieval.index_query import STOP_WORDS
+from everturn.retrieval.query import STOP_WORDS
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.store.index import stem_word

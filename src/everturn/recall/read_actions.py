@@ -32,9 +32,8 @@ from everturn.recall.answer import (
 )
 from everturn.recall.budget import cost
 from everturn.sessions.lineage import lineage
-from everturn.sessions.messages import Records, Sources, has_words, read_turns
+from everturn.sessions.messages import Passage, Records, Sources, has_words, read_turns
 from everturn.sessions.state import session_state
-from everturn.sessions.transcript import Passage
 from everturn.text.printable import Clean, plural, safe_line, safe_text
 from everturn.text.times import iso
 

@@ -21,8 +21,7 @@ from everturn.recall.turn_quote import TurnMatch
 from everturn.recall.windows import QueryWords
 from everturn.retrieval.attempts import HiddenHits
 from everturn.retrieval.hits import SearchHit
-from everturn.retrieval.index_query import STOP_WORDS
-from everturn.retrieval.query import SearchQuery, parse_query
+from everturn.retrieval.query import STOP_WORDS, SearchQuery, parse_query
 from everturn.retrieval.question import understand_query
 from everturn.retrieval.scope import SearchFilters, family_ids
 from everturn.retrieval.search import Results, search

@@ -19,9 +19,9 @@ from itertools import accumulate, groupby
 
 from msgspec import Struct, structs
 
+from everturn.capture.file_reader import FileCandidate
 from everturn.capture.intake import Intake, SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.scan import FileCandidate
 from everturn.capture.sync import writer_for
 from everturn.model.archive import Call, Session
 from everturn.resume.pictures import refused_pictures

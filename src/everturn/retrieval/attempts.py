@@ -31,9 +31,8 @@ from everturn.model.archive import MessageRow, Session
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.retrieval import ranking
 from everturn.retrieval.hits import HitBuilder, hit_texts
-from everturn.retrieval.index_query import build_index_query
 from everturn.retrieval.preference import LOOKED_AT, narrow_filters, prefer_hits
-from everturn.retrieval.query import QueryPhrase, SearchQuery
+from everturn.retrieval.query import QueryPhrase, SearchQuery, build_index_query
 from everturn.retrieval.question import NOTHING, UnderstoodQuery
 from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings

@@ -22,9 +22,8 @@ from everturn.errors import ModelError, NothingFound
 from everturn.model.archive import MessageRow, Session, Version
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
-from everturn.retrieval.index_query import STOP_WORDS
 from everturn.retrieval.nearness import NEAREST, TOP, MessageKey, Nearness, NearnessScan, mix_scores
-from everturn.retrieval.query import SearchQuery
+from everturn.retrieval.query import STOP_WORDS, SearchQuery
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, SessionFilter, Store

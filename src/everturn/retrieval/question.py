@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.errors import UsageError
-from everturn.retrieval.index_query import STOP_WORDS
-from everturn.retrieval.query import QueryPhrase, SearchQuery
+from everturn.retrieval.query import STOP_WORDS, QueryPhrase, SearchQuery
 from everturn.retrieval.scope import SearchFilters
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.terms import each_term

@@ -34,8 +34,17 @@ from everturn.retrieval.hits import (
     hit_time,
     text_key,
 )
-from everturn.retrieval.index_query import PIECE, STOP_WORDS, build_index_query, is_prose
-from everturn.retrieval.query import Phrase, QueryPhrase, SearchQuery, parse_query, phrase_of
+from everturn.retrieval.query import (
+    PIECE,
+    STOP_WORDS,
+    Phrase,
+    QueryPhrase,
+    SearchQuery,
+    build_index_query,
+    is_prose,
+    parse_query,
+    phrase_of,
+)
 from everturn.retrieval.question import split_literal, understand_query
 from everturn.retrieval.scope import (
     EVERYWHERE,

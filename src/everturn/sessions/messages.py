@@ -3,18 +3,27 @@
 Reading never raises on content. A record that its source can no longer read becomes a message of kind `unknown` with the
 text of its bytes. One whose bytes were erased or never kept (mode `structure`) becomes a message without blocks and of
 fidelity `partial`. Everything is streamed: memory holds one range of raw bytes and the rows of one turn.
+
+A turn as people read it: passages in order, each call together with its result; and the pace of a replay.
+
+A result is shown with its call, wherever it is in the file; a result without a call is shown alone. A problem of the file
+is shown where its unreadable bytes are. A replay never waits for a time before the one shown last, and never longer than
+`longest`: times of a transcript are not always in order, and there may be days between two turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.archive import Call, MessageRow, Session, Step, Turn
-from everturn.model.conversation import Block, Message
+from everturn.derive.artifacts import Commit, find_commits
+from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn
+from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
 
@@ -127,3 +136,146 @@ class Records:
             return self._store.read_raw(self._session.version, row.start, size) if size else b""
         self._bytes = self._store.read_raw(self._session.version, row.start, length)
         return self._bytes[:size]
+
+
+# --- A turn as people read it: passages in order, each call together with its result; and the pace of a replay ---
+#: Kinds of a passage: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
+_BY_KIND = {"command": "prompt", "shell": "prompt", "queued": "prompt", "result": "context"}
+_BY_ORIGIN = {"human": "prompt", "agent": "prompt", "model": "answer", "injected": "context", "system": "notice"}
+
+
+class Passage(Struct, frozen=True):
+    """A part of a turn and its kind."""
+
+    kind: str
+    text: str = ""
+    row: MessageRow | None = None
+    block: Block | None = None
+    call: Call | None = None  # of a call, and of a result without a call block
+    start: CallStart | None = None
+    result: Block | None = None  # of a call, if requested and present
+    batch: int = 0  # calls of the same step; more than one ran in parallel
+    commits: tuple[Commit, ...] = ()  # that a call made, as its output shows
+
+
+def passages(
+    store: Store, sources: Sources, session: Session, view: TurnView, results: bool = False
+) -> Iterator[Passage]:
+    """Yield the passages of a turn; `results` also reads the result of each call."""
+    reader = _PassageReader(store, sources, session, view, results)
+    for row in view.rows:
+        yield from reader.problems_before(row.start)
+        yield from reader.message(row)
+    yield from reader.problems_before(reader.end)
+
+
+def is_quiet(passage: Passage) -> bool:
+    """Whether the client inserted it by itself. Hidden by default."""
+    if passage.kind == "notice":
+        return passage.row is None or passage.row.role != "assistant"  # an error in place of the model's answer
+    return passage.kind in ("context", "summary")
+
+
+def input_text(start: CallStart) -> str:
+    """Return the arguments of a call, one per line; longer ones as they are."""
+    if not isinstance(start.input, dict):
+        return "" if start.input is None else _argument_text(start.input)
+    return "\n".join(f"{name}: {_argument_text(value)}" for name, value in start.input.items())
+
+
+def _argument_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (UnicodeEncodeError, RecursionError):  # half a surrogate pair; nested deeper than can be walked
+        return "…"
+
+
+class _PassageReader:
+    def __init__(self, store: Store, sources: Sources, session: Session, view: TurnView, results: bool) -> None:
+        until = records_end(view.rows)
+        self._records = Records(store, sources, session, until)
+        self._results, self._has_results = Records(store, sources, session, until), results
+        self._calls = {(call.seq, call.idx): call for call in view.calls}
+        self._batches = {step.idx: step.n_calls for step in view.steps}
+        following = next(store.messages(session.id, view.turn.last_seq + 1, view.turn.last_seq + 1), None)
+        self.end = following.start if following else 1 << 62
+        self._problems = _problems(store, session, view, self.end)
+
+    def message(self, row: MessageRow) -> Iterator[Passage]:
+        message = self._records.message(row)
+        for idx, block in enumerate(message.blocks):
+            call = self._calls.get((row.seq, idx))
+            if block.call is not None:
+                yield self._call(row, block, call, block.call)
+            elif block.result is None:
+                yield Passage(_passage_kind(message, block), block.text or _wordless_label(block), row, block)
+            elif call is not None:
+                yield Passage("result", block.text, row, block, call, result=block)
+        if not message.blocks and message.kind in ("interrupt", "compaction"):
+            yield Passage(message.kind, "", row)
+
+    def problems_before(self, start: int) -> Iterator[Passage]:
+        """Yield the problems before the record at `start` that were not shown yet."""
+        while self._problems and self._problems[0].start < start:
+            problem = self._problems.pop(0)
+            yield Passage("problem", f"{problem.reason} ({problem.size} bytes at {problem.start})")
+
+    def _call(self, row: MessageRow, block: Block, call: Call | None, start: CallStart) -> Passage:
+        if call is None:
+            return Passage("call", block.text, row, block, call, start)
+        is_git = start.kind == "shell" and "git" in start.command
+        result = self._results.result(call) if self._has_results or is_git else None
+        commits = tuple(find_commits(start, result.text, call.status == "ok")) if is_git and result is not None else ()
+        batch = self._batches.get(call.step, 0)
+        return Passage(
+            "call", block.text, row, block, call, start, result if self._has_results else None, batch, commits
+        )
+
+
+def _passage_kind(message: Message, block: Block) -> str:
+    if block.kind == "thinking":
+        return "thinking"
+    if message.kind == "text":
+        kind = _BY_ORIGIN.get(message.origin, "output")
+    else:
+        kind = _BY_KIND.get(message.kind, message.kind)
+    # Text that a program put around the words of a human or a model is part of their message, but not theirs.
+    is_wrapper = kind == "prompt" or (kind == "answer" and block.kind != "unknown")
+    return "context" if is_wrapper and block.field == "meta" else kind
+
+
+def _wordless_label(block: Block) -> str:
+    return f"[{block.kind}]" if block.kind in ("image", "document") else ""
+
+
+def _problems(store: Store, session: Session, view: TurnView, end: int) -> list[ProblemRow]:
+    """Return the problems of the file within a turn. Of several sessions in a file, only the main one shows them."""
+    if session.kind != "main" or not view.rows:
+        return []
+    first = 0 if view.rows[0].seq == 0 else view.rows[0].start
+    problems = [problem for problem in store.problems(session.version) if first <= problem.start < end]
+    return sorted(problems, key=lambda problem: problem.start)
+
+
+class Pace:
+    """Waits between the times of a session. `sleep` takes seconds; a speed of 0 never waits."""
+
+    def __init__(self, speed: float, longest: float, sleep: Callable[[float], None]) -> None:
+        self._speed, self._longest, self._sleep = speed, longest, sleep
+        self._shown: int | None = None
+
+    def wait_for(self, at: int | None) -> float:
+        """Wait from the last time to this one (milliseconds); return the seconds waited."""
+        wait = self.until(at)
+        if wait > 0:
+            self._sleep(wait)
+        return wait
+
+    def until(self, at: int | None) -> float:
+        """Return the seconds to wait for this time, and make it the last one."""
+        before, self._shown = self._shown, at if self._shown is None else max(self._shown, at or self._shown)
+        if at is None or before is None or at <= before or self._speed <= 0:
+            return 0.0
+        return min((at - before) / 1000 / self._speed, self._longest)

@@ -36,9 +36,10 @@ from everturn.store.index import (
     WholeIndex,
     completions,
     rareness,
+    report_entries,
+    resolve_scope,
     weigh_phrases,
 )
-from everturn.store.index_scope import report_entries, resolve_scope
 from everturn.store.sql import Driver, query_in_lists
 from everturn.text.terms import terms
 

@@ -2,7 +2,7 @@
 
 One table for English, German, French, Spanish, Japanese and Chinese, shared by what reads the words of a person
 (`derive.intent`, `derive.open_items`, `derive.session_state`) and by what holds a model's statement against the record
-(`restore.claim_polarity`, `restore.claim_acts`, `restore.claim_speech`, `restore.claim_speakers`).
+(`restore.claim_polarity`, `restore.claim_acts`, `restore.claim_speech`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Call, Session, SessionText, Turn
 from everturn.sessions.lineage import Lineage, Relative
-from everturn.sessions.messages import Records, has_words
-from everturn.sessions.transcript import Passage, input_text, is_quiet
+from everturn.sessions.messages import Passage, Records, has_words, input_text, is_quiet
 from everturn.store.contract import Store
 from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural

@@ -15,8 +15,7 @@ from textual.binding import Binding
 from everturn.model.archive import Call, MessageRow, Step, Turn
 from everturn.sessions.lineage import lineage
 from everturn.sessions.lookup import short_ids
-from everturn.sessions.messages import TurnView, has_words
-from everturn.sessions.transcript import Passage, passages
+from everturn.sessions.messages import Passage, TurnView, has_words, passages
 from everturn.store.contract import Store
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive

@@ -16,9 +16,9 @@ from everturn.capture.policy import Policy
 from everturn.errors import WrongKey
 from everturn.loop.journal import Journal, JournalAbout, open_archive
 from everturn.store import cipher
+from everturn.store.cipher import KeySources, _in_use, use_key_sources
 from everturn.store.contract import open_store
 from everturn.store.conversion import convert_file
-from everturn.store.key_source import KeySources, _in_use, use_key_sources
 from everturn.store.vector_file import VectorFile, pack_vectors
 from tests.capture.history import SID
 from tests.cli.desk import Desk

@@ -29,7 +29,7 @@ def test_a_file_that_looks_like_a_transcript_is_listed_until_it_is_gone(desk: De
 
 
 def test_the_search_for_unread_files_is_bounded(tmp_path: Path) -> None:
-    from everturn.capture.unread import find_unread
+    from everturn.capture.sync import find_unread
     from everturn.sources.contract import SearchPlaces, all_sources
 
     folder = tmp_path / ".claude" / "projects" / "node_modules"

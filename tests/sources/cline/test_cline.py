@@ -15,8 +15,7 @@ from everturn.analytics.cost import load_prices
 from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.stats import count_stats
 from everturn.model.conversation import Message, TokenUsage
-from everturn.sessions.messages import read_turns
-from everturn.sessions.transcript import passages
+from everturn.sessions.messages import passages, read_turns
 from everturn.sources.cline import SOURCE
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.store.contract import SessionFilter

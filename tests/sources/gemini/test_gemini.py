@@ -15,8 +15,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.model.conversation import Message, TokenUsage
-from everturn.sessions.messages import read_turns
-from everturn.sessions.transcript import passages
+from everturn.sessions.messages import passages, read_turns
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.gemini import SOURCE
 from tests.sources import goldens

@@ -72,7 +72,7 @@ def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     from everturn.config_file import change_config, pattern_list
     from everturn.maintenance.retention import parse_span
     from everturn.secrets.own_patterns import compile_own_patterns
-    from everturn.store.key_source import parse_key_source
+    from everturn.store.cipher import parse_key_source
 
     if key == "secrets.patterns":
         compile_own_patterns(tuple(pattern_list(value)))

@@ -24,7 +24,7 @@ from everturn.errors import UsageError
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
-    from everturn.store.key_source import KeySource
+    from everturn.store.cipher import KeySource
 
 
 @frame.command(

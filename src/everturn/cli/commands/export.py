@@ -221,8 +221,7 @@ def _native(
     cx: frame.CommandContext, store: Store, session: Session, number: int | None
 ) -> tuple[Iterable[bytes], str]:
     """Return the session in its agent's own format, and the name of its file there."""
-    from everturn.export.native_copy import masked_copy
-    from everturn.export.original import raw_bytes, read_original
+    from everturn.export.original import masked_copy, raw_bytes, read_original
 
     found = read_original(store, session, number)
     for note in found.notes:
@@ -239,7 +238,7 @@ def _native(
 def _written_anew(cx: frame.CommandContext, store: Store, session: Session) -> tuple[Iterable[bytes], str]:
     """Write a session that its agent keeps in a database as a file that the agent opens or imports."""
     from everturn.cli.commands.handoff import native_options
-    from everturn.export.native_copy import masked_copy
+    from everturn.export.original import masked_copy
     from everturn.resume.handoff import plan_native
     from everturn.sources.contract import all_sources
 

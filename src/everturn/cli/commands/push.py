@@ -20,7 +20,7 @@ def command(cx: frame.CommandContext, full: bool, again: bool) -> int | None:
     anything is sent. A push continues where the last one stopped. What you have forgotten here is erased there.
     On the server a session is yours alone, unless its project shares what its members push.
     """
-    from everturn.capture.user_rules import policy_of
+    from everturn.capture.policy import policy_of
     from everturn.team.client import TeamClient, load_login
     from everturn.team.upload import Push
 

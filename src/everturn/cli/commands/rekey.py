@@ -31,8 +31,7 @@ def command(cx: frame.CommandContext, source: str, no_backups: bool) -> int:
     both keys, so that everything can be read; run it again without --key to complete it.
     """
     from everturn.maintenance.encryption import convert_archive
-    from everturn.store.cipher import is_encrypted
-    from everturn.store.key_source import key_sources
+    from everturn.store.cipher import is_encrypted, key_sources
 
     archive = archive_file(cx)
     if not is_encrypted(archive):

@@ -33,8 +33,7 @@ def command(cx: frame.CommandContext, session: str, speed: float, longest: float
     from everturn.cli.commands.show import turn_range
     from everturn.cli.transcript_printer import PacedPrinter, PrintOptions
     from everturn.sessions.lookup import resolve_session
-    from everturn.sessions.messages import read_turns
-    from everturn.sessions.transcript import Pace
+    from everturn.sessions.messages import Pace, read_turns
     from everturn.sources.contract import all_sources
 
     store = cx.store()

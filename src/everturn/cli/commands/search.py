@@ -77,7 +77,7 @@ def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
     """Search and print the hits."""
-    from everturn.cli.pager import paged
+    from everturn.cli.output import paged
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
     from everturn.sources.contract import all_sources

@@ -49,7 +49,7 @@ def command(
 
     SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
     """
-    from everturn.cli.pager import paged
+    from everturn.cli.output import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
     from everturn.sessions.lookup import resolve_session, session_edition
     from everturn.sessions.messages import read_turns

@@ -22,7 +22,7 @@ from everturn.cli.commands.sync import folder_options, search_places
 @click.pass_context
 def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
-    from everturn.capture.unread import UNREAD, find_unread, listed_paths
+    from everturn.capture.sync import UNREAD, find_unread, listed_paths
     from everturn.sources.contract import abilities, all_sources
 
     if ctx.invoked_subcommand is not None:

@@ -13,10 +13,8 @@ import click
 
 from everturn import clock
 from everturn.capture.intake import Progress, SyncJob, SyncReport
-from everturn.capture.policy import UNKNOWN
-from everturn.capture.user_rules import policy_of
+from everturn.capture.policy import UNKNOWN, policy_of
 from everturn.cli import frame
-from everturn.cli.commands.forget import apply_retention
 from everturn.errors import ModelError
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import Store
@@ -74,7 +72,7 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
     if watch:
         return _watch(cx, store, job)
     report = sync_all(job, retry=retry, unread=True)
-    erased = apply_retention(cx, store)
+    erased = _apply_retention(cx, store)
     cx.update_counts(store, wait=False)
     if embedder is None:
         code = print_sync_report(cx, report, erased=erased)
@@ -132,7 +130,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     def report_round(report: Any) -> None:
         nonlocal counted
-        print_sync_report(cx, report, erased=apply_retention(cx, store))
+        print_sync_report(cx, report, erased=_apply_retention(cx, store))
         cx.out.stdout.flush()
         make_new_vectors(cx, store)
         if clock.now() - counted >= _COUNT_EVERY_MS:
@@ -161,6 +159,14 @@ def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPl
                 raise click.UsageError(f"there is no folder {folder}; check the path")
         extra[name] = (*extra.get(name, ()), *given)
     return replace(places, extra=extra)
+
+
+def _apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
+    if not cx.settings.keep and not any(rule.keep for rule in cx.settings.workspaces):
+        return []
+    from everturn.cli.commands.forget import apply_retention
+
+    return apply_retention(cx, store)
 
 
 def make_sync_job(

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from everturn.export.page.turn import words_of
 from everturn.model.archive import Session, Turn
-from everturn.sessions.messages import Sources, TurnView
-from everturn.sessions.transcript import Passage, passages
+from everturn.sessions.messages import Passage, Sources, TurnView, passages
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line
 

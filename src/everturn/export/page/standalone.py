@@ -14,15 +14,13 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from everturn.export.page.calls import child_html
 from everturn.export.page.head import MinimapEntry, draw_minimap, head_html, list_turns, title_of
 from everturn.export.page.markup import SCRIPT, STYLE, Html, PageLook, element
-from everturn.export.page.turn import turn_html, words_of
+from everturn.export.page.turn import child_html, turn_html, words_of
 from everturn.model.archive import Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.lookup import marks_of
-from everturn.sessions.messages import Sources, TurnView, read_turns
-from everturn.sessions.transcript import Passage, passages
+from everturn.sessions.messages import Passage, Sources, TurnView, passages, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
 

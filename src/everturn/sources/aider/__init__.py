@@ -12,7 +12,7 @@ SOURCE = Source(
     title="aider",
     parser=1,
     reader=lazy_import("everturn.sources.aider.reader:AiderReader"),
-    view=lazy_import("everturn.sources.aider.message:view"),
+    view=lazy_import("everturn.sources.aider.reader:view"),
     workspace=no_workspace,
     folder_of=lambda path: str(path.parent) if path.is_absolute() else "",
     roots=named_folders("aider", "$AIDER_CHAT_HISTORY_FILE", "~/.aider.chat.history.md", files=True),

@@ -22,7 +22,7 @@ SOURCE = Source(
         "gitRoot",
     ),
     reader=lazy_import("everturn.sources.copilot_cli.reader:CopilotReader"),
-    view=lazy_import("everturn.sources.copilot_cli.message:view"),
+    view=lazy_import("everturn.sources.copilot_cli.reader:view"),
     roots=named_folders("copilot_cli", "$COPILOT_HOME", "~/.copilot", "$XDG_STATE_HOME/.copilot"),
     option="copilot-dir",
     # A subagent cannot be resumed by itself: its parent session is.

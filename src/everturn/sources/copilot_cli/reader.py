@@ -5,21 +5,23 @@
 
 `<home>` is COPILOT_HOME, `~/.copilot`, or the folder of older clients. Folders behind symbolic links are not entered, nor are
 those in the folder of a session, where the agent keeps its own files. Sessions elsewhere are recognised by their content.
+
+Convert one event into a message, independently of the events around it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, fingerprint
+from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, TokenUsage, fingerprint
 from everturn.sources.contract import SourceCandidate, read_beginning
-from everturn.sources.copilot_cli.message import build, is_known
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
     Counted,
@@ -28,10 +30,25 @@ from everturn.sources.toolkit.line_reader import (
     RecordPlace,
     SessionTally,
     add,
+    listing,
     mapping,
     records,
+    single_record,
 )
-from everturn.sources.toolkit.values import decode_value, plain, state_of, word
+from everturn.sources.toolkit.values import (
+    call_start,
+    call_text,
+    count,
+    decode_value,
+    error_class,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    word,
+)
+from everturn.text.diffs import patched_files
 
 _MOST_CALLS = 2000
 _MOST_AGENTS = 500
@@ -199,3 +216,234 @@ def _pick_session(entry: os.DirEntry[str]) -> SourceCandidate | None:
     if entry.name == _EVENTS and _UUID.fullmatch(path.parent.name):
         return SourceCandidate(path, "main", path.parent.name.lower())
     return sniff(path, read_beginning(path))
+
+
+# --- Convert one event into a message, independently of the events around it ---
+#: Events that hold no messages, or repeat others.
+SILENT = frozenset(
+    "session.start session.resume session.idle session.title_changed session.model_change session.mode_changed "
+    "session.mode_notice_delivered session.plan_changed session.todos_changed session.workspace_file_changed "
+    "session.context_changed session.usage_info session.usage_checkpoint session.compaction_start session.shutdown "
+    "session.remote_steerable_changed session.permissions_changed session.limits_changed session.auto_mode_resolved "
+    "session.schedule_created session.schedule_cancelled session.schedule_rearmed session.binary_asset "
+    "session.autopilot_objective_changed session.tools_updated session.background_tasks_changed session.skills_loaded "
+    "session.custom_agents_updated session.mcp_servers_loaded session.mcp_server_status_changed "
+    "session.extensions_loaded assistant.turn_start assistant.turn_end assistant.intent assistant.message_start "
+    "assistant.message_delta assistant.reasoning_delta assistant.streaming_delta assistant.tool_call_delta "
+    "assistant.idle pending_messages.modified tool.execution_partial_result tool.execution_progress hook.start "
+    "hook.progress subagent.started subagent.configured subagent.completed subagent.selected subagent.deselected "
+    "permission.requested permission.completed user_input.requested user_input.completed elicitation.requested "
+    "elicitation.completed sampling.requested sampling.completed mcp.oauth_required mcp.oauth_completed "
+    "external_tool.requested external_tool.completed command.queued command.execute command.completed "
+    "commands.changed capabilities.changed exit_plan_mode.requested exit_plan_mode.completed".split()
+)
+_NOTICES = frozenset(
+    "session.info session.warning session.truncation session.snapshot_rewind session.handoff session.task_complete "
+    "session.context_cleared subagent.failed model.call_failure".split()
+)
+_TOOLS = {
+    **dict.fromkeys(
+        ("read_bash", "write_bash", "stop_bash", "list_bash", "read_powershell", "write_powershell"), "shell"
+    ),
+    **dict.fromkeys(("read_agent", "write_agent", "list_agents"), "task"),
+    **dict.fromkeys(("report_intent", "update_todo"), "plan"),
+    "rg": "search",
+}
+_EXITED = re.compile(r"<exited with exit code (-?\d{1,9})>\s*\Z")
+_HOOK_TEXTS = ("additionalContext", "systemMessage", "reason", "stopReason", "permissionDecisionReason")
+_NOT_TEXT = "type infoType warningType errorType requestId toolCallId providerCallId url stack".split()
+
+
+def build(record: Rec, place: RecordPlace) -> Message | None:
+    """Return the message of an event; None when it is known to hold none."""
+    kind = word(record.get("type"))
+    if kind in SILENT:
+        return None
+    if kind in _NOTICES:
+        return _notice(record, place)
+    return _BUILDERS.get(kind, _unknown)(record, place)
+
+
+def view(raw: bytes) -> Message | None:
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+
+
+def is_known(kind: str) -> bool:
+    return kind in SILENT or kind in _NOTICES or kind in _BUILDERS
+
+
+def _unknown(record: Rec, place: RecordPlace) -> Message:
+    text = "\n".join(strings(record, "type", "id", "parentId", "timestamp"))
+    return _message(record, place, "system", "system", text_blocks(text, "meta", "unknown"), "unknown")
+
+
+# --- prompts and answers ---
+def _user(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    content, sent = word(data.get("content")), word(data.get("transformedContent"))
+    is_human = word(data.get("source")) in ("", "user") and data.get("isAutopilotContinuation") is not True
+    blocks = text_blocks(content, "prompt" if is_human else "meta")
+    if content and content in sent and len(sent) > len(content):
+        blocks += text_blocks(sent.replace(content, "", 1).strip(), "meta")  # context added by the client
+    blocks += tuple(map(_attachment_block, listing(data.get("attachments"))))
+    if not is_human:
+        return _message(record, place, "user", "injected", blocks, "context")
+    is_steering = data.get("delivery") == "steering"
+    message = _message(record, place, "user", "human", blocks, "queued" if is_steering else "text")
+    return message if is_steering else replace(message, starts_turn=True)
+
+
+def _attachment_block(attachment: Any) -> Block:
+    data = mapping(attachment)
+    if word(data.get("mimeType")).startswith("image/"):
+        return Block("image", data=attachment)
+    texts = [word(data.get(key)) for key in ("displayName", "path", "filePath", "title", "text", "url")]
+    return Block("document", "\n".join(dict.fromkeys(filter(None, texts))), "meta", data=attachment)
+
+
+def _assistant(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    blocks = text_blocks(word(data.get("reasoningText")), "thinking", "thinking")
+    blocks += text_blocks(word(data.get("content")), "answer")
+    for request in listing(data.get("toolRequests")):
+        unknown = Block("unknown", "\n".join(strings(request)), "meta", data=request)
+        blocks += (_call_block(request) if isinstance(request, dict) else unknown,)
+    output = count(data.get("outputTokens"))
+    return replace(
+        _message(record, place, "assistant", "model", blocks),
+        provider_id=word(data.get("messageId")),
+        model=word(data.get("model")),
+        usage=TokenUsage(output=output) if output else None,
+    )
+
+
+def _reasoning(record: Rec, place: RecordPlace) -> Message:
+    thought = Block("thinking", word(mapping(record.get("data")).get("content")), "thinking")
+    return _message(record, place, "assistant", "model", (thought,))
+
+
+def _usage(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    tokens = [count(data.get(f"{name}Tokens")) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
+    given, output, cached, written = tokens
+    usage = TokenUsage(max(given - cached - written, 0), output, cached, written)
+    message = _message(record, place, "assistant", "model", (), "notice")
+    return replace(message, usage=usage, model=word(data.get("model")))
+
+
+def _system(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("content"))
+    return _message(record, place, "system", "injected", text_blocks(text, "meta"), "context")
+
+
+def _notification(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("content"))
+    return _message(record, place, "user", "agent", text_blocks(text, "meta"), "notification")
+
+
+# --- tools ---
+def _call_start(data: Rec) -> CallStart:
+    """Return the call in a request of the model, or in the event of its start."""
+    name, arguments = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
+    start = call_start(word(data.get("toolCallId")), name, arguments)
+    if (kind := _TOOLS.get(name)) is not None:
+        return replace(start, kind=kind, command=word(mapping(arguments).get("input")) if kind == "shell" else "")
+    patch = patched_files(arguments) if isinstance(arguments, str) else []
+    return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start
+
+
+def _call_block(data: Rec) -> Block:
+    start = _call_start(data)
+    return Block("call", call_text(start), "tool_input", call=start, data=data)
+
+
+def _call_message(record: Rec, place: RecordPlace) -> Message:
+    """Return a call whose request was not recorded: one of a subagent, or of the human."""
+    return _message(record, place, "assistant", "model", (_call_block(mapping(record.get("data"))),))
+
+
+def _shell_prompt(record: Rec, place: RecordPlace) -> Message:
+    start = _call_start(mapping(record.get("data")))
+    blocks = text_blocks(start.command or call_text(start), "prompt")
+    return replace(_message(record, place, "user", "human", blocks, "shell"), starts_turn=True)
+
+
+def _result_message(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    result, error = data.get("result"), mapping(data.get("error"))
+    value = mapping(result)
+    output = result if isinstance(result, str) else word(value.get("content")) or word(value.get("detailedContent"))
+    failed = data.get("success") is False
+    text = "\n".join(filter(None, (output, word(error.get("message")))))
+    exited = _EXITED.search(output)
+    status = int(exited[1]) if exited else None
+    reason = _error_class(word(error.get("code")), text) if failed else "exit_status" if status else ""
+    end = CallEnd(word(data.get("toolCallId")), failed or bool(status), reason, status)
+    block = Block("result", text, "tool_output", result=end, data=data)
+    return _message(record, place, "tool", "tool", (block,), "result")
+
+
+def _error_class(code: str, text: str) -> str:
+    if code in ("rejected", "denied", "timeout"):
+        return "timeout" if code == "timeout" else "rejected"
+    return error_class(text)
+
+
+# --- notices ---
+def _notice(record: Rec, place: RecordPlace) -> Message:
+    text = "\n".join(strings(mapping(record.get("data")), *_NOT_TEXT))
+    return _message(record, place, "system", "system", text_blocks(text, "meta"), "notice")
+
+
+def _error(record: Rec, place: RecordPlace) -> Message:
+    return replace(_notice(record, place), role="assistant")
+
+
+def _compaction(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    if data.get("success") is False:
+        return _notice(record, place)
+    blocks = text_blocks(word(data.get("summaryContent")), "summary")
+    return _message(record, place, "system", "system", blocks, "compaction")
+
+
+def _interrupt(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("reason"))
+    return _message(record, place, "system", "system", text_blocks(text, "meta"), "interrupt")
+
+
+def _hook(record: Rec, place: RecordPlace) -> Message | None:
+    """Return the output of a hook; None for the many hooks without any."""
+    data = mapping(record.get("data"))
+    output = mapping(data.get("output"))
+    values = [output.get(key) for key in _HOOK_TEXTS] + [mapping(data.get("error")).get("message")]
+    text = "\n".join(strings(values))
+    return _message(record, place, "user", "injected", text_blocks(text, "meta"), "context") if text else None
+
+
+def _skill(record: Rec, place: RecordPlace) -> Message:
+    """Return the name of an invoked skill. Its text follows as a message of its own."""
+    data = mapping(record.get("data"))
+    text = "\n".join(filter(None, (word(data.get(key)) for key in ("name", "description", "path"))))
+    return _message(record, place, "system", "injected", text_blocks(text, "meta"), "context")
+
+
+_BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
+    "user.message": _user, "assistant.message": _assistant, "assistant.reasoning": _reasoning,
+    "assistant.usage": _usage, "system.message": _system, "system.notification": _notification,
+    "tool.user_requested": _shell_prompt, "tool.execution_start": _call_message,
+    "tool.execution_complete": _result_message, "session.error": _error, "session.compaction_complete": _compaction,
+    "abort": _interrupt, "hook.end": _hook, "skill.invoked": _skill,
+}  # fmt: skip
+
+
+def _message(
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+) -> Message:
+    at, precision = milliseconds(record.get("timestamp"))
+    name = word(record.get("id"))
+    return Message(
+        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
+        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
+    )  # fmt: skip

@@ -27,7 +27,7 @@ SOURCE = Source(
         "turnId",
     ),
     reader=lazy_import("everturn.sources.kimi.reader:KimiReader"),
-    view=lazy_import("everturn.sources.kimi.message:view"),
+    view=lazy_import("everturn.sources.kimi.reader:view"),
     workspace=no_workspace,
     roots=named_folders("kimi", "$KIMI_SHARE_DIR", "$KIMI_CODE_HOME", "~/.kimi", "~/.kimi-code"),
     option="kimi-dir",

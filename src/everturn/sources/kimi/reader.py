@@ -6,21 +6,24 @@
 
 KIMI_SHARE_DIR and KIMI_CODE_HOME name other folders. A log does not name its session: the folder does. `context.jsonl`
 repeats the log as the model saw it and is not read. Folders behind symbolic links are not entered.
+
+Builds the message of one event without the events around it, for the reader and for `view`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from hashlib import md5
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, fingerprint
+from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, read_beginning
-from everturn.sources.kimi.message import SUBAGENT, build, event_of, is_known, nested_event
 from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.line_reader import (
     Counted,
@@ -32,8 +35,24 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
+    single_record,
 )
-from everturn.sources.toolkit.values import decode_value, plain, state_of, word
+from everturn.sources.toolkit.values import (
+    call_block,
+    count,
+    counted_usage,
+    decode_value,
+    error_class,
+    message_digest,
+    milliseconds,
+    plain,
+    state_of,
+    strings,
+    text_blocks,
+    unknown_block,
+    unknown_message,
+    word,
+)
 
 _LOG = "wire.jsonl"
 _FOLDERS = ("sessions", "imported_sessions")
@@ -183,3 +202,239 @@ class KimiReader(LineReader[KimiReaderState]):
 
 def _hint(prompt: str) -> int:
     return fingerprint("prompt", prompt)
+
+
+# --- Builds the message of one event without the events around it, for the reader and for `view` ---
+SUBAGENT = "SubagentEvent"
+#: Events that hold no messages, or repeat what other events say.
+SILENT = frozenset(
+    "TurnEnd StepBegin CompactionBegin HookTriggered HookResolved HookRequest MCPLoadingBegin MCPLoadingEnd ApprovalRequest "
+    "ApprovalRequestResolved ToolCallRequest QuestionRequest "
+    "metadata forked turn.prompt turn.steer config.update profile.bind context.update_token_count step.begin step.end".split()
+)
+_SILENT_GROUPS = (
+    "tools.", "permission.", "plan_mode.", "swarm_mode.", "goal.", "llm.", "mcp.", "cron.", "file_history.",
+    "full_compaction.", "micro_compaction.",
+)  # fmt: skip
+_KINDS = {
+    "StrReplaceFile": "edit", "SetTodoList": "plan", "TodoList": "plan", "ReadMediaFile": "read",
+}  # fmt: skip
+_EXITED = re.compile(r"exit code: (-?\d{1,9})\b")
+_REJECTED = "rejected by the user"
+_END = 400
+#: Origin and kind of the messages of Kimi Code that have the role of the user.
+_ORIGINS = {
+    "user": ("human", "text"),
+    "shell_command": ("human", "shell"),
+    "compaction_summary": ("injected", "summary"),
+    "task": ("injected", "notification"),
+    "cron_job": ("injected", "notification"),
+    "cron_missed": ("injected", "notification"),
+}
+
+
+def view(raw: bytes) -> Message | None:
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+
+
+def event_of(record: Rec) -> tuple[str, Rec]:
+    """Return the type and the content of the event in a record of either client; the type is "" if there is none."""
+    inner = mapping(record.get("message"))
+    if "timestamp" in record and isinstance(inner.get("payload"), dict):
+        return word(inner.get("type")), inner["payload"]
+    kind = word(record.get("type"))
+    if kind == "context.append_loop_event":
+        event = mapping(record.get("event"))
+        return word(event.get("type")), event
+    return kind, record
+
+
+def nested_event(payload: Rec) -> tuple[str, Rec]:
+    """Return the event of a subagent that its parent has logged."""
+    event = mapping(payload.get("event"))
+    kind, inner = word(event.get("type")), mapping(event.get("payload"))
+    return (kind, inner) if kind != SUBAGENT else ("", inner)
+
+
+def is_known(kind: str) -> bool:
+    """Return whether this version knows events of this type."""
+    return kind in _BUILDERS or is_silent(kind) or kind == SUBAGENT
+
+
+def is_silent(kind: str) -> bool:
+    """Return whether events of this type hold no message."""
+    return kind in SILENT or kind.startswith(_SILENT_GROUPS)
+
+
+def build(record: Rec, place: RecordPlace) -> Message | None:
+    """Return the message of a record; None for an event without one."""
+    kind, payload = event_of(record)
+    if kind == SUBAGENT:
+        kind, payload = nested_event(payload)
+    if is_silent(kind):
+        return None
+    message = _BUILDERS[kind](payload) if kind in _BUILDERS else unknown_message(payload, "type")
+    if message is None:
+        return None
+    told = record.get("timestamp", record.get("time"))
+    at, precision = milliseconds(told)
+    mark = fingerprint(f"{kind}/{message_digest(message)}", str(told)) if at is not None else None
+    return replace(message, at=at, precision=precision, start=place.start, size=place.size, fingerprint=mark)
+
+
+# --- Kimi CLI ---
+def _turn(payload: Rec) -> Message:
+    return Message("user", "human", blocks=_parts(payload.get("user_input"), "prompt"), starts_turn=True)
+
+
+def _steer(payload: Rec) -> Message:
+    return Message("user", "human", "queued", blocks=_parts(payload.get("user_input"), "prompt"))
+
+
+def _part(payload: Rec) -> Message:
+    return Message("assistant", "model", blocks=_parts([payload], "answer"))
+
+
+def _call(payload: Rec) -> Message:
+    return Message("assistant", "model", blocks=(_call_block(payload),))
+
+
+def _call_rest(payload: Rec) -> Message:
+    """Return the rest of the arguments of a call that another event had cut off. The call keeps what it was logged with."""
+    text = word(payload.get("arguments_part"))
+    return Message("assistant", "model", blocks=(Block("unknown", text, "tool_input", data=payload),) if text else ())
+
+
+def _result(payload: Rec) -> Message:
+    value = mapping(payload.get("return_value"))
+    block = _result_block(payload, "tool_call_id", [value.get("output"), value.get("message")], value.get("is_error"))
+    return Message("tool", "tool", "result", blocks=(block,))
+
+
+def _status(payload: Rec) -> Message | None:
+    keys = ("input_other", "output", "input_cache_read", "input_cache_creation")
+    usage = counted_usage(payload.get("token_usage"), *keys)
+    return Message("assistant", "model", native_id=word(payload.get("message_id")), usage=usage) if usage else None
+
+
+def _approval(payload: Rec) -> Message | None:
+    """Return what the human said with a decision; None for a decision alone, which the result of the call repeats."""
+    feedback = word(payload.get("feedback"))
+    return Message("user", "human", "queued", blocks=text_blocks(feedback, "prompt")) if feedback else None
+
+
+def _side_question(payload: Rec) -> Message:
+    return Message("user", "human", "command", blocks=text_blocks(word(payload.get("question")), "prompt"))
+
+
+def _side_answer(payload: Rec) -> Message:
+    answer, failure = word(payload.get("response")), word(payload.get("error"))
+    return Message("assistant", "model", blocks=text_blocks(answer, "answer") + text_blocks(failure, "meta"))
+
+
+def _told(kind: str, *keys: str) -> Callable[[Rec], Message]:
+    """Return a builder of the client's own messages, with the texts under these keys."""
+
+    def build_told(payload: Rec) -> Message:
+        text = "\n".join(filter(None, (word(payload.get(key)) for key in keys)))
+        return Message("system", "system", kind, blocks=text_blocks(text, "meta"))
+
+    return build_told
+
+
+# --- Kimi Code ---
+def _appended(payload: Rec) -> Message:
+    message = mapping(payload.get("message"))
+    content, role = message.get("content"), word(message.get("role"))
+    if role == "assistant":
+        calls = tuple(_call_block(mapping(call)) for call in listing(message.get("toolCalls")))
+        return Message("assistant", "model", blocks=_parts(content, "answer") + calls)
+    if role == "tool":
+        block = _result_block(message, "toolCallId", [content], message.get("isError"))
+        return Message("tool", "tool", "result", blocks=(block,))
+    if role != "user":
+        return Message("system", "injected", "context", blocks=_parts(content, "meta"))
+    origin, kind = _ORIGINS.get(word(mapping(message.get("origin")).get("kind")) or "user", ("injected", "context"))
+    field = "prompt" if origin == "human" else "summary" if kind == "summary" else "meta"
+    return Message("user", origin, kind, blocks=_parts(content, field), starts_turn=origin == "human")
+
+
+def _loop_part(payload: Rec) -> Message:
+    return Message("assistant", "model", blocks=_parts([payload.get("part")], "answer"))
+
+
+def _loop_result(payload: Rec) -> Message:
+    value = mapping(payload.get("result"))
+    block = _result_block(payload, "toolCallId", [value.get("output"), value.get("note")], value.get("isError"))
+    return Message("tool", "tool", "result", blocks=(block,))
+
+
+def _usage(payload: Rec) -> Message | None:
+    keys = ("inputOther", "output", "inputCacheRead", "inputCacheCreation")
+    usage = counted_usage(payload.get("usage"), *keys)
+    return Message("assistant", "model", model=word(payload.get("model")), usage=usage) if usage else None
+
+
+def _compaction(payload: Rec) -> Message:
+    summary = payload.get("contextSummary") or payload.get("summary")
+    text = summary if isinstance(summary, str) else "\n".join(strings(mapping(summary).get("content"), "type"))
+    return Message("system", "system", "compaction", blocks=text_blocks(text, "summary"))
+
+
+def _undo(payload: Rec) -> Message:
+    return Message("system", "system", "notice", takes_back=count(payload.get("count")) or 0)
+
+
+_BUILDERS: dict[str, Callable[[Rec], Message | None]] = {
+    "TurnBegin": _turn, "SteerInput": _steer, "ContentPart": _part, "ToolCall": _call, "ToolCallPart": _call_rest, "ToolResult": _result,
+    "StatusUpdate": _status, "ApprovalResponse": _approval, "BtwBegin": _side_question, "BtwEnd": _side_answer,
+    "StepInterrupted": _told("interrupt"), "StepRetry": _told("notice", "error_type"), "CompactionEnd": _compaction,
+    "Notification": _told("notification", "title", "body"), "PlanDisplay": _told("context", "file_path", "content"),
+    "context.append_message": _appended, "content.part": _loop_part, "tool.call": _call, "tool.result": _loop_result,
+    "usage.record": _usage, "turn.cancel": _told("interrupt"), "context.apply_compaction": _compaction,
+    "context.undo": _undo, "context.clear": _told("notice"),
+}  # fmt: skip
+
+
+# --- blocks ---
+def _parts(content: Any, field: str) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return text_blocks(content, field)
+    return tuple(_content_block(part, field) for part in listing(content))
+
+
+def _content_block(part: Any, field: str) -> Block:
+    fields = mapping(part)
+    kind = fields.get("type")
+    if kind == "text" and isinstance(fields.get("text"), str):
+        return Block("text", fields["text"], field, data=part)
+    if kind == "think":
+        return Block("thinking", word(fields.get("think")), "thinking", data=part)
+    if kind == "image_url":
+        return Block("image", data=part)
+    return Block("document", data=part) if kind in ("audio_url", "video_url") else unknown_block(part)
+
+
+def _call_block(call: Rec) -> Block:
+    """Return a call: with a function as the provider has it, or with name and arguments beside the id."""
+    function = mapping(call.get("function")) or call
+    name, given = word(function.get("name")), function.get("arguments", function.get("args"))
+    call_id = word(call.get("toolCallId")) or word(call.get("id"))
+    return call_block(call_id, name, given, call, _KINDS.get(name, ""))
+
+
+def _result_block(holder: Rec, key: str, texts: list[Any], failed: Any) -> Block:
+    text = "\n".join(part for told in texts for part in _texts(told))
+    end = text[-_END:]
+    exited = _EXITED.search(end) if failed is True else None
+    reason = "rejected" if _REJECTED in end else "exit_status" if exited else error_class(end)
+    status = int(exited[1]) if exited and abs(int(exited[1])) < 1 << 31 else None
+    result = CallEnd(word(holder.get(key)), failed is True, reason if failed is True else "", status)
+    return Block("result", text, "tool_output", result=result, data=holder)
+
+
+def _texts(told: Any) -> list[str]:
+    if isinstance(told, str):
+        return [told] if told else []
+    return [block.text or f"[{block.kind}]" for block in _parts(told, "tool_output")]

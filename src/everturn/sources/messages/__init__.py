@@ -26,7 +26,7 @@ SOURCE = Source(
     find=no_candidates,
     sniff=lazy_import("everturn.sources.messages.reader:sniff"),
     reader=lazy_import("everturn.sources.messages.reader:MessagesReader"),
-    view=lazy_import("everturn.sources.messages.message:view"),
+    view=lazy_import("everturn.sources.messages.reader:view"),
     workspace=no_workspace,
     rank=-1,
 )

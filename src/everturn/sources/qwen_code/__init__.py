@@ -30,5 +30,5 @@ SOURCE = Source(
     option="qwen-dir",
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
     **lazy_imports("everturn.sources.qwen_code.reader", "find", "sniff", "workspace"),
-    **lazy_imports("everturn.sources.qwen_code.message", "view", "original"),
+    **lazy_imports("everturn.sources.qwen_code.reader", "view", "original"),
 )

@@ -23,8 +23,7 @@ from everturn.model.archive import Session
 from everturn.model.vocabulary import QUERY_RULE
 from everturn.sessions.lineage import Lineage, lineage
 from everturn.sessions.lookup import list_sessions, put_marks
-from everturn.sessions.messages import TurnView, read_turns
-from everturn.sessions.transcript import passages
+from everturn.sessions.messages import TurnView, passages, read_turns
 from everturn.text.folders import FOLDER_RULE
 from everturn.web import schemas
 from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of

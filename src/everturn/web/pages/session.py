@@ -1,7 +1,7 @@
 """A session, turn by turn: a page of turns around the requested one, whatever the length of the rest.
 
 A page ends after `TURNS` sections, or when it is long enough; the next one begins there, and so does the one before
-(`web.session_sections`). The strip of all turns is drawn separately (`draw_map`) and cached until the session grows.
+(`web.session_lines`). The strip of all turns is drawn separately (`draw_map`) and cached until the session grows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,20 @@ from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText
 from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import marks_of, resolve_session
-from everturn.sessions.transcript import passages
+from everturn.sessions.messages import passages
 from everturn.text.printable import plural
 from everturn.web.pages.record import picture_address
 from everturn.web.pages.session_panels import resume_commands
 from everturn.web.request import PageReply, RedirectReply, WebRequest
-from everturn.web.session_lines import title_of
-from everturn.web.session_sections import Section, read_section, section_at, section_of, sections_before, sections_from
+from everturn.web.session_lines import (
+    Section,
+    read_section,
+    section_at,
+    section_of,
+    sections_before,
+    sections_from,
+    title_of,
+)
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page

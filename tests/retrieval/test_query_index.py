@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.retrieval.index_query import NAME, PAIR, WHOLE, build_index_query
-from everturn.retrieval.query import parse_query
+from everturn.retrieval.query import NAME, PAIR, WHOLE, build_index_query, parse_query
 
 
 def wanted(text: str) -> dict[str, float]:
