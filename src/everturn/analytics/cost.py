@@ -153,7 +153,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class Cost(Struct, frozen=True):
-    """What some usage costs. `micro_dollars` is of the tokens that have a price; None when none of them has one."""
+    """The cost of some usage. `micro_dollars` is of the tokens that have a price; None when none of them has one."""
 
     micro_dollars: int | None
     priced_tokens: int = 0

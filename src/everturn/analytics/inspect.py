@@ -60,7 +60,7 @@ class ParallelUse(Struct, frozen=True):
 
 
 class Inspection(Struct, frozen=True):
-    """What is known of the tools."""
+    """The facts known about each tool."""
 
     tools: tuple[str, ...]
     n: int

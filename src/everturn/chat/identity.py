@@ -33,7 +33,7 @@ class ResumptionDeclined(Exception):
 
 
 class SessionIdentity(Struct, frozen=True):
-    """What a session was held with."""
+    """The agent or model that a session was held with."""
 
     agent: Agent = _UNSIGNED  # that began it
     last: Agent = _UNSIGNED  # that answered last

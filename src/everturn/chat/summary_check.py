@@ -100,7 +100,7 @@ def _find_bullets(text: str) -> Iterator[_Bullet]:
 
 
 class _SummaryRecord:
-    """What the bullets of one summary are checked against."""
+    """The record that the bullets of one summary are checked against."""
 
     def __init__(self, ground: Ground, state: SessionState, previous: str, bullets: list[_Bullet]) -> None:
         self._ground = ground

@@ -1,4 +1,4 @@
-"""What `encrypt`, `decrypt` and `rekey` share: the files of the archive, the config file, and the report."""
+"""Shared by `encrypt`, `decrypt` and `rekey`: the files of the archive, the config file, and the report."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Change(Struct, frozen=True):
 
 
 class FileEdit(Struct, frozen=True):
-    """What a call changed in one file, as given.
+    """The changes that a call made to one file, as given.
 
     `kind` is `write` (the whole file), `replace` (texts), `patch` (whole lines), `append` (at the end), or `text` (the lines
     are in it, but their place is not known).

@@ -1,4 +1,4 @@
-"""What a session leaves to the next one: constraints, decisions, open entries and failures that are still in force.
+"""The inheritance of the next session: constraints, decisions, open entries and failures that are still in force.
 
 `inherit_state` takes the states of the sessions that a new one continues. Each item keeps its words, its status and the
 session, turn and seq of its evidence, at any depth. What is over (superseded, rejected, resolved) is not inherited.

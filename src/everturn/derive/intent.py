@@ -1,4 +1,4 @@
-"""What a person wants, in the person's own words, joined to what the words answer.
+"""The person's requests in their own words, each joined to the question it answers.
 
 A person speaks in prompts, in slash commands with arguments, and in answers to questions. `own_words` leaves out what was
 pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
@@ -34,7 +34,7 @@ _TITLE = 300
 
 
 class Offer(Struct, frozen=True):
-    """What the agent put to the person at the end of an answer."""
+    """The question or proposal at the end of an agent's answer."""
 
     seq: int
     question: str = ""

@@ -1,4 +1,4 @@
-"""What still fails: checks whose last run failed, and what a person reported, until a run or the person says it is over.
+"""Open failures: checks whose last run failed, and what a person reported, until a run or the person says it is over.
 
 `judge_checks` says how each check of a call ended. `advance_failures` folds the calls, edits and prompts of a turn, in order,
 into the list of `OpenFailure`s. A failed run opens one, a later success of the same or a wider run closes it; a narrower
@@ -218,7 +218,7 @@ def _given_folder(start: CallStart) -> str:
 
 # --- many calls ---
 class FailureEvent(Struct, frozen=True):
-    """What happened at one message: results of checks, commands that went well, changed files, words of a person."""
+    """The events of one message: results of checks, commands that went well, changed files, words of a person."""
 
     seq: int
     what: str = ""

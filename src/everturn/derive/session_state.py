@@ -82,7 +82,7 @@ class FailureState(Struct, frozen=True):
 
 
 class InheritedState(Struct, frozen=True):
-    """What earlier sessions left in force. Each item has the session, turn and seq of its evidence."""
+    """The items of earlier sessions that are still in force. Each item has the session, turn and seq of its evidence."""
 
     constraints: tuple[DecisionState, ...] = ()
     decisions: tuple[DecisionState, ...] = ()

@@ -38,7 +38,7 @@ class UnfinishedSession:
 
 @dataclass(frozen=True)
 class RecoveredSession:
-    """What became of one session."""
+    """The outcome of one recovered session."""
 
     session: str
     outcome: Outcome

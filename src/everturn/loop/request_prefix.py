@@ -1,4 +1,4 @@
-"""What an answer is bound to: hashes of everything before it in its request, computed for new messages only.
+"""The prefix an answer is bound to: hashes of everything before it in its request, computed for new messages only.
 
 `BodyDigest` hashes a whole request body. `HistoryDigest` computes the same for a history that grows: the messages that
 cannot change any more are repaired, put into the wire format, encoded and hashed once. Its parts end where no rule of a wire

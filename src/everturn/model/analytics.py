@@ -217,7 +217,7 @@ class UsageRow(Struct):
 
 
 class ActivityRow(Struct):
-    """What one session did in a quarter of an hour, its own turns and calls only. A turn counts where it began."""
+    """The activity of one session in a quarter of an hour, its own turns and calls only. A turn counts where it began."""
 
     session: int = 0
     slot: int = 0

@@ -179,7 +179,7 @@ class Call(Struct):
 
 
 class ReportedWork(Struct):
-    """What a subagent did, as the result of the call that started it says. It counts only while nothing better is known."""
+    """The work of a subagent, as reported by the result of the call that started it. It counts only while nothing better is known."""
 
     session: int = 0
     seq: int = 0  # of the call
@@ -228,7 +228,7 @@ LINE_HASH = 8
 
 
 class EditRow(Struct):
-    """What a call changed in one file: the edit index. The text itself is in the raw layer, at the call's message."""
+    """One row of the edit index: the changes that a call made to one file. The text itself is in the raw layer, at the call's message."""
 
     session: int = 0
     seq: int = 0  # of the call's message

@@ -154,7 +154,7 @@ class EchoFinder:
 
 
 class HiddenEchoes(HiddenHits):
-    """What a recall passes over: the turn that asks, recall calls, what clients inserted, and echoes of a search.
+    """The messages that a recall skips: the turn that asks, recall calls, what clients inserted, and echoes of a search.
 
     With `only_echoes`, echoes are all that is shown.
     """

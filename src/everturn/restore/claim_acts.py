@@ -1,4 +1,4 @@
-"""What a statement says was done: the kind of act, whether it is denied, and what it was done to.
+"""The acts a statement claims: the kind of act, whether it is denied, and what it was done to.
 
 Only what is told as done counts. "Merge it next", "should be merged" and "before it is merged" tell of no act; "was not merged"
 denies one. Verbs are known in English, German, French, Spanish, Japanese and Chinese.

@@ -35,7 +35,7 @@ _CHOICE = (
 
 
 class StatementParts(Struct, frozen=True):
-    """What two statements are compared by."""
+    """The parts by which two statements are compared."""
 
     object: frozenset[str]
     state: str

@@ -1,4 +1,4 @@
-"""What a sentence affirms and what it denies, in English, German, French, Spanish, Japanese and Chinese.
+"""Affirmation and denial in sentences, in English, German, French, Spanish, Japanese and Chinese.
 
 `read_phrases` splits a text into phrases: "keep tokens in PostgreSQL, not in Redis" affirms one and denies the other. A negation
 reaches from its word to the end of the clause; where a language puts it after the verb, it covers the clause. A second

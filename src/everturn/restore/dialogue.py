@@ -1,4 +1,4 @@
-"""What was said in a session: the goal, the task, decisions, constraints, questions, next steps, and the requests.
+"""The dialogue of a session: the goal, the task, decisions, constraints, questions, next steps, and the requests.
 
 Each function makes the statements of one section of a document without a model. The words are those of the session; every
 statement cites the messages it rests on.
@@ -49,7 +49,7 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What the person asked for first, and the latest request that asks for more."""
+    """Return the first request, and the latest request that asks for more."""
     goal, later = _find_goal(material.state), _find_growth(material.state)
     if goal is None:
         return
@@ -102,7 +102,7 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What was left to do: work that was cut off, a request without an answer, steps named last, the next plan item."""
+    """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
     if state.waiting and state.requests and state.begun is None:

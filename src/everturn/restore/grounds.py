@@ -153,7 +153,7 @@ class Ground:
 
     @cached_property
     def spoken(self) -> list[tuple[MessageRow, str]]:
-        """What people wrote, in order, with the text of each message."""
+        """Return the messages of people in order, each with its text."""
         rows = self._store.messages(self.session.id, 0, self.state.covers)
         return [(row, self.text(row)) for row in list(rows) if row.origin == "human" and row.kind not in _HEARSAY]
 

@@ -1,4 +1,4 @@
-"""What `everturn` does without a command: archive what is new, then say how things stand."""
+"""`everturn` without a command: archive what is new, then print an overview."""
 
 from __future__ import annotations
 

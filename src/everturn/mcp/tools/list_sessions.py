@@ -24,7 +24,7 @@ _FRAME_TOKENS = 120  # tokens around the list
 
 
 class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What it can be asked."""
+    """The arguments of the tool."""
 
     text: Annotated[str, Meta(description="Only sessions whose title, first prompt or summary holds this.")] = ""
     agent: Annotated[str, Meta(description="Only sessions of this agent, by its name in these lists.")] = ""

@@ -19,7 +19,7 @@ _TURNS_AROUND = 2  # on either side of a turn
 
 
 class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What it can be asked."""
+    """The arguments of the tool."""
 
     session: SessionName = ""
     start_turn: Annotated[int, Meta(ge=1, description="First turn to read, counted from 1.")] | UnsetType = UNSET

@@ -22,7 +22,7 @@ MaxTokens = Annotated[
 
 
 class RestoreSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What it can be asked."""
+    """The arguments of the tool."""
 
     session: SessionName = ""
     last_turn: Annotated[int, Meta(ge=1, description="As it stood after this turn, counted from 1.")] | UnsetType = (

@@ -17,7 +17,7 @@ _FEW = 40  # lines that are shown with everything that is known
 
 
 class WhyArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What it can be asked."""
+    """The arguments of the tool."""
 
     target: Annotated[
         str,

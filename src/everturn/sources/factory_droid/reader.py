@@ -183,7 +183,7 @@ def _pick_by_content(entry: os.DirEntry[str]) -> SourceCandidate | None:
 
 # --- the reader ---
 class DroidReaderState(Struct, array_like=True):
-    """What a later reader continues from."""
+    """The state from which a later reader continues."""
 
     open_line: bool = False
     version: str = ""  # of the format: the client does not record its own

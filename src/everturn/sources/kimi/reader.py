@@ -112,7 +112,7 @@ def _pick_by_content(_: Path, entry: os.DirEntry[str]) -> SourceCandidate | None
 
 # --- the reader ---
 class KimiReaderState(Struct, array_like=True):
-    """What a later reader continues from."""
+    """The state from which a later reader continues."""
 
     open_line: bool = False
     version: str = ""  # of the protocol

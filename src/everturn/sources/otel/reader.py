@@ -77,7 +77,7 @@ def _line(value: Any) -> bytes:
 
 
 class _Said:
-    """What a conversation has said so far: clients repeat the whole of it with every request."""
+    """The messages of a conversation so far: clients repeat the whole of it with every request."""
 
     def __init__(self) -> None:
         self._order: list[str] = []
@@ -288,7 +288,7 @@ class GenAiSpan(Struct, frozen=True):
 
     @property
     def operation(self) -> str:
-        """What the span is: chat, execute_tool, invoke_agent, or messages that belong to no response."""
+        """The operation of the span: chat, execute_tool, invoke_agent, or messages that belong to no response."""
         told = word(self.attributes.get("gen_ai.operation.name"))
         kind = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
         return told or kind.get(word(self.attributes.get("openinference.span.kind")), "")

@@ -91,7 +91,7 @@ def _pick_by_content(entry: os.DirEntry[str]) -> SourceCandidate | None:
 
 
 class QwenReaderState(Struct, array_like=True):
-    """What a later reader continues from."""
+    """The state from which a later reader continues."""
 
     open_line: bool = False
     told: list[str] = []  # facts that were told: they repeat in every record

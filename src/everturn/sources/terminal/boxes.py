@@ -82,7 +82,7 @@ def looks_boxed(rows: Sequence[TranscriptRow]) -> int:
 
 
 def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
-    """What each border colour stands for: that of prompts, of tools, or of both."""
+    """Return the meaning of each border colour: that of prompts, of tools, or of both."""
     votes: dict[Colour, list[int]] = {}
     waiting: set[Colour] = set()  # only messages that wait are marked as such; the mark may be all that is left of one
     for block in blocks_of(rows):
@@ -120,7 +120,7 @@ def without_frame(rows: Sequence[TranscriptRow]) -> tuple[list[TranscriptRow], s
 
 
 def read_boxes(rows: Sequence[TranscriptRow], segment: TranscriptSegment, palette: Palette) -> list[DrawnSaying]:
-    """What was said in the rows of one segment."""
+    """Read the messages in the rows of one segment."""
     said: list[DrawnSaying] = []
     blocks = blocks_of(rows, bool(segment.program))
     for n, block in enumerate(blocks):

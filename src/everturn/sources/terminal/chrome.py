@@ -74,7 +74,7 @@ class ScreenEdge:
         self._other = [0.0] * DEEPEST
 
     def note(self, same: list[bool], moved: list[bool], blank: list[bool]) -> None:
-        """What the rows did while the screen scrolled."""
+        """Note how the rows moved while the screen scrolled."""
         for depth, stays in enumerate(same):
             _count(self._same, self._other, depth, stays)
             if not blank[depth] and stays != moved[depth]:
@@ -102,7 +102,7 @@ def _count(yes: list[float], no: list[float], place: int, which: bool) -> None:
 
 
 class Chrome:
-    """What is known about the edges of one view. `top` and `bottom` are the numbers of rows."""
+    """The edges of one view, as far as known. `top` and `bottom` are the numbers of rows."""
 
     def __init__(self) -> None:
         self.top = self.bottom = 0
@@ -261,7 +261,7 @@ class Sidebar:
         return row.left
 
     def text(self, rows: Sequence[PaintedRow]) -> list[str]:
-        """What stands in it."""
+        """The text in it."""
         return [self._text_of(row.cells[self.column :]).strip() for row in rows] if self.column else []
 
     def find(self, old: Sequence[PaintedRow], new: Sequence[PaintedRow]) -> bool:

@@ -1,4 +1,4 @@
-"""What the control functions of a terminal do: the cursor, tab stops, modes, the alternate screen, resets.
+"""The control functions of a terminal: the cursor, tab stops, modes, the alternate screen, resets.
 
 `actions` says which sequence is which function.
 """

@@ -42,7 +42,7 @@ class ScreenPassage(Struct, frozen=True):
 
 
 class ScreenCoverage(Struct, frozen=True):
-    """What became of the text on the screen."""
+    """How much of the text on the screen was read."""
 
     shown: int = 0  # letters, each row counted once
     lost: int = 0  # of them, in no talk

@@ -155,7 +155,7 @@ class Inks:
         return known
 
     def colour(self, ink: str) -> Colour:
-        """What `ink` made a character of."""
+        """Return the colour that `ink` made a character of."""
         return self._colours[ord(ink)]
 
 

@@ -55,7 +55,7 @@ _GLUE = "-/\\.,;:!?)]}"  # the client may break a line behind these without a bl
 
 
 class Palette(Struct, frozen=True):
-    """What the colours of one recording stand for."""
+    """The meaning of the colours of one recording."""
 
     agents: frozenset[int]  # of prompts and of the mark that ends a turn
     muted: frozenset[int]  # of what is less important, such as the calls of tools
@@ -168,7 +168,7 @@ def without_composer(rows: Sequence[TranscriptRow]) -> tuple[list[TranscriptRow]
 def read_panels(
     rows: Sequence[TranscriptRow], segment: TranscriptSegment, palette: Palette, columns: int
 ) -> list[DrawnSaying]:
-    """What was said in the rows of one segment."""
+    """Read the messages in the rows of one segment."""
     # Prompts are wrapped where the conversation ends, with a sidebar further left.
     narrow = columns > 120 and all(width(row.text) <= columns - SIDEBAR for row in rows)
     reader = _PanelReader(palette, columns - SIDEBAR if narrow else columns)
@@ -251,7 +251,7 @@ class _PanelReader:
         return _is_vivid(colour) and not is_red(colour)
 
     def prompt(self, rows: list[TranscriptRow], words: list[str]) -> None:
-        """What the human sent."""
+        """Return the text that the human sent."""
         self.settle()
         queued = words[-1].strip() == "QUEUED"
         lines = trim_rows(words[:-1] if queued else words)
@@ -295,7 +295,7 @@ class _PanelReader:
         self.text(text)
 
     def _item(self, row: TranscriptRow, words: str) -> DrawnSaying | None:
-        """What a row is by itself; None for a part of a text."""
+        """Return the kind of item that a row is by itself; None for a part of a text."""
         if _COMPACTION.match(row.text):
             return place_saying([row], role="system", kind="compaction", text="Compaction")
         if _THOUGHT.match(words):

@@ -183,7 +183,7 @@ def _turns(talk: ScreenTalk) -> list[list[DrawnSaying]]:
 
 
 def _words(item: DrawnSaying) -> str:
-    """What was drawn of an answer."""
+    """Return the drawn words of an answer."""
     parts = [item.thinking, item.text]
     for call in item.calls:
         command = f"$ {call.command}" if call.command and call.command not in call.title else ""

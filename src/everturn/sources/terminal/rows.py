@@ -80,7 +80,7 @@ def _width(text: str) -> int:
 
 
 def cut(text: str, cells: int) -> tuple[str, str]:
-    """What stands in the first `cells` cells, and the rest."""
+    """Return the text in the first `cells` cells, and the rest."""
     if text.isascii() or len(text) <= cells // 2:
         return text[:cells], text[cells:]
     filled = 0

@@ -118,7 +118,7 @@ known_actions: Final[dict[bytes, Action]] = {}
 
 
 def action_of(sequence: bytes) -> Action:
-    """What `CSI sequence` does."""
+    """Return the action of `CSI sequence`."""
     known = known_actions.get(sequence)
     if known is None:
         if len(known_actions) >= _MOST_KNOWN:

@@ -48,7 +48,7 @@ _ESC, _CAN, _SUB = 0x1B, 0x18, 0x1A
 
 
 class Irregular(NamedTuple):
-    """What an irregular stretch comes down to."""
+    """The reading of an irregular stretch."""
 
     end: int  # where to go on; -1 when more bytes are needed to say
     controls: bytes = b""  # control characters found inside: they act at once
@@ -57,7 +57,7 @@ class Irregular(NamedTuple):
 
 
 def read_irregular(data: bytes, start: int) -> Irregular:
-    """What stands at an escape that no token matched."""
+    """Read an escape that no token matched."""
     if start + 1 >= len(data):
         return Irregular(-1)
     kind = data[start + 1]

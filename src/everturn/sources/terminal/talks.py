@@ -128,7 +128,7 @@ class TalkBuilder:
         return True
 
     def _frame(self, segment: TranscriptSegment) -> None:
-        """What the client shows around the conversation."""
+        """Read the title and the token counts that the client draws around the conversation."""
         frame = f"{segment.title}\n{segment.footer}"
         self._title(title_of(segment.title) or (_side_title(segment.title) if self.dialect == "panels" else ""))
         if found := _TOKENS.search(frame):

@@ -1,4 +1,4 @@
-"""What a terminal recording comes down to: lines of text in the order a reader would meet them, with their evidence.
+"""The transcript of a terminal recording: lines of text in the order a reader would meet them, with their evidence.
 
 `screen` replays bytes, `recordings` takes the container formats apart, `frames` says when a screen is complete, `stitch`
 joins scrolled screens into one `TerminalTranscript`; the readers of screens (`boxes`, `panels`, `prompts` …) make turns of it.

@@ -25,7 +25,7 @@ Facts = dict[str, Any]
 
 
 class MessageReaderState(Struct, array_like=True):
-    """What a later reader continues from."""
+    """The state from which a later reader continues."""
 
     open_line: bool = False
     stage: str = ""  # of the walk through a document

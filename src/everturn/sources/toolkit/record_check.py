@@ -149,7 +149,7 @@ def split(data: bytes, copy: int = 0) -> FileCheck:
 
 
 class _Prefixes:
-    """What stands before records on their lines. If most lines have it, it belongs to a log; else it may be part of a record."""
+    """The text before records on their lines. If most lines have it, it belongs to a log; else it may be part of a record."""
 
     def __init__(self, data: bytes, copy: int) -> None:
         self._data, self._copy = data, copy
