@@ -27,11 +27,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import scrypt
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import apsw
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from everturn.errors import BadConfig, EncryptedArchive, EverturnError, UsageError, WrongKey
+
+if TYPE_CHECKING:
+    import apsw  # loaded with the first archive: the settings, which set the sources of keys, are read by every command
 
 CIPHER = "aegis"
 SALT_SIZE = 16
@@ -42,7 +43,6 @@ _HEAD = (
 )
 _RESERVED = 64  # bytes of a page for nonce and tag
 _PAYLOADS = bytes((_RESERVED, 64, 32, 32))
-_OPEN_TO_READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
 _SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 64 << 20, "dklen": KEY_SIZE}
 
 
@@ -60,6 +60,8 @@ class ArchiveKey(NamedTuple):
 
 def is_available() -> bool:
     """Whether the installed SQLite can encrypt."""
+    import apsw
+
     return hasattr(apsw, "mc_version")
 
 
@@ -115,6 +117,8 @@ def open_connection(
     name: str, flags: int, keys: list[ArchiveKey | None], busy_ms: int
 ) -> tuple[apsw.Connection, ArchiveKey | None]:
     """Open a database with the first key that fits. Raises WrongKey, apsw.Error."""
+    import apsw
+
     for key in keys:
         connection = apsw.Connection(name, flags=flags, statementcachesize=256)
         try:
@@ -129,6 +133,8 @@ def open_connection(
 
 
 def _is_unlocked(connection: apsw.Connection, key: ArchiveKey) -> bool:
+    import apsw
+
     check_available()
     connection.pragma("cipher", CIPHER)
     connection.pragma("key", key.text)
@@ -145,8 +151,11 @@ def _read_head(path: str | os.PathLike[str]) -> bytes:
     To close a file releases every POSIX lock that the process has on it: with `open` here, another connection of this
     process would lose its locks, and another process could delete the write-ahead log it is writing.
     """
+    import apsw
+
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
     try:
-        file = apsw.VFSFile(_plain_vfs(), os.path.abspath(path), [_OPEN_TO_READ, 0])
+        file = apsw.VFSFile(_plain_vfs(), os.path.abspath(path), [flags, 0])
     except apsw.Error:
         return b""
     try:
