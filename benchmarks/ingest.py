@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
+from statistics import median
 
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure
@@ -11,6 +13,9 @@ from benchmarks.processes import MB, Cost, everturn, median_cpu
 
 SPEED = 25.0  # MB per CPU-second, at least
 ROOM = 0.50  # of the source, at most
+TOGETHER = 0.6  # time by the clock with two processes, of that with one, at most
+EXTRA = 1.1  # CPU time with two processes, of that with one, at most
+_PAIRS = 3
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
@@ -23,13 +28,14 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     yield from _speed(corpora.real, runs=3)
     yield from _room(corpora.real)
     yield from _speed(corpora.many, runs=1)
+    yield from _together(corpora.many)
     yield from _room(corpora.many)
 
 
-def taken_in(corpus: Corpus) -> Cost:
+def taken_in(corpus: Corpus, *options: str) -> Cost:
     """Sync into a new archive."""
     shutil.rmtree(corpus.place.archive, ignore_errors=True)
-    return everturn(corpus.place, "sync", "--json")
+    return everturn(corpus.place, "sync", "--json", *options)
 
 
 def _speed(corpus: Corpus, runs: int, bar: float | None = SPEED) -> Iterator[Figure]:
@@ -44,6 +50,23 @@ def _speed(corpus: Corpus, runs: int, bar: float | None = SPEED) -> Iterator[Fig
     missing = corpus.files - costs[-1].json["report"]["new"]
     if missing:
         yield Figure(f"files not taken in, {corpus.name}", missing, "files", 0)
+
+
+def _together(corpus: Corpus) -> Iterator[Figure]:
+    """Two processes beside one, in turns, so that both have the machine's good and bad moments."""
+    if (os.cpu_count() or 1) < 2:
+        yield Figure("two processes beside one", None, note="there is only one core")
+        return
+    alone, together = [], []
+    for _ in range(_PAIRS):
+        alone.append(taken_in(corpus, "--processes", "1"))
+        together.append(taken_in(corpus, "--processes", "2"))
+    walls = [median(cost.wall for cost in costs) for costs in (alone, together)]
+    note = f"{walls[1]:.1f} and {walls[0]:.1f} s, middle of {_PAIRS}; at best {min(c.wall for c in together):.1f} and {min(c.wall for c in alone):.1f} s"
+    yield Figure(f"time by the clock, two processes / one, {corpus.name}", walls[1] / walls[0], "", TOGETHER, note=note)
+    cpu = median_cpu(together), median_cpu(alone)
+    note = f"{cpu[0]:.1f} and {cpu[1]:.1f} CPU-s"
+    yield Figure(f"CPU time, two processes / one, {corpus.name}", cpu[0] / cpu[1], "", EXTRA, note=note)
 
 
 def _room(corpus: Corpus) -> Iterator[Figure]:

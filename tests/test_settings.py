@@ -154,7 +154,23 @@ def test_a_list_is_written_with_commas_or_brackets(tmp_path: Path, value: str, g
     assert config_file.read_config(tmp_path / "config.toml").capture.exclude == globs
 
 
-@pytest.mark.parametrize(("key", "value"), [("capture.mode", "loud"), ("capture.mod", "full"), ("sources.", "x")])
+def test_the_number_of_processes_is_a_number_above_zero(tmp_path: Path) -> None:
+    assert load(env={"EVERTURN_HOME": str(tmp_path)}).capture.processes >= 1
+    config_file.change_config(tmp_path / "config.toml", "capture.processes", "1")
+    settings = load(env={"EVERTURN_HOME": str(tmp_path)})
+    assert (settings.capture.processes, settings.origins["capture.processes"]) == (1, "config")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("capture.mode", "loud"),
+        ("capture.mod", "full"),
+        ("sources.", "x"),
+        ("capture.processes", "0"),
+        ("capture.processes", "many"),
+    ],
+)
 def test_a_value_that_cannot_be_used_changes_nothing(tmp_path: Path, key: str, value: str) -> None:
     file = tmp_path / "config.toml"
     file.write_text('owner = "ada"\n')

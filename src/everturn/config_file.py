@@ -10,10 +10,10 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from everturn.errors import BadConfig
 
@@ -26,6 +26,7 @@ class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode | None = None
     exclude: tuple[str, ...] | None = None
     unknown: Mode | None = None
+    processes: Annotated[int, Meta(ge=1)] | None = None
 
 
 class SecretsTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +80,7 @@ KEYS = (
     "capture.mode",
     "capture.exclude",
     "capture.unknown",
+    "capture.processes",
     "secrets.patterns",
     "retention.keep",
     "encryption.key",
@@ -247,6 +249,8 @@ def _toml_value(key: str, value: str) -> str:
         return "[" + ", ".join(map(_toml_string, pattern_list(value))) + "]"
     if key == "capture.exclude" or key.startswith("sources."):
         return "[" + ", ".join(map(_toml_string, _split_list(value))) + "]"
+    if key == "capture.processes" and value.isdecimal():
+        return str(int(value))
     return _toml_string(value)
 
 

@@ -39,6 +39,7 @@ class Capture:
     mode: Mode = "full"
     exclude: tuple[str, ...] = ()
     unknown: str = ""  # a mode, for unknown workspaces; "": the strictest one of the rules
+    processes: int = 1  # that may read the files of a large sync
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,19 @@ def _is_missing(path: Path) -> bool:
 
 
 def _capture(table: CaptureTable) -> Capture:
-    return Capture(table.mode or "full", _expand_paths(table.exclude or ()), table.unknown or "")
+    return Capture(
+        table.mode or "full",
+        _expand_paths(table.exclude or ()),
+        table.unknown or "",
+        table.processes or _usable_cores(),
+    )
+
+
+def _usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _default_folders(env: Mapping[str, str]) -> Folders:
@@ -180,6 +193,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
         "capture.mode": file.capture.mode,
         "capture.exclude": file.capture.exclude,
         "capture.unknown": file.capture.unknown,
+        "capture.processes": file.capture.processes,
         "secrets.patterns": file.secrets.patterns,
         "retention.keep": file.retention.keep,
         "workspace": file.workspace,

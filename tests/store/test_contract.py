@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from everturn.errors import Conflict, NotAnArchive, NothingFound, UsageError
 from everturn.model.archive import CensusRow, HookEvent, KeptRow, ProblemRow, Session, SourceFile, Tombstone, Version
 from everturn.store.contract import Store, open_store
-from everturn.store.raw import CHUNK, SEALED
+from everturn.store.raw import CHUNK, SEALED, ChunkPacker
 from tests.store.building import answer, new_session, new_version, prompt, tell
 
 SOME = random.Random(7).randbytes(3 * CHUNK)  # does not pack
@@ -257,6 +257,21 @@ def test_the_last_chunk_grows_until_it_is_big_enough(store: Store) -> None:
     assert chunks[1].digest == hashlib.sha256(b"y").digest()
     with pytest.raises(NotAnArchive):
         store.read_chunk(hashlib.sha256(SOME[: SEALED - 1]).digest())
+
+
+@pytest.mark.parametrize("sizes", [(3 * CHUNK,), (1, SEALED, 5, CHUNK, 0, 70_000), (SEALED - 1, 2 * CHUNK, 9)])
+def test_bytes_packed_elsewhere_are_stored_as_those_packed_here(store: Store, sizes: tuple[int, ...]) -> None:
+    here, elsewhere = new_version(store, "/here"), new_version(store, "/elsewhere")
+    packer, at = ChunkPacker(), 0
+    for size in sizes:
+        with store.write():
+            store.append_raw(here, at, SOME[at : at + size])
+            store.append_packed(elsewhere, at, packer.pack(SOME[at : at + size]))
+        at += size
+    assert [replace(chunk, version=here) for chunk in store.chunks(elsewhere)] == store.chunks(here)
+    assert store.read_raw(elsewhere, 0, at + 1) == SOME[:at]
+    with pytest.raises(Conflict), store.write():
+        store.append_packed(elsewhere, at + 1, packer.pack(b"x"))
 
 
 def test_bytes_are_added_at_the_end_only(store: Store) -> None:

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from typing import BinaryIO
 
-from everturn.model.archive import SourceFile, Version
-from everturn.model.conversation import ReadResult
+from msgspec import Raw, Struct
+
+from everturn.model.archive import PackedChunk, SourceFile, Version
+from everturn.model.conversation import ReadResult, SessionFacts
+from everturn.model.vocabulary import ASKING
 from everturn.sources.contract import Source, SourceCandidate, SourceReader
 from everturn.store.contract import Store
 
@@ -29,6 +32,28 @@ UNFINISHED = -2
 
 #: Redacts one line, for mode `redacted`.
 Redact = Callable[[bytes], bytes]
+
+
+class PreparedPart(Struct, frozen=True):
+    """A `SessionPart` whose rows are derived."""
+
+    native_id: str
+    facts: SessionFacts
+    growth: Raw  # a `SessionGrowth`, decoded anew for every attempt to write it, because writing changes it
+
+
+class PreparedPiece(Struct, frozen=True):
+    """What another process made of a piece of a new file. The fields are those of `FilePiece` and `ReadResult`."""
+
+    size: int
+    chunks: list[PackedChunk]
+    parts: list[PreparedPart]
+    reading: ReadResult  # without its parts
+    at: int
+    offset: int
+    changes: dict[str, int | bytes]
+    last: bool
+    failed: str
 
 
 @dataclass
@@ -62,6 +87,12 @@ class FilePiece:
     changes: dict[str, int | bytes]  # new values of the version's columns
     last: bool
     failed: str = ""  # why the reader failed; only the bytes are stored then
+    prepared: PreparedPiece | None = None  # bytes and rows, in place of `stored` and the parts of `reading`
+
+    @property
+    def size(self) -> int:
+        """The number of bytes to store."""
+        return self.prepared.size if self.prepared is not None else len(self.stored)
 
 
 @dataclass
@@ -83,7 +114,7 @@ def start_reader(store: Store, candidate: FileCandidate, mode: str, file: Binary
     """Decide whether the file continues at the cursor or starts a new version."""
     version, known = candidate.version, candidate.known
     if version is None or known is None or version.id == 0:
-        return ReaderStart(candidate, mode, _next_version(0), reason="first")
+        return start_first(candidate, mode)
     if known.mode != mode:
         return ReaderStart(candidate, mode, _next_version(version.number), reason="mode", old_version=version.id)
     reason, common = _compare(store, version, mode, file)
@@ -94,15 +125,38 @@ def start_reader(store: Store, candidate: FileCandidate, mode: str, file: Binary
     )
 
 
-def read_pieces(store: Store, start: ReaderStart, file: BinaryIO, redact: Redact | None = None) -> Iterator[FilePiece]:
-    """Yield pieces up to the current size of the file. Write each one before requesting the next."""
+def start_first(candidate: FileCandidate, mode: str) -> ReaderStart:
+    """Return the start of a file that has no version yet."""
+    return ReaderStart(candidate, mode, _next_version(0), reason="first")
+
+
+def names_itself(found: SourceCandidate, head: bytes) -> bool:
+    """Whether the id of a file is more than its name: `full.jsonl` may be the name of another file too."""
+    name = found.native_id
+    return name != found.path.stem or name.encode("utf-8", "surrogateescape") in head
+
+
+def is_own_question(candidate: FileCandidate, head: bytes) -> bool:
+    """Whether a file is our own question, by its folder. A conversation that only mentions such a folder is not."""
+    return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))
+
+
+def read_pieces(
+    store: Store | None, start: ReaderStart, file: BinaryIO, redact: Redact | None = None
+) -> Iterator[FilePiece]:
+    """Yield pieces up to the current size of the file. Write each one before requesting the next.
+
+    A file that the archive does not know yet is read without a store.
+    """
     info = os.fstat(file.fileno())
     version, source, whole = start.version, start.candidate.source, start.mode == "full"
     if start.shared:
         yield _shared_piece(start, file)
     reader = _start_reader(start)
     parsed, size, offset, last = version.parsed, version.size, version.offset, False
-    unread = store.read_raw(version.id, parsed, size - parsed) if whole and version.id and reader is not None else b""
+    unread = b""
+    if store is not None and whole and version.id and reader is not None:
+        unread = store.read_raw(version.id, parsed, size - parsed)
     batch, state = BATCH, version.state
     while not last:
         file.seek(offset)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
+
 from everturn.capture.file_reader import (
     FileCandidate,
     FilePiece,
     empty_result,
+    is_own_question,
     is_read,
+    names_itself,
     read_pieces,
     start_reader,
     stat_columns,
@@ -37,7 +41,6 @@ from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.writer import ArchiveWriter, derive_pending, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile, Version
-from everturn.model.vocabulary import ASKING
 from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import Store
@@ -95,6 +98,7 @@ class SyncJob:
     clock: Callable[[], int]
     progress: Progress = lambda *numbers: None
     spool: Path | None = None  # folder of the hook's spool, if any
+    processes: int = 1  # that may read new files, if there are many
 
 
 class Intake:
@@ -130,17 +134,35 @@ class Intake:
         self._count(candidate, start.reason)
         redact = self.job.policy.redact if mode == "redacted" else None
         for piece in read_pieces(self.job.store, start, file, redact):
-            self.report.bytes_read += len(piece.stored)
             if is_buried(self.writer, candidate.source.name, piece.reading):
+                self.report.bytes_read += piece.size
                 self.report.forgotten += 1
                 return
-            if piece.last and start.pieces_written == 0 and len(piece.stored) < GROUP:
-                self._group.append(piece)
-                self._grouped += len(piece.stored)
-                if self._grouped >= GROUP or len(self._group) >= GROUP_FILES:
-                    self.flush()
-            elif not self.flush(piece):
+            if not self._take_piece(piece):
                 return
+
+    def take_prepared(self, candidate: FileCandidate, pieces: Iterable[FilePiece | None]) -> None:
+        """Write a new file that another process reads. None: that process gave up, so go on from the last piece."""
+        self.report.files += 1
+        self._count(candidate, "first")
+        for piece in pieces:
+            if piece is None:
+                self.flush()
+                self._take_again(candidate)
+                return
+            if not self._take_piece(piece):
+                return
+
+    def _take_piece(self, piece: FilePiece) -> bool:
+        """Write a piece, at once or with the next ones; return False if the file was started again instead."""
+        self.report.bytes_read += piece.size
+        if not (piece.last and piece.start.pieces_written == 0 and piece.size < GROUP):
+            return self.flush(piece)
+        self._group.append(piece)
+        self._grouped += piece.size
+        if self._grouped >= GROUP or len(self._group) >= GROUP_FILES:
+            self.flush()
+        return True
 
     def flush(self, *more: FilePiece) -> bool:
         """Write the waiting pieces."""
@@ -175,7 +197,7 @@ class Intake:
         if policy.is_simple and not is_new:
             return policy.mode
         head = file.read(HEAD)
-        if is_new and _is_our_question(candidate, head):
+        if is_new and is_own_question(candidate, head):
             return "off"
         if policy.is_simple:
             return policy.mode
@@ -197,7 +219,7 @@ class Intake:
             return replace(found, native_id=known.native_id) if known.native_id.startswith(f"{name}-") else found
         head = file.read(HEAD)
         file.seek(0)
-        if name != found.path.stem or name.encode("utf-8", "surrogateescape") in head:
+        if names_itself(found, head):
             return found
         if any(piece.start.candidate.found.native_id == name for piece in self._group):
             self.flush()
@@ -243,7 +265,7 @@ class Intake:
             if self._once:
                 raise
             for piece in group:
-                self._retry_piece(piece)
+                self._take_again(piece.start.candidate)
             return False
         except EverturnError:
             raise
@@ -269,7 +291,7 @@ class Intake:
                 start.candidate.known = known
             raise
         for piece in group:
-            self.report.bytes_stored += len(piece.stored)
+            self.report.bytes_stored += piece.size
             if piece.failed:
                 self.report.failed.append((piece.start.candidate.path, piece.failed))
             elif piece.last:
@@ -281,9 +303,8 @@ class Intake:
         if known is not None and derive_pending(self.writer, piece.start.candidate.source, known, version):
             self.report.rederived += 1
 
-    def _retry_piece(self, piece: FilePiece) -> None:
-        """Read a file again whose cursor another process has moved."""
-        old = piece.start.candidate
+    def _take_again(self, old: FileCandidate) -> None:
+        """Read a file again from its cursor, which another process may have moved."""
         if old.container:
             return  # the next sync finds its container changed
         for _ in range(_TRIES):
@@ -305,13 +326,10 @@ class Intake:
         """Store only the bytes of a piece whose rows could not be derived, a defect of ours, for a later retry."""
         piece.failed = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
         piece.reading = empty_result()
+        if piece.prepared is not None:
+            piece.prepared = msgspec.structs.replace(piece.prepared, parts=[])
         piece.changes |= {"parsed": piece.start.version.parsed, "parser": -1}
         self._commit([piece])
-
-
-def _is_our_question(candidate: FileCandidate, head: bytes) -> bool:
-    """Whether a file is our own question, by its folder. A conversation that only mentions such a folder is not."""
-    return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))
 
 
 # --- containers ---

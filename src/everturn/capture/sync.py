@@ -21,6 +21,7 @@ from threading import Event
 
 from everturn.capture.file_reader import FileCandidate
 from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport, is_container, take_container
+from everturn.capture.read_ahead import ReadAhead
 from everturn.capture.scan import ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
 from everturn.capture.writer import ArchiveWriter, upgrade_derived
@@ -272,13 +273,16 @@ def _take_in(
     job: SyncJob, writer: ArchiveWriter, candidates: list[FileCandidate], report: SyncReport, total: int
 ) -> None:
     intake = Intake(job, writer, report)
-    for number, candidate in enumerate(candidates):
-        job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
-        if is_container(candidate):
-            take_container(intake, candidate)
-        else:
-            intake.take(candidate)
-    intake.flush()
+    with ReadAhead(job, writer, candidates) as ahead:
+        for number, candidate in enumerate(candidates):
+            job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
+            if is_container(candidate):
+                take_container(intake, candidate)
+            elif (pieces := ahead.pieces(number)) is not None:
+                intake.take_prepared(candidate, pieces)
+            else:
+                intake.take(candidate)
+        intake.flush()
     job.progress(len(candidates), len(candidates), report.bytes_read, total, "")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from everturn.capture.file_reader import UNFINISHED, FilePiece, ReaderStart, empty_result, reader_for
+from everturn.capture.file_reader import UNFINISHED, FilePiece, PreparedPart, ReaderStart, empty_result, reader_for
 from everturn.derive.turns import grow_session, message_texts
 from everturn.errors import Conflict
 from everturn.model.archive import (
@@ -32,6 +32,7 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     Descent,
+    JournalTail,
     LinkRow,
     ProblemRow,
     Session,
@@ -106,6 +107,7 @@ def find_made_from(store: Store, sessions: Sequence[Session]) -> list[Session]:
     return [row for one in find_offspring(store, sessions) for row in store.sessions_of(one.agent, one.native_id)]
 
 
+_GROWTH = msgspec.msgpack.Decoder(SessionGrowth)
 _BACKOFF = 60_000  # first wait after a failure, doubled every time
 _LONGEST_WAIT = 86_400_000
 
@@ -148,23 +150,33 @@ def write_piece(writer: ArchiveWriter, piece: FilePiece) -> None:
     if start.blanked:  # rows are derived later, from the stored bytes
         reading, changes["parser"] = empty_result(), 0
     store.move_cursor(version.id, piece.offset, changed_at=writer.now, **changes)
-    if start.mode in ("full", "redacted") and stored:
+    if piece.prepared is not None:
+        store.append_packed(version.id, piece.at, piece.prepared.chunks)
+    elif start.mode in ("full", "redacted") and stored:
         store.append_raw(version.id, piece.at, stored)
-    write_reading(writer, SourceOrigin(start.candidate.source, known, version), reading)
+    parts = piece.prepared.parts if piece.prepared is not None else reading.parts
+    write_reading(writer, SourceOrigin(start.candidate.source, known, version), reading, parts)
     for name, value in changes.items():
         setattr(version, name, value)
-    if piece.failed:
-        note_failure(writer, known, piece.failed)
-    elif piece.last and version.parser != -1 and (known.fail_reason or known.state != "live"):
-        store.set_file(known.id, fail_reason="", fail_count=0, retry_at=0, state="live")
+    _note_outcome(writer, piece, known)
     start.pieces_written += 1
 
 
-def write_reading(writer: ArchiveWriter, origin: SourceOrigin, reading: ReadResult) -> None:
+def _note_outcome(writer: ArchiveWriter, piece: FilePiece, known: SourceFile) -> None:
+    """Put a file whose reader failed into quarantine, and let one that was read to its end out of it."""
+    if piece.failed:
+        note_failure(writer, known, piece.failed)
+    elif piece.last and piece.start.version.parser != -1 and (known.fail_reason or known.state != "live"):
+        writer.store.set_file(known.id, fail_reason="", fail_count=0, retry_at=0, state="live")
+
+
+def write_reading(
+    writer: ArchiveWriter, origin: SourceOrigin, reading: ReadResult, parts: Sequence[SessionPart | PreparedPart]
+) -> None:
     """Inside a write transaction: add the rows of a reading, of a sync or a rebuild."""
     version = origin.version.id
     writer.store.clear_provisional(version)
-    for part in reading.parts:
+    for part in parts:
         _write_part(writer, origin, part)
     if reading.problems:
         rows = [ProblemRow(version, p.start, p.size, p.kind, p.reason, int(p.provisional)) for p in reading.problems]
@@ -230,7 +242,22 @@ def _version_cursor(version: Version | None) -> tuple[int, int]:
     return (version.id, version.offset) if version is not None else (0, 0)
 
 
-def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) -> None:
+def grow_part(
+    source: Source,
+    part: SessionPart,
+    tail: JournalTail,
+    start_of: Callable[[Call], CallStart | None],
+    mode: str = "full",
+) -> tuple[SessionGrowth, JournalTail]:
+    """Return the rows that a part adds to a session at `tail`, and its new tail."""
+    growth, tail = grow_session(tail, part.messages, start_of)
+    growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
+    if source.keeps_words and mode != "structure":
+        growth.words = list(message_texts(growth, part.messages))
+    return growth, tail
+
+
+def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart | PreparedPart) -> None:
     store, facts = writer.store, part.facts
     file = origin.file
     session = store.open_session(
@@ -239,8 +266,12 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
             machine=file.machine, owner=file.owner, client=facts.client,
         )
     )  # fmt: skip
-    growth, _ = grow_session(store.tail(session.id), part.messages, partial(_call_start, store, origin, session.id))
-    growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
+    growth: SessionGrowth
+    if isinstance(part, PreparedPart):
+        growth = _GROWTH.decode(part.growth)
+    else:
+        start_of = partial(_call_start, store, origin, session.id)
+        growth, _ = grow_part(origin.source, part, store.tail(session.id), start_of, origin.version.mode)
     writer.written["sessions"] += session.n_messages == 0
     writer.written["messages"] += len(growth.messages)
     writer.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
@@ -248,8 +279,6 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) 
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
         growth = msgspec.structs.replace(growth, artifacts=[], index=[], edits=[], first_prompt="")
-    elif origin.source.keeps_words:
-        growth.words = list(message_texts(growth, part.messages))
     store.append(session.id, growth)
     _write_facts(store, session, facts, first_prompt, origin.version.mode)
 
@@ -388,7 +417,7 @@ def derive_version(writer: ArchiveWriter, source: Source, file: SourceFile, vers
             parsed, parser = version.parsed + reading.consumed, source.parser if last else UNFINISHED
             state = reader.state()
             store.set_version(version.id, parsed=parsed, parser=parser, state=state)
-            write_reading(writer, origin, reading)
+            write_reading(writer, origin, reading, reading.parts)
             if last and file.fail_reason:
                 store.set_file(file.id, fail_reason="", fail_count=0, retry_at=0)
         version.parsed, version.parser, version.state = parsed, parser, state

@@ -298,6 +298,15 @@ class Chunk(Struct):
     digest: bytes = b""
 
 
+class PackedChunk(Struct, frozen=True):
+    """A chunk of a version that is not in the archive yet, with its bytes as they are stored."""
+
+    start: int
+    size: int
+    digest: bytes
+    data: bytes
+
+
 class Tombstone(Struct):
     """A mark of `forget` that keeps something from returning: a session by id, or a message by fingerprint."""
 
@@ -323,6 +332,7 @@ class IndexRow(Struct):
 
     seq: int
     texts: tuple[str | None, ...]
+    is_folded: bool = False  # the texts are what an index tokenizes (`text.terms`)
 
 
 class JournalTail(Struct):

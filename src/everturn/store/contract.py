@@ -28,6 +28,7 @@ from everturn.model.archive import (
     KeptRow,
     LinkRow,
     MessageRow,
+    PackedChunk,
     ProblemRow,
     ReportedWork,
     Session,
@@ -179,6 +180,9 @@ class Store(Protocol):
 
     def append_raw(self, version: int, at: int, data: bytes) -> None:
         """Store `data` at offset `at`, which must be the end. The last chunk is replaced until it is big enough."""
+
+    def append_packed(self, version: int, at: int, chunks: Sequence[PackedChunk]) -> None:
+        """Store bytes that another process cut and packed (`store.raw.ChunkPacker`) at offset `at`, which must be the end."""
 
     def share_raw(self, old: int, new: int, size: int) -> int:
         """Let `new` begin with the whole chunks of `old` that end within `size`; return the number of bytes."""

@@ -27,6 +27,7 @@ from everturn.model.archive import IndexRow
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexEntry, IndexQuery
 from everturn.store.sql import Conditions, Driver, add_messages, add_sessions, query_in_lists, query_pairs
+from everturn.text.terms import fold, index_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,17 @@ ENOUGH = 1.6
 WITHOUT_PIECES = ("tool_output", "meta")
 LAST_SEQ = 0xFFFFFE  # messages beyond this are not indexed
 _REMEMBERED = 10_000  # estimates
+
+
+#: How the text of each field becomes what an index tokenizes.
+_FOLDS = tuple(fold if name in WITHOUT_PIECES else index_text for name in FIELDS)
+
+
+def fold_row(row: IndexRow) -> IndexRow:
+    """Return the row with its texts as an index tokenizes them: costly, and possible in a process without the archive."""
+    if row.is_folded:
+        return row
+    return IndexRow(row.seq, tuple([text and way(text) for way, text in zip(_FOLDS, row.texts, strict=True)]), True)
 
 
 class Range(NamedTuple):

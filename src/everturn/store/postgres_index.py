@@ -21,10 +21,10 @@ from everturn.model.archive import IndexRow
 from everturn.model.vocabulary import FIELDS
 from everturn.store.common_words import CommonWords
 from everturn.store.contract import IndexQuery
-from everturn.store.index import WITHOUT_PIECES, GatheredEntries, IndexScope, stem_word, stem_words
+from everturn.store.index import GatheredEntries, IndexScope, fold_row, stem_word, stem_words
 from everturn.store.postgres_driver import PostgresDriver
 from everturn.store.postgres_search import LONGEST, OVERLAP, any_of_tsquery, gather_entries
-from everturn.text.terms import fold, index_text
+from everturn.text.terms import index_text
 
 PART = 8_000  # terms in a row at most
 REPEATS = 250  # of one term in a row
@@ -34,10 +34,10 @@ _AT_ONCE = 1_000_000  # characters whose terms are held in memory
 _NUMBERS = tuple(map(str, range(1, PART + 1)))
 
 
-def tsvector_literals(text: str, pieces: bool = False) -> Iterator[tuple[int, str, int]]:
-    """Yield (number, literal, number of terms) of the rows for a text, with `pieces` also parts of compound names."""
+def tsvector_literals(folded: str) -> Iterator[tuple[int, str, int]]:
+    """Yield (number, literal, number of terms) of the rows for a folded text."""
     numbers = count()
-    cut = (term[:LONGEST] for term in _stems_of_text(index_text(text) if pieces else fold(text)))
+    cut = (term[:LONGEST] for term in _stems_of_text(folded))
     part = list(islice(cut, PART))
     while part:
         yield from ((next(numbers), literal, size) for literal, size in _vector_literals(part))
@@ -94,7 +94,7 @@ class PostgresIndex:
 
     def add_session(self, session: int, text: str) -> None:
         self.remove(session, [-1])
-        if made := list(tsvector_literals(text, pieces=True)):
+        if made := list(tsvector_literals(index_text(text))):
             self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in made))
             self._common.note(0, session, -1, -1, 1)
 
@@ -134,7 +134,7 @@ class PostgresIndex:
 
 
 def _index_rows(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
-    for row in rows:
+    for row in map(fold_row, rows):
         for field, text in enumerate(row.texts):
-            for made in tsvector_literals(text, FIELDS[field] not in WITHOUT_PIECES) if text else ():
+            for made in tsvector_literals(text) if text else ():
                 yield session, row.seq, field, *made

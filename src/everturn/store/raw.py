@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from msgspec.structs import replace
 
 from everturn.errors import Conflict, NotAnArchive, NothingFound
-from everturn.model.archive import Chunk, SourceFile, Version
+from everturn.model.archive import Chunk, PackedChunk, SourceFile, Version
 from everturn.store.sql import CHUNKS, FILES, VERSIONS, Driver, Row
 
 if sys.version_info >= (3, 14):
@@ -59,6 +60,33 @@ class Packer:
 
 CHUNK = 256 * 1024  # longest chunk
 SEALED = 64 * 1024  # a shorter last chunk is replaced when more bytes arrive
+
+
+class ChunkPacker:
+    """Cuts and packs the bytes of a new version as `append_raw` does, in a process without the archive."""
+
+    def __init__(self) -> None:
+        self._packer = Packer()
+        self._end = 0
+        self._short = b""  # the last chunk, if it is to be replaced by a longer one
+
+    def pack(self, data: bytes) -> list[PackedChunk]:
+        """Return the chunks of the next bytes. The first one may replace the last one of the bytes before."""
+        start = self._end - len(self._short)
+        self._end += len(data)
+        parts = _cut_chunks(memoryview(self._short + data if self._short else data))
+        self._short = bytes(parts[-1]) if parts and len(parts[-1]) < SEALED else b""
+        chunks = []
+        for part in parts if data else ():
+            chunks.append(PackedChunk(start, len(part), sha256(part).digest(), self._packer.pack(part)))
+            start += len(part)
+        return chunks
+
+
+def _cut_chunks(data: memoryview) -> list[memoryview]:
+    return [data[first : first + CHUNK] for first in range(0, len(data), CHUNK)]
+
+
 _RECENT = 16  # unpacked chunks in memory
 
 _FILES_AND_VERSIONS = f'SELECT {FILES.fields("f")},{VERSIONS.fields("v")} FROM "source_file" f LEFT JOIN "version" v ON v."id"=f."version"'
@@ -150,9 +178,20 @@ class RawStore:
             added = rest[: CHUNK - last.size]
             self._replace_chunk(last, self._read_recent_chunk(last.digest) + added)
             at, rest = at + len(added), rest[len(added) :]
-        for first in range(0, len(rest), CHUNK):
-            part = rest[first : first + CHUNK]
-            self.driver.run(CHUNKS.insert, (version, at + first, len(part), self._put_bytes(part)))
+        for part in _cut_chunks(rest):
+            self.driver.run(CHUNKS.insert, (version, at, len(part), self._put_bytes(part)))
+            at += len(part)
+
+    def append_packed(self, version: int, at: int, chunks: Sequence[PackedChunk]) -> None:
+        last = self._last_chunk(version)
+        if at != (last.start + last.size if last else 0):
+            raise Conflict(f"the end of source version {version}")
+        for chunk in chunks:
+            self._put_packed(chunk.digest, partial(getattr, chunk, "data"))
+            if last is None or chunk.start > last.start:
+                self.driver.run(CHUNKS.insert, (version, chunk.start, chunk.size, chunk.digest))
+            else:
+                self._point_to(last, chunk.size, chunk.digest)
 
     def share_raw(self, old: int, new: int, size: int) -> int:
         self.driver.run(
@@ -232,18 +271,24 @@ class RawStore:
 
     def _put_bytes(self, data: Bytes) -> bytes:
         digest = sha256(data).digest()
+        self._put_packed(digest, lambda: self.packer.pack(data))
+        return digest
+
+    def _put_packed(self, digest: bytes, pack: Callable[[], bytes]) -> None:
         if self.driver.one('SELECT 1 FROM "blob" WHERE "digest"=?', (digest,)) is None:
             sql = 'INSERT INTO "blob" ("digest","data") VALUES (?,?) ON CONFLICT ("digest") DO NOTHING'
-            self.driver.run(sql, (digest, self.packer.pack(data)))
-        return digest
+            self.driver.run(sql, (digest, pack()))
 
     def _replace_chunk(self, old: Chunk, data: Bytes) -> None:
         digest = self._put_bytes(data)
+        self._point_to(old, len(data), digest)
+        self._remember_chunk(digest, bytes(data))  # a growing file is likely to grow again
+
+    def _point_to(self, old: Chunk, size: int, digest: bytes) -> None:
         sql = 'UPDATE "chunk" SET "size"=?,"digest"=? WHERE "version"=? AND "start"=?'
-        self.driver.run(sql, (len(data), digest, old.version, old.start))
+        self.driver.run(sql, (size, digest, old.version, old.start))
         if digest != old.digest:
             self._release_bytes([old.digest])
-        self._remember_chunk(digest, bytes(data))  # a growing file is likely to grow again
 
     def _release_bytes(self, digests: Iterable[bytes]) -> None:
         for digest in digests:

@@ -33,18 +33,18 @@ from everturn.store.index import (
     LAST_SEQ,
     LENGTH_MATTERS,
     USUAL_LENGTH,
-    WITHOUT_PIECES,
     IndexLook,
     IndexMatches,
     Phrase,
     Range,
+    fold_row,
     length_factor,
     phrase_share,
     stem_word,
     word_with_stem,
 )
 from everturn.store.sql import query_in_lists
-from everturn.text.terms import fold, index_text
+from everturn.text.terms import index_text
 
 if TYPE_CHECKING:
     from everturn.store.sqlite import SqliteDriver
@@ -229,7 +229,7 @@ def _sum_varints(sizes: bytes) -> int:
 
 
 _ADD = f"INSERT INTO {TABLE} (rowid, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
-_ANALYSED = tuple((FIELDS.index(name), fold if name in WITHOUT_PIECES else index_text) for name in COLUMNS)
+_FIELD_OF_COLUMN = tuple(FIELDS.index(name) for name in COLUMNS)
 _COUNT = """
     SELECT COUNT(*), MIN(r) FROM
     (SELECT rowid AS r FROM {0} WHERE {0} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
@@ -256,9 +256,9 @@ class SqliteIndex:
             (
                 (
                     (SHORT if row.seq <= SHORT.last else LONG).row(session, row.seq),
-                    *[(text := row.texts[number]) and analyse(text) for number, analyse in _ANALYSED],
+                    *[row.texts[number] for number in _FIELD_OF_COLUMN],
                 )
-                for row in rows
+                for row in map(fold_row, rows)
                 if row.seq <= LAST_SEQ
             ),
         )

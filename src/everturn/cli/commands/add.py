@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from everturn.cli import frame
-from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
+from everturn.cli.commands.sync import make_sync_job, print_sync_report, processes_option, sync_progress
 
 
 @frame.command("everturn add ~/Downloads/session.jsonl", "everturn add old-laptop/projects backup.jsonl")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read them as this source (`everturn sources`).")
-def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> int:
+@processes_option
+def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str, processes: int | None) -> int:
     """Take in given files, and every transcript below given folders.
 
     What each file is, is seen from its content. The files are not changed or moved.
@@ -29,7 +30,7 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> i
     if source and source not in all_sources():
         raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
     store = cx.store(create=True)
-    report = add_paths(make_sync_job(cx, store, cx.places(), sync_progress(cx, "add")), paths, source)
+    report = add_paths(make_sync_job(cx, store, cx.places(), sync_progress(cx, "add"), processes), paths, source)
     cx.update_counts(store, wait=False)
     code = print_sync_report(cx, report)
     make_new_vectors(cx, store)

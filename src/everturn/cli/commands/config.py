@@ -25,16 +25,17 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
 
     \b
     Keys:
-      db               the archive: a path or postgresql://…      (EVERTURN_DB)
-      machine, owner   recorded with every session
-      capture.mode     full | redacted | structure | off
-      capture.exclude  globs of workspaces to leave alone, separated by commas
-      capture.unknown  mode for files whose workspace is unknown; else the strictest one of your rules
-      secrets.patterns what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
-      retention.keep   how long sessions are kept, such as 365d, 12w or 2y; else forever
-      encryption.key   where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
-      sources.NAME     more folders to search for the files of one source
-      models.default   the model that is asked where a command asks one
+      db                the archive: a path or postgresql://…      (EVERTURN_DB)
+      machine, owner    recorded with every session
+      capture.mode      full | redacted | structure | off
+      capture.exclude   globs of workspaces to leave alone, separated by commas
+      capture.unknown   mode for files whose workspace is unknown; else the strictest one of your rules
+      capture.processes how many processes read a large sync; else one per core, 1: no other process is started
+      secrets.patterns  what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
+      retention.keep    how long sessions are kept, such as 365d, 12w or 2y; else forever
+      encryption.key    where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
+      sources.NAME      more folders to search for the files of one source
+      models.default    the model that is asked where a command asks one
     Rules for single workspaces are [[workspace]] tables with path, mode and keep in the config file,
     [models.NAME] and [meaning] tables say which models there are (docs/models.md, docs/search.md).
     """
@@ -100,6 +101,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "capture.mode": settings.capture.mode,
         "capture.exclude": list(settings.capture.exclude),
         "capture.unknown": settings.capture.unknown,
+        "capture.processes": settings.capture.processes,
         "secrets.patterns": list(settings.secret_patterns),
         "retention.keep": settings.keep,
         "encryption.key": settings.encryption.key,

@@ -39,6 +39,13 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
+#: Of the commands that may take in much at once.
+processes_option = click.option(
+    "--processes", type=click.IntRange(min=1), metavar="N",
+    help="How many processes read many new files: one per core by default, 1 for this one alone.",
+)  # fmt: skip
+
+
 @frame.command(
     "everturn sync",
     "everturn sync --watch              keep going, follow sessions as they are written",
@@ -50,11 +57,15 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--meaning", is_flag=True, help="Then make all missing vectors, by the model of [meaning] or on this machine."
 )
+@processes_option
 @folder_options
-def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
+def command(
+    cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, processes: int | None, **folders: Any
+) -> int:
     """Find every agent's sessions on this machine and take in what is new.
 
-    Only new bytes are read. It can be stopped and started at any time, and run beside another one.
+    Only new bytes are read. It can be stopped and started at any time, and run beside another one. A first sync of much
+    history is read by several processes and written by one; the archive is the same.
 
     With `everturn[meaning]` installed, vectors of new prompts and answers are made on this machine at the end, for a tenth
     of the time of the run; the next runs make the rest, --meaning makes all of them now. Where the section [meaning] of the
@@ -68,7 +79,7 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
         raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
     embedder = _embedder(cx) if meaning else None
     store = cx.store(create=True)
-    job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"))
+    job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"), processes)
     if watch:
         return _watch(cx, store, job)
     report = sync_all(job, retry=retry, unread=True)
@@ -170,12 +181,16 @@ def _apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
 
 
 def make_sync_job(
-    cx: frame.CommandContext, store: Store, places: SearchPlaces, progress: Progress | None = None
+    cx: frame.CommandContext,
+    store: Store,
+    places: SearchPlaces,
+    progress: Progress | None = None,
+    processes: int | None = None,
 ) -> SyncJob:
     """Return a sync job with the policy of the settings."""
     settings = cx.settings
     job = SyncJob(store, all_sources(), places, policy_of(settings), settings.machine, settings.owner, clock.now)
-    job.spool = settings.state / "spool"
+    job.spool, job.processes = settings.state / "spool", processes or settings.capture.processes
     return job if progress is None else replace(job, progress=progress)
 
 

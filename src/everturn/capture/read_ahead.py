@@ -1,0 +1,227 @@
+"""Worker processes that read new files ahead, while this process writes them in order.
+
+The archive has one writer, and reading takes most of the time of a first sync. So worker processes (`capture.read_worker`)
+read and prepare the next files, and the writer takes what they made in the order of the files. The archive is the same,
+byte for byte, as one that a single process made. Only new files in mode `full` are read ahead. A file that a worker gives
+back, or had when it was lost, is read here.
+
+A few megabytes per worker wait at most: a worker that is further ahead has to wait. Workers are plain programs with pipes,
+which works the same on every system and whatever program imports everturn.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Condition, Thread
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+import everturn
+from everturn.capture.file_reader import FileCandidate, FilePiece, PreparedPiece, start_first
+from everturn.capture.intake import SyncJob, is_container
+from everturn.capture.read_worker import FileRequest, Frame, read_frame, write_frame
+from everturn.capture.writer import ArchiveWriter
+from everturn.sources.contract import all_sources
+
+#: Fewer new bytes are read by this process alone: workers take a tenth of a second to start.
+LEAST = 48 << 20
+#: A further worker needs so many more.
+LEAST_EACH = 24 << 20
+MOST_WORKERS = 4  # more would wait for the writer
+#: Answers of a worker that may wait.
+_WAITING = 16 << 20
+#: Files that a worker gets at once.
+_BATCH_BYTES = 2 << 20
+_BATCH_FILES = 64
+_PIPE = 1 << 20
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from everturn.capture.read_worker import serve_requests as s; s()"
+)
+_PIECE: msgspec.msgpack.Decoder[PreparedPiece | None] = msgspec.msgpack.Decoder(PreparedPiece | None)
+
+
+class ReadAhead:
+    """The workers of one sync. A context: leaving it ends them."""
+
+    def __init__(self, job: SyncJob, writer: ArchiveWriter, candidates: Sequence[FileCandidate]) -> None:
+        self._candidates = candidates
+        self._waiting = deque(number for number, one in enumerate(candidates) if _may_prepare(job, writer, one))
+        size = sum(_size(candidates[number]) for number in self._waiting)
+        many = min(job.processes, MOST_WORKERS, 1 + max(0, size - LEAST) // LEAST_EACH) if size >= LEAST else 0
+        self._many = many if job.processes > 1 and len(self._waiting) > 1 and sys.executable else 0
+        self._changed = Condition()
+        self._owners: dict[int, _Worker] = {}
+        self._workers: list[_Worker] = []
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        for _ in range(self._many):
+            with suppress(OSError):
+                self._workers.append(_Worker())
+        for worker in self._workers:
+            worker.thread = Thread(target=self._serve, args=(worker,), daemon=True)
+            worker.thread.start()
+        if not self._workers:
+            self._waiting.clear()
+        self._ahead = frozenset(self._waiting)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, at: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for worker in self._workers:
+            worker.end()
+
+    def pieces(self, number: int) -> Iterator[FilePiece | None] | None:
+        """Return the pieces of a candidate as they arrive, where None says to go on alone; None if no worker reads it."""
+        if number not in self._ahead or (first := self._next_piece(number)) is None:
+            return None
+        return self._follow(number, first)
+
+    def _follow(self, number: int, piece: PreparedPiece | None) -> Iterator[FilePiece | None]:
+        start = start_first(self._candidates[number], "full")
+        while piece is not None:
+            yield FilePiece(
+                start, b"", piece.at, piece.reading, piece.offset, piece.changes, piece.last, piece.failed, piece
+            )
+            if piece.last:
+                return
+            piece = self._next_piece(number)
+        yield None
+
+    def _next_piece(self, number: int) -> PreparedPiece | None:
+        """Wait for the next piece of a file; None if its worker gave it back or is lost."""
+        with self._changed:
+            while (frame := self._next_frame(number)) is None:
+                owner = self._owners.get(number)
+                if owner.is_done if owner is not None else all(worker.is_done for worker in self._workers):
+                    return None
+                self._changed.wait()
+        return _PIECE.decode(frame.data)
+
+    def _next_frame(self, number: int) -> Frame | None:
+        """Return the next answer about a file if there is one, and drop the rest of files that were started again."""
+        owner = self._owners.get(number)
+        while owner is not None and owner.answers:
+            frame = owner.answers.popleft()
+            owner.size -= len(frame.data)
+            self._changed.notify_all()
+            if frame.number == number:
+                return frame
+        return None
+
+    # --- the threads that talk to the workers ---
+    def _serve(self, worker: _Worker) -> None:
+        """Give files to a worker and keep its answers, until there are no more files or the worker is lost."""
+        with suppress(OSError, ValueError):
+            while batch := self._next_batch(worker):
+                worker.ask([_request(number, self._candidates[number]) for number in batch])
+                if not self._keep_answers(worker, len(batch)):
+                    break
+        with self._changed:
+            worker.is_done = True
+            self._changed.notify_all()
+
+    def _next_batch(self, worker: _Worker) -> list[int]:
+        with self._changed:
+            batch: list[int] = []
+            size = 0
+            while self._waiting and len(batch) < _BATCH_FILES and size < _BATCH_BYTES:
+                batch.append(self._waiting.popleft())
+                size += _size(self._candidates[batch[-1]])
+            self._owners.update(dict.fromkeys(batch, worker))
+            self._changed.notify_all()
+            return batch
+
+    def _keep_answers(self, worker: _Worker, files: int) -> bool:
+        """Keep the answers about so many files as there is room for them; return False if they are no longer wanted."""
+        while files:
+            if (frame := worker.receive()) is None:
+                return False
+            files -= frame.is_last
+            with self._changed:
+                while worker.size > _WAITING and not self._is_closed:
+                    self._changed.wait()
+                if self._is_closed:
+                    return False
+                worker.answers.append(frame)
+                worker.size += len(frame.data)
+                self._changed.notify_all()
+        return True
+
+
+class _Worker:
+    """A worker process, and its answers that wait to be written."""
+
+    def __init__(self) -> None:
+        folder = Path(everturn.__file__).parent.parent
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._results = self._process.stdin, self._process.stdout
+        _widen_pipe(self._results.fileno())
+        self.answers: deque[Frame] = deque()
+        self.size = 0  # of the answers
+        self.is_done = False  # no more answers will come
+        self.thread: Thread | None = None
+
+    def ask(self, files: list[FileRequest]) -> None:
+        """Give it files to prepare. Raises OSError."""
+        write_frame(self._requests, Frame(data=msgspec.msgpack.encode(files)))
+
+    def receive(self) -> Frame | None:
+        """Wait for its next answer; None if it is lost."""
+        return read_frame(self._results)
+
+    def end(self) -> None:
+        """End the process, whatever it is doing: nothing of its work is needed any more."""
+        self._process.kill()
+        self._process.wait()
+        if self.thread is not None:
+            self.thread.join()
+        with suppress(OSError):
+            self._requests.close()
+        self._results.close()
+
+
+def _may_prepare(job: SyncJob, writer: ArchiveWriter, candidate: FileCandidate) -> bool:
+    """Whether a file is read the same without the archive: a new one, kept as it is."""
+    is_plain = job.policy.is_simple and job.policy.mode == "full"
+    is_new = candidate.known is None and candidate.stat is not None and not is_container(candidate)
+    is_known_format = all_sources().get(candidate.source.name) is candidate.source
+    return is_plain and is_new and is_known_format and not (writer.buried_sessions or writer.buried_messages)
+
+
+def _request(number: int, candidate: FileCandidate) -> FileRequest:
+    found = candidate.found
+    return FileRequest(
+        number, candidate.source.name, os.fsencode(found.path), found.kind, found.native_id, found.parent,
+        candidate.columns,
+    )  # fmt: skip
+
+
+def _size(candidate: FileCandidate) -> int:
+    return candidate.stat.st_size if candidate.stat is not None else 0
+
+
+def _widen_pipe(handle: int) -> None:
+    """Let a pipe hold more, where that is possible, so that both sides wait less often."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, _PIPE)
