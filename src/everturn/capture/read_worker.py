@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import signal
 import struct
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -69,13 +68,11 @@ class Frame(NamedTuple):
 _REQUESTS = msgspec.msgpack.Decoder(list[FileRequest])
 
 
-def serve_requests() -> None:
+def serve_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to end
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing else may write among the answers
     try:
-        while (request := read_frame(sys.stdin.buffer)) is not None:
+        while (request := read_frame(requests)) is not None:
             for file in _REQUESTS.decode(request.data):
                 for piece in prepare_file(file):
                     write_frame(answers, Frame(file.number, piece is None or piece.last, _encode(piece)))
