@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from everturn.capture import read_ahead
-from everturn.capture.intake import SyncReport
+from everturn.capture.file_reader import FileCandidate
+from everturn.capture.intake import Intake, SyncReport
 from everturn.capture.policy import Policy
 from everturn.capture.read_worker import FileRequest, prepare_file
 from everturn.capture.sync import add_paths, sync_all
@@ -31,11 +32,9 @@ DAMAGED = "bbbbbbbb-2222-4333-8444-555555555555"
 FORK = "cccccccc-2222-4333-8444-555555555555"
 _IMAGE = 900_000  # bytes that are read and stored and not indexed
 
-#: A worker that dies after the first piece of a file of several.
+_LAST_LINE = "read_worker.serve_requests"
+#: Makes a worker die after the first piece of a file of several.
 _MORTAL = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-from everturn.capture import read_worker
 whole = read_worker.prepare_file
 def first_piece(request):
     for number, piece in enumerate(whole(request)):
@@ -43,7 +42,6 @@ def first_piece(request):
             os._exit(9)
         yield piece
 read_worker.prepare_file = first_piece
-read_worker.serve_requests()
 """
 
 
@@ -56,7 +54,8 @@ def much(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> H
     turns = history.turn("count the walruses", "three") + history.tool_turn("and the seals?", "ls seals", "a\nb")
     history.write(turns)
     history.write(history.fork(turns, FORK) + history.turn("paint them", "done", FORK), FORK)
-    history.write(turns[:-40].replace(b'"uuid"', b'"uu\xffid"', 1) + b'{"torn', DAMAGED)
+    torn = history.fork(turns, DAMAGED)[:-40].replace(b'"uuid"', b'"uu\xffid"', 1) + b'{"torn'
+    history.write(torn, DAMAGED)
     for number in range(12):
         sid = f"{number:08d}-3333-4333-8444-555555555555"
         history.write(history.tool_turn(f"prompt {number}", f"touch file{number}.py", "ok", sid), sid)
@@ -122,23 +121,44 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that no worker read."""
+    names: list[str] = []
+    take = Intake.take
+
+    def note_and_take(intake: Intake, candidate: FileCandidate) -> None:
+        names.append(candidate.found.path.name)
+        take(intake, candidate)
+
+    monkeypatch.setattr(Intake, "take", note_and_take)
+    return names
+
+
 def test_the_archive_is_the_same_with_workers(
-    take_in: Callable[..., SyncReport], tmp_path: Path, started: list[subprocess.Popen[bytes]]
+    take_in: Callable[..., SyncReport],
+    tmp_path: Path,
+    started: list[subprocess.Popen[bytes]],
+    read_here: list[str],
 ) -> None:
     alone = take_in("alone.db", 1)
     assert started == []
+    assert len(read_here) == alone.new
+    read_here.clear()
     assert take_in("together.db", 2) == alone
     assert len(started) == 2
+    assert read_here == []
     assert all(process.returncode is not None for process in started)
     _assert_same(tmp_path, "alone.db", "together.db")
 
 
-@pytest.mark.parametrize("program", ["import os; os._exit(3)", _MORTAL], ids=["at once", "in a file"])
+@pytest.mark.parametrize("program", ["os._exit(3)\n", _MORTAL], ids=["at once", "in a file"])
 def test_workers_that_die_change_nothing(
     take_in: Callable[..., SyncReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     take_in("alone.db", 1)
-    monkeypatch.setattr(read_ahead, "_PROGRAM", program)
+    usual, _, rest = read_ahead._PROGRAM.partition(_LAST_LINE)
+    monkeypatch.setattr(read_ahead, "_PROGRAM", f"{usual}{program}{_LAST_LINE}{rest}")
     take_in("together.db", 2)
     _assert_same(tmp_path, "alone.db", "together.db")
 
@@ -222,7 +242,7 @@ def _is_running(pid: str) -> bool:
 
 
 def test_files_of_one_name_and_other_formats_stay_what_they_are(
-    much: History, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+    much: History, tmp_path: Path, started: list[subprocess.Popen[bytes]], read_here: list[str]
 ) -> None:
     for folder, text in (("a", "count the walruses"), ("b", "paint the seals"), ("c", "count the walruses")):
         (much.root / folder).mkdir()
@@ -230,6 +250,7 @@ def test_files_of_one_name_and_other_formats_stay_what_they_are(
         (much.root / folder / "full.jsonl").write_text(line)
     shutil.copy(much.file(), tmp_path / "copy.jsonl")
     for name in ("alone.db", "together.db"):
+        read_here.clear()
         open_store(str(tmp_path / "first.db")).close()
         shutil.copy(tmp_path / "first.db", tmp_path / name)
         with closing(open_store(str(tmp_path / name))) as store:
@@ -237,6 +258,7 @@ def test_files_of_one_name_and_other_formats_stay_what_they_are(
             report = add_paths(replace(work, sources=all_sources()), [much.root, tmp_path / "copy.jsonl"])
             assert (report.failed, report.skipped) == ([], [])
     assert len(started) == 2
+    assert read_here == ["full.jsonl"] * 3  # only the archive knows whether there is another one
     _assert_same(tmp_path, "alone.db", "together.db")
 
 

@@ -43,9 +43,15 @@ _BATCH_BYTES = 2 << 20
 _BATCH_FILES = 64
 _PIPE = 1 << 20
 
-_PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from everturn.capture.read_worker import serve_requests as s; s()"
-)
+#: Nothing else may write among the answers, so standard output leads elsewhere.
+_PROGRAM = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from everturn.capture import read_worker
+answers = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)
+read_worker.serve_requests(sys.stdin.buffer, answers)
+"""
 _PIECE: msgspec.msgpack.Decoder[PreparedPiece | None] = msgspec.msgpack.Decoder(PreparedPiece | None)
 
 
@@ -58,6 +64,7 @@ class ReadAhead:
         size = sum(_size(candidates[number]) for number in self._waiting)
         many = min(job.processes, MOST_WORKERS, 1 + max(0, size - LEAST) // LEAST_EACH) if size >= LEAST else 0
         self._many = many if job.processes > 1 and len(self._waiting) > 1 and sys.executable else 0
+        self._ahead: frozenset[int] = frozenset()  # files that workers read
         self._changed = Condition()
         self._owners: dict[int, _Worker] = {}
         self._workers: list[_Worker] = []
@@ -67,12 +74,11 @@ class ReadAhead:
         for _ in range(self._many):
             with suppress(OSError):
                 self._workers.append(_Worker())
+        if self._workers:
+            self._ahead = frozenset(self._waiting)
         for worker in self._workers:
             worker.thread = Thread(target=self._serve, args=(worker,), daemon=True)
             worker.thread.start()
-        if not self._workers:
-            self._waiting.clear()
-        self._ahead = frozenset(self._waiting)
         return self
 
     def __exit__(

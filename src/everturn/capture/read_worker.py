@@ -74,10 +74,18 @@ def serve_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
     try:
         while (request := read_frame(requests)) is not None:
             for file in _REQUESTS.decode(request.data):
-                for piece in prepare_file(file):
-                    write_frame(answers, Frame(file.number, piece is None or piece.last, _encode(piece)))
+                for frame in _frames_of(file):
+                    write_frame(answers, frame)
     except BrokenPipeError:
         os._exit(1)
+
+
+def _frames_of(request: FileRequest) -> Iterator[Frame]:
+    try:
+        for piece in prepare_file(request):
+            yield Frame(request.number, piece is None or piece.last, _encode(piece))
+    except (ValueError, OverflowError):  # text or a number that cannot be encoded
+        yield Frame(request.number, True, _encode(None))
 
 
 def write_frame(stream: IO[bytes], frame: Frame) -> None:
