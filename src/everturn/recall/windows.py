@@ -26,6 +26,7 @@ LONG_LINE = 200
 _NEAR = 60
 _WORDS = 24  # of a query
 _MATCHES = 150  # of one word
+_NEARBY = 24  # matches that may belong to one core
 _SEARCHED = 1_000_000  # characters
 _KNOWN = 100  # entries up to which the store counts a word
 _SHORTEST_STEM = 4
@@ -39,15 +40,19 @@ class QueryWords:
         self._patterns = [re.compile(_word_pattern(word)) for word in self.words]
         known = counts or {}
         self.weights = [math.log(2 + _KNOWN / max(known.get(word, _KNOWN), 1)) for word in self.words]
+        self._matches: dict[str, list[_Match]] = {}  # by text: a quotation grows in steps over the same texts
 
     def matches(self, text: str) -> list[_Match]:
         """Return where the words are, in order."""
+        if text in self._matches:
+            return self._matches[text]
         lower = _lower_text(text[:_SEARCHED])
-        found = []
+        found: list[_Match] = []
         for number, pattern in enumerate(self._patterns):
             spots = zip(pattern.finditer(lower), range(_MATCHES), strict=False)
             found += [(spot.start(), spot.end(), number) for spot, _ in spots]
-        return sorted(found)
+        self._matches[text] = sorted(found)
+        return self._matches[text]
 
     def held(self, text: str) -> set[int]:
         """Return the numbers of the words that a text holds."""
@@ -69,12 +74,18 @@ class QueryWords:
 
     def _best_core(self, found: Sequence[_Match], held: set[int]) -> TextSpan | None:
         """Return the span of close matches with the most weight that is not held yet."""
-        best, most = None, 0.0
+        best, most, weights = None, 0.0, self.weights
         for number, (start, _, _) in enumerate(found):
-            near = [one for one in found[number : number + 24] if one[1] - start <= LONG_LINE]
-            weight = self.weigh(one[2] for one in near if one[2] not in held)
+            last, seen, weight = 0, set(held), 0.0
+            for _, end, other in found[number : number + _NEARBY]:
+                if end - start > LONG_LINE:
+                    continue
+                last = max(last, end)
+                if other not in seen:
+                    seen.add(other)
+                    weight += weights[other]
             if weight > most * 1.001:
-                best, most = (start, max(end for _, end, _ in near)), weight
+                best, most = (start, last), weight
         return best
 
 
