@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.errors import UnknownSession, UsageError
-from everturn.model.archive import Artifact, CensusRow, LinkRow, ProblemRow, Session, SessionText
+from everturn.model.archive import Artifact, CensusRow, LinkRow, ProblemRow, Session, SessionText, TakenBack
 from everturn.store.contract import SessionFilter, Store
 from tests.store.building import NOON, answer, growth_of, look_for, new_session, new_version, prompt, result, tell
 
@@ -335,3 +335,25 @@ def test_scrubbing_changes_nothing_that_can_be_seen(store: Store) -> None:
     store.scrub()
     assert sorted(hit.seq for hit in look_for(store, "pear OR apple")) == [0, 1]
     assert len(list(store.messages(session))) == 2
+
+
+def test_messages_that_were_taken_back_are_marked_once_and_so_are_turns_without_others(store: Store) -> None:
+    session = new_session(store)
+    tell(store, session, prompt("a"), answer("b"), prompt("c"), answer("d", call="c1"))
+    with store.write():
+        growth = growth_of(store, session, [prompt("e"), answer("f")])
+        growth.taken_back = [TakenBack(2, 3, 4)]
+        store.append(session, growth)
+    with store.write():
+        growth = growth_of(store, session, [prompt("g")])
+        growth.taken_back = [TakenBack(0, 5, 6)]
+        store.append(session, growth)
+    assert [row.taken_back for row in store.messages(session)] == [6, 6, 4, 4, 6, 6, 0]
+    assert [turn.taken_back for turn in store.turns(session)] == [1, 1, 1, 0]
+    found = store.taken_back_turns()
+    assert [(turn.session, turn.idx, turn.n_calls) for turn in found] == [
+        (session, 0, 0),
+        (session, 1, 1),
+        (session, 2, 0),
+    ]
+    assert store.taken_back_turns(only=[session + 1]) == store.taken_back_turns(SessionFilter(agent="nobody")) == []

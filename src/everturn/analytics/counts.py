@@ -30,7 +30,7 @@ from everturn.model.analytics import (
     UsageRow,
     bucket_start,
 )
-from everturn.model.archive import ReportedWork, Session
+from everturn.model.archive import ReportedWork, Session, Turn
 from everturn.model.vocabulary import ERROR_CLASSES
 from everturn.store.contract import SessionFilter, Store
 
@@ -156,6 +156,11 @@ def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
 def reported(store: Store, scope: AnalyticsScope) -> list[ReportedWork]:
     """Return what subagents did that are known only from their parents' calls."""
     return [] if scope.only == () else store.reported(scope.sessions, scope.only or (), scope.subagents)
+
+
+def taken_back(store: Store, scope: AnalyticsScope) -> list[Turn]:
+    """Return the turns that were taken back."""
+    return [] if scope.only == () else store.taken_back_turns(scope.sessions, scope.only or (), scope.subagents)
 
 
 def percentile(times: dict[int, int], share: float) -> int | None:

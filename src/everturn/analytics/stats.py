@@ -62,6 +62,15 @@ class WorkTotal(Struct, frozen=True):
     tokens: int  # of every kind, cached ones included
 
 
+class TakenBackTotal(Struct, frozen=True):
+    """Turns that a person took back by going back before them, and their calls: part of every other count."""
+
+    sessions: int = 0
+    turns: int = 0
+    calls: int = 0
+    errors: int = 0
+
+
 class UseTotal(Struct, frozen=True):
     """A tool, or a class of errors, over all of the time."""
 
@@ -81,6 +90,7 @@ class Stats(Struct, frozen=True):
     own: WorkTotal  # of main sessions
     inclusive: WorkTotal  # of main sessions and subagents
     reported: WorkTotal  # of subagents that are known only from their parents' calls; in no other count
+    taken_back: TakenBackTotal = TakenBackTotal()
 
 
 def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str = "month", by: str = "") -> Stats:
@@ -92,6 +102,7 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     usage = [row for row in counts.usage(store, scope) if _is_after(row.slot, since)]
     own = [row for row in usage if not row.inherited]
     reported = [row for row in counts.reported(store, scope) if not since or (row.at or 0) >= since]
+    gone = [turn for turn in counts.taken_back(store, scope) if not since or (turn.started or 0) >= since]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
     counted_sessions = {row.session for row in every_activity}
     for one in sums.values():  # notes beside a session may hold its tokens; they are no session
@@ -115,6 +126,12 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
         ),
         _total_work(activity, own, counted_sessions),
         WorkTotal(len(reported), sum(row.calls for row in reported), sum(row.tokens for row in reported)),
+        TakenBackTotal(
+            len({turn.session for turn in gone}),
+            len(gone),
+            sum(turn.n_calls for turn in gone),
+            sum(turn.n_errors for turn in gone),
+        ),
     )
 
 

@@ -143,6 +143,7 @@ class TurnRow(Struct, frozen=True):
     inclusive_ms: int | None = None  # its own time and that of its subagents, added up
     reported_calls: int = 0  # of subagents that are known only from the results of its calls; in no other count
     reported_tokens: int = 0
+    taken_back: bool = False  # the person went back before it
 
 
 class TurnFilter(Struct, frozen=True):
@@ -291,7 +292,7 @@ def _make_row(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str
         session.native_id, session.agent, turn.idx + 1, session.kind in SUBAGENT_KINDS, turn.starter, turn.started,
         turn_ms(turn), len(calls), len({call.position for call in calls}), sum(c.status == "error" for c in calls),
         _count_parallel(calls), write_shape(tokens), tuple(dict.fromkeys(map(tool_of, tokens))), bool(turn.compacted),
-        bool(turn.interrupted),
+        bool(turn.interrupted), taken_back=bool(turn.taken_back),
     )  # fmt: skip
 
 

@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from everturn.capture.file_reader import UNFINISHED, FilePiece, PreparedPart, ReaderStart, empty_result, reader_for
+from everturn.derive.live_path import find_taken_back
 from everturn.derive.turns import grow_session, message_texts
 from everturn.errors import Conflict
 from everturn.model.archive import (
@@ -34,6 +36,7 @@ from everturn.model.archive import (
     Descent,
     JournalTail,
     LinkRow,
+    MessageRow,
     ProblemRow,
     Session,
     SessionGrowth,
@@ -277,6 +280,9 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart |
     writer.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
     first_prompt = growth.first_prompt
     mark_handed_over(store, session, growth)
+    if growth.takes_back:
+        rows = chain(store.messages(session.id), growth.messages)
+        growth.taken_back = find_taken_back(growth.takes_back, rows, partial(_native_id, store, origin))
     if origin.version.mode == "structure":
         growth = msgspec.structs.replace(growth, artifacts=[], index=[], edits=[], first_prompt="")
     store.append(session.id, growth)
@@ -320,6 +326,14 @@ def _call_start(store: Store, origin: SourceOrigin, session: int, call: Call) ->
         if message is not None and call.idx < len(message.blocks):
             return message.blocks[call.idx].call
     return None
+
+
+def _native_id(store: Store, origin: SourceOrigin, row: MessageRow) -> str:
+    """Read the native id of a message from the raw layer."""
+    if origin.version.mode == "structure":
+        return ""
+    message = origin.source.view(store.read_raw(origin.version.id, row.start, row.size))
+    return message.native_id if message is not None else ""
 
 
 def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:

@@ -37,6 +37,8 @@ _PROSE = 60  # lines of a prompt or an answer
 _OUTPUT = 12  # lines of the input or result of a call
 _LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
 _MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
+_TAKEN_BACK = "── taken back: the person went back before this ──"
+_LIVE = "── continued from here ──"
 _SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "…"), "orphan": ("yellow", "?")}
 
 
@@ -117,18 +119,21 @@ class TranscriptPrinter:
     def print_turn(self, view: TurnView) -> None:
         turn, out = view.turn, self.out
         parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
-        parts += ["inherited"] * turn.inherited
+        parts += ["inherited"] * turn.inherited + ["taken back"] * turn.taken_back
         out.emit()
         out.emit(self.pen("cyan", f"── {' · '.join(filter(None, parts))} ──"))
         if not has_words(self.session):
             for call in view.calls:
                 self._print_call(Passage("call", call=call))
             return
-        step = -1
+        step, is_gone = -1, bool(turn.taken_back)
         for passage in passages(self.store, self.sources, self.session, view, self.options.tools):
             if not self.options.holds(passage):
                 self.left_out.add("thinking" if passage.kind == "thinking" else "context")
                 continue
+            if passage.row is not None and bool(passage.row.taken_back) is not is_gone:
+                is_gone = not is_gone
+                out.emit(self.pen("yellow", _TAKEN_BACK if is_gone else _LIVE))
             if passage.call is not None and passage.batch > 1 and passage.call.step != step:
                 step = passage.call.step
                 out.emit(self.pen("dim", f"⇉ {passage.batch} calls in parallel"))

@@ -19,6 +19,7 @@ from msgspec.structs import astuple
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.edits import added_lines, file_edits
+from everturn.derive.live_path import takes_back
 from everturn.model.archive import (
     RECENT_STEPS,
     Artifact,
@@ -97,6 +98,8 @@ class _Grower:
                 message.fingerprint, message.start, message.size, message.fidelity,
             )
         )  # fmt: skip
+        if (said := takes_back(self.seq, message)) is not None:
+            self.growth.takes_back.append(said)
         self._add_index_row(message)
         self._update_totals(message)
         self.seq += 1

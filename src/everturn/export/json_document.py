@@ -97,6 +97,7 @@ def turn_facts(turn: Turn) -> dict[str, Any]:
         "compacted": bool(turn.compacted),
         "interrupted": bool(turn.interrupted),
         "inherited": bool(turn.inherited),
+        "taken_back": bool(turn.taken_back),
     }
 
 
@@ -155,6 +156,7 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
         "model": message.model or None,
         "usage": message.usage,
         "inherited": bool(row.inherited),
+        "taken_back": row.taken_back + 1 if row.taken_back else None,
         "fidelity": message.fidelity,
         "blocks": [_block_facts(block) for block in message.blocks],
         "evidence": {"start": row.start, "size": row.size, "sha256": digest},
@@ -295,6 +297,7 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
     facts: dict[str, Any] = {"kind": passage.kind}
     if passage.row is not None:
         facts |= {"message": passage.row.seq + 1, "at": iso(passage.row.at) or None, "origin": passage.row.origin}
+        facts |= {"taken_back": passage.row.taken_back + 1} if passage.row.taken_back else {}
     if passage.kind not in ("call", "result"):
         facts["text"] = passage.text
     elif tools:
@@ -326,6 +329,7 @@ def hit_item(hit: SearchHit) -> dict[str, Any]:
         "message": None if row is None else row.seq + 1,
         "role": None if row is None else row.role,
         "origin": None if row is None else row.origin,
+        "taken_back": row is not None and bool(row.taken_back),
         "field": hit.field,
         "at": time_text(hit.at),
         "score": round(hit.score, 4),

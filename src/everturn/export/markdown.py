@@ -52,6 +52,7 @@ def as_markdown(
         parts = [f"## Turn {turn.idx + 1}"]
         parts += [minute_text(turn.started)] if turn.started is not None else []
         parts += [duration(lasted)] if lasted else []
+        parts += ["taken back"] * turn.taken_back
         yield " · ".join(parts) + "\n\n"
         for passage in passages(store, sources, session, view, results=True):
             if (thinking or passage.kind != "thinking") and (context or not is_quiet(passage)):

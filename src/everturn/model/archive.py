@@ -130,6 +130,7 @@ class Turn(Struct):
     compacted: int = 0
     interrupted: int = 0
     inherited: int = 0
+    taken_back: int = 0  # nothing that a person, an agent or a model said in it is on the live path
 
 
 class Step(Struct):
@@ -209,6 +210,24 @@ class MessageRow(Struct):
     size: int = 0
     fidelity: str = "exact"
     inherited: int = 0
+    taken_back: int = 0  # seq of the message that took it back; 0: it is on the live path
+
+
+class TakesBack(Struct, frozen=True):
+    """A message that takes others back: so many turns, or all from a message on, by its native id or its offset."""
+
+    seq: int
+    turns: int = 0
+    native_id: str = ""
+    start: int = -1
+
+
+class TakenBack(Struct, frozen=True):
+    """Messages that a later one took back: the person went back before the first of them. Both ends are included."""
+
+    first: int
+    last: int
+    by: int  # seq of the message that took them back
 
 
 class Artifact(Struct):
@@ -380,6 +399,8 @@ class SessionGrowth(Struct):
     edits: list[EditLines] = []
     words: list[MessageText] = []  # of sources whose words SQL can read
     reported: list[ReportedWork] = []
+    takes_back: list[TakesBack] = []
+    taken_back: list[TakenBack] = []  # what these are, once the earlier messages are known
 
 
 #: Kinds of kept rows: about the new session, and about the one it was made from.

@@ -20,7 +20,7 @@ MAX_LIMIT = 50
 #: Every filter of a search, with an example.
 FILTER_EXAMPLES = (
     *("agent:NAME", "session:@last", "workspace:shop", "branch:main", "role:user", "tool:Bash", "path:src/"),
-    *("field:tool_output", "since:7d", "until:2026-01-31", "turn:3-7", "error:yes", "literal:yes"),
+    *("field:tool_output", "since:7d", "until:2026-01-31", "turn:3-7", "error:yes", "taken-back:yes", "literal:yes"),
 )
 QUERY_DESCRIPTION = (
     "Search query (for 'search' action): words, or a question. Times (3 days ago, last Tuesday, in March) and speakers "

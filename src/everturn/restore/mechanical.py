@@ -14,6 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.live_path import is_live
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.open_items import PlanItem
 from everturn.derive.session_state import (
@@ -53,7 +54,7 @@ from everturn.restore.evidence import (
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store
-from everturn.text.printable import one_line
+from everturn.text.printable import one_line, plural
 
 #: Called with (turns done, turns to do).
 Progress = Callable[[int, int], None]
@@ -104,14 +105,17 @@ def document_from_state(
 ) -> Document:
     """Return the document of a session's state, with at most `most` statements."""
     text = store.session(session.id)[1]
-    rows = store.messages(session.id, 0, state.covers) if state.covers >= 0 else iter(())
-    summaries = tuple(row for row in rows if row.kind == "summary")
+    rows = list(store.messages(session.id, 0, state.covers)) if state.covers >= 0 else []
+    summaries = tuple(row for row in rows if row.kind == "summary" and is_live(row, state.covers))
+    taken_back = sum(not is_live(row, state.covers) and row.origin in ("human", "model") for row in rows)
     material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
     made = _build_sections({key: list(make(material)) for key, make in MAKERS.items()}, most)
     sections, doubtful = _check_sections(store, sources, made)
     notes = [] if has_words(session) else [f"the words of this session were not kept (mode {session.mode})"]
     if state.turn_count < session.n_turns:
         notes.append(f"covers turns 1 to {state.turn_count} of {session.n_turns}")
+    if taken_back:
+        notes.append(f"leaves out {plural(taken_back, 'message')} that the person took back by going back before them")
     return Document(
         session=session.id,
         native_id=session.native_id,

@@ -37,7 +37,7 @@ from everturn.restore.prompts import (
 )
 from everturn.restore.turns import FIELDS
 from everturn.secrets.redaction import redact_text
-from everturn.sessions.messages import Records, Sources, TurnView, read_turns
+from everturn.sessions.messages import Records, Sources, TurnView, live_part, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, quote_for_model
 from everturn.text.tokens import cut_to_tokens, fits_tokens
@@ -98,9 +98,10 @@ def summarise_turns(
 ) -> TurnSummaries:
     work = _SummaryPass(store, sources, session, asker, options)
     total = len(store.turns(session.id, 0, options.last))
-    for view in read_turns(store, session, 0, options.last):
-        work.turn(view, total)
-        progress(view.turn.idx + 1, total)
+    for whole in read_turns(store, session, 0, options.last):
+        if (view := live_part(whole)) is not None:
+            work.turn(view, total)
+        progress(whole.turn.idx + 1, total)
     return work.result()
 
 

@@ -128,7 +128,7 @@ def _copy_records(store: Store, sources: Sources, session: Session, options: Nat
     is_plain = session.kind == "main" and not file.container and is_whole(file, store.version(session.version))
     if session.agent != options.target.name or not is_plain:
         return b""
-    return native.copy(new, read_lines(store, sources, session, options.upto))
+    return native.copy(new, read_lines(store, session, options.upto))
 
 
 def write_native(store: Store, session: Session, plan: NativePlan) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.live_path import is_live
 from everturn.model.archive import Call, MessageRow, Session
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.sessions.messages import Sources, read_messages, result_block
@@ -83,7 +84,9 @@ def read_history(
 ) -> History:
     """Return the conversation up to turn `upto` (from 0, included; None: all of it)."""
     last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
-    pairs, taken_back = _drop_taken_back(read_messages(store, sources, session, 0, last))
+    found = list(read_messages(store, sources, session, 0, last))
+    pairs = [pair for pair in found if is_live(pair[0], last)]
+    taken_back = len(found) - len(pairs)
     first = _find_boundary(pairs)
     calls = _pair_calls(store.calls(session.id), {row.seq: message for row, message in pairs})
     builder = _HistoryBuilder(session, calls, keep_thoughts)
@@ -94,50 +97,17 @@ def read_history(
     return builder.build(first)
 
 
-def read_lines(
-    store: Store, sources: Sources, session: Session, upto: int | None = None
-) -> Iterator[tuple[bytes, bool]]:
+def read_lines(store: Store, session: Session, upto: int | None = None) -> Iterator[tuple[bytes, bool]]:
     """Yield the lines of a session's file up to the last message of turn `upto`, each with whether it was taken back."""
     version = store.version(session.version)
     last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
-    rows = [row for row, _ in read_messages(store, sources, session, 0, last)]
-    kept, _ = _drop_taken_back(read_messages(store, sources, session, 0, last))
-    gone = {row.start for row in rows} - {row.start for row, _ in kept}
+    rows = list(store.messages(session.id, 0, last))
+    gone = {row.start for row in rows if not is_live(row, last)}
     end = version.size if last is None else max(row.start + row.size for row in rows)
     start = 0
     for line in store.read_raw(version.id, 0, end).splitlines(keepends=True):
         yield line, start in gone
         start += len(line)
-
-
-def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
-    """Return the messages that the human did not retract, and the number of others."""
-    kept: list[_Pair] = []
-    gone = 0
-    for pair in pairs:
-        place = _find_taken_back(kept, pair[1])
-        gone += len(kept) - place
-        del kept[place:]
-        kept.append(pair)
-    return kept, gone
-
-
-def _find_taken_back(kept: list[_Pair], message: Message) -> int:
-    """Return where the retracted messages begin: some turns ago, at a message, or after the one that this one follows."""
-    end, wanted = len(kept), message.takes_back or message.follows
-    if not wanted:
-        return end
-    turns = 0
-    first = end  # of the turns after the message it follows
-    for place in range(end - 1, -1, -1):
-        earlier = kept[place][1]
-        if wanted == earlier.native_id:
-            return place if message.takes_back else first
-        if earlier.starts_turn:
-            turns, first = turns + 1, place
-            if wanted == turns:
-                return place
-    return first if isinstance(wanted, int) else end
 
 
 def _find_boundary(pairs: list[_Pair]) -> int:

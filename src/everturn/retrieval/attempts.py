@@ -57,6 +57,7 @@ NOTES = {
     "meaning": "the order follows meaning too, by {}",
     "added": "some of these hold none of the words; they were found by meaning",
     "no meaning": "the order follows words alone: {}",
+    "taken back": "matches that were taken back are left out; taken-back:yes shows them",
     "filter": "{!r} was searched as text; did you mean {}:?",
 }
 _MAX_TRIED = 400  # hits that a pattern is tried on
@@ -104,6 +105,7 @@ class SearchRequest:
         hidden: HiddenHits | None = None,
     ) -> None:
         self.hidden = hidden or HiddenHits()
+        self.passed_over = 0  # matches that were taken back
         self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
         self.query, self.filters = understood.query if understood else query, filters
         self._understood = understood or UnderstoodQuery(query)

@@ -60,6 +60,7 @@ class SearchFilters(Struct, frozen=True):
     turns: tuple[int, int] | None = None  # counted from 0, both ends included
     unwanted: Exclusions = Exclusions()
     within: tuple[int, ...] = ()  # ids of sessions
+    taken_back: bool = False  # also messages that are not on the live path
 
     @property
     def hides_injected(self) -> bool:
@@ -205,6 +206,7 @@ def apply_typed_filters(
 _EXAMPLES = {
     "agent": "NAME", "session": "@last", "workspace": "NAME", "branch": "main", "role": "user", "tool": "Bash",
     "path": "src/", "field": "answer", "since": "7d", "until": "2026-01-31", "turn": "3-7", "error": "yes",
+    "taken-back": "yes",
 }  # fmt: skip
 
 
@@ -297,6 +299,11 @@ def _narrow_error(typed: _TypedFilter) -> dict[str, object]:
     return {"errors": value is not typed.filter.negated}
 
 
+def _narrow_taken_back(typed: _TypedFilter) -> dict[str, object]:
+    value = _one_of(typed, _YES_NO, typed.filter.value.lower())
+    return {"taken_back": value is not typed.filter.negated}
+
+
 def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
     if name not in known:
         raise _filter_mistake(typed, f"one of {', '.join(known)}")
@@ -323,4 +330,5 @@ _NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
     "until": _narrow_time,
     "turn": _narrow_turn,
     "error": _narrow_error,
+    "taken-back": _narrow_taken_back,
 }

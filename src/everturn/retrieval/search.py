@@ -152,6 +152,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     results = _first_answer(request, builder, layout, after, is_first=last is None)
     note = understood.note(results.fits) if understood else ""
     hints = [NOTES["filter"].format(word, name) for word, name in meant_filters(query)]
+    hints += [NOTES["taken back"]] if request.passed_over else []
     hints += [NOTES["prose"]] if is_prose(query) and any(phrase.quoted for phrase in query.wanted) else []
     return _add_notes(results, [note] if note else [], hints)
 
@@ -199,6 +200,9 @@ def _visible_hits(
         if row is not None and attempt.hides and row.origin == "injected":
             continue
         if row is not None and request.hidden.hides(session, row):
+            continue
+        if row is not None and row.taken_back and not request.filters.taken_back:
+            request.passed_over += 1
             continue
         if not is_unwanted(store, unwanted, session, text, row):
             yield hit, row

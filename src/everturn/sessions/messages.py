@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import Commit, find_commits
+from everturn.derive.live_path import is_live
 from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import Source
@@ -61,6 +62,18 @@ def read_turns(store: Store, session: Session, first: int = 0, last: int | None 
     for turn in store.turns(session.id, first, last):
         rows = list(store.messages(session.id, turn.first_seq, turn.last_seq))
         yield TurnView(turn, store.steps(session.id, turn.idx), store.calls(session.id, turn.idx), rows)
+
+
+def live_part(view: TurnView, last: int | None = None) -> TurnView | None:
+    """Return a turn without what was taken back, or had been when `last` was the last message; None if nothing is left."""
+    rows = [row for row in view.rows if is_live(row, last)]
+    if len(rows) == len(view.rows):
+        return view
+    if not any(row.origin in ("human", "agent", "model") for row in rows):
+        return None
+    seqs = {row.seq for row in rows}
+    steps = [step for step in view.steps if step.first_seq in seqs]
+    return TurnView(view.turn, steps, [call for call in view.calls if call.seq in seqs], rows)
 
 
 def records_end(rows: list[MessageRow]) -> int:

@@ -19,7 +19,7 @@ from everturn.derive.session_state import DecisionState, InheritedState, Session
 from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
 from everturn.model.archive import Artifact, KeptRow, Session
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Records, Sources, read_turns
+from everturn.sessions.messages import Records, Sources, live_part, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
 
@@ -83,9 +83,10 @@ def keep_inheritance(
 
 
 def continue_state(store: Store, sources: Sources, session: Session, state: SessionState) -> SessionState:
-    """Bring an earlier state up to date; rebuild it if the last turn it knows has grown since."""
+    """Bring an earlier state up to date; rebuild it if the last turn it knows has grown, or turns were taken back."""
     turns = store.turns(session.id, max(0, state.turn_count - 1))
-    if not turns or state.covers < 0 or turns[0].last_seq != state.covers:
+    is_shorter = any(row.taken_back > state.covers for row in store.messages(session.id, 0, state.covers))
+    if not turns or state.covers < 0 or turns[0].last_seq != state.covers or is_shorter:
         return session_state(store, sources, session)
     for facts in session_facts(store, sources, session, state.turn_count):
         state = advance_state(state, facts)
@@ -111,9 +112,10 @@ def bound_state(state: SessionState) -> SessionState:
 def session_facts(
     store: Store, sources: Sources, session: Session, first: int = 0, last: int | None = None
 ) -> Iterator[TurnFacts]:
-    """Yield the facts of each turn, in order."""
+    """Yield the facts of each turn, in order. What was taken back by then is left out."""
     workspace = store.session(session.id)[1].workspace
     records = Records(store, sources, session)
+    until = _last_message(store, session, last)
     artifacts = _artifacts_by_turn(store.artifacts(session.id))
     by_subagents: dict[int, list[Touch]] = {}  # by the turn that started them; files they only read do not count
     for child in lineage(store, session).children:
@@ -126,12 +128,21 @@ def session_facts(
         ]
         if touches:
             by_subagents.setdefault(child.call.turn, []).extend(touches)
-    for view in read_turns(store, session, first, last):
+    for whole in read_turns(store, session, first, last):
+        if (view := live_part(whole, until)) is None:
+            continue
         messages = ((row, records.message(row)) for row in view.rows)
-        own = artifacts.get(view.turn.idx, [])
+        seqs = {row.seq for row in view.rows}
+        own = [one for one in artifacts.get(view.turn.idx, []) if one.seq in seqs]
         facts = turn_facts(view.turn, messages, view.calls, view.steps, own, workspace)
         more = by_subagents.get(view.turn.idx)
         yield replace(facts, files=(*facts.files, *more)) if more else facts
+
+
+def _last_message(store: Store, session: Session, last: int | None) -> int | None:
+    """Return the last message of turn `last`; None for the end of the session."""
+    turns = store.turns(session.id, last, last) if last is not None else []
+    return turns[0].last_seq if turns else None
 
 
 def _read_inheritance(store: Store, session: Session) -> InheritedState:

@@ -35,7 +35,7 @@ from everturn.model.analytics import (
     TurnKey,
     UsageRow,
 )
-from everturn.model.archive import ReportedWork, Session
+from everturn.model.archive import ReportedWork, Session, Turn
 from everturn.store.contract import SessionFilter
 from everturn.store.sql import (
     CALLS,
@@ -222,6 +222,12 @@ class AnalyticsStore:
         return REPORTED.read(
             self._select_rows("reported", REPORTED.fields("p"), key, session_filter, only, subagents, _KNOWN_BY_REPORT)
         )
+
+    def taken_back_turns(
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[Turn]:
+        key, own = quote_name(TURNS.key, "p"), 'p."taken_back"=1 AND p."inherited"=0'
+        return TURNS.read(self._select_rows("turn", TURNS.fields("p"), key, session_filter, only, subagents, own))
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         yield from self.driver.each(

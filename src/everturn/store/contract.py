@@ -330,6 +330,11 @@ class Store(Protocol):
     ) -> list[ReportedWork]:
         """Return what subagents did that are known only from the results of their parents' calls, each once."""
 
+    def taken_back_turns(
+        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[Turn]:
+        """Return the turns that a person took back, without those that a fork repeats."""
+
     def plane_rows(self, table: PlaneTable) -> Iterator[tuple[Any, ...]]:
         """Yield all rows of one of `model.analytics.PLANE`, in order."""
 

@@ -316,6 +316,13 @@ _RECOUNT_TURN = """
         AND c."seq" BETWEEN "turn"."first_seq" AND "turn"."last_seq" AND c."status"='error')
     WHERE "session"=? AND "idx"=?
 """
+_TAKE_BACK = 'UPDATE "message" SET "taken_back"=? WHERE "session"=? AND "seq" BETWEEN ? AND ? AND "taken_back"=0'
+_TAKE_BACK_TURNS = """
+    UPDATE "turn" SET "taken_back"=(SELECT CASE WHEN COUNT(*)>0 AND MIN(m."taken_back")>0 THEN 1 ELSE 0 END
+        FROM "message" m WHERE m."session"="turn"."session" AND m."seq" BETWEEN "turn"."first_seq" AND "turn"."last_seq"
+        AND m."origin" IN ('human','agent','model'))
+    WHERE "session"=? AND {}
+"""
 _COUNT_TYPE = (
     f'{CENSUS.insert} ON CONFLICT ("version","type","client","disposition") DO UPDATE SET "n"="census"."n"+excluded."n"'
 )
@@ -456,6 +463,12 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         many(REPORTED.upsert, [astuple(replace(one, session=session)) for one in growth.reported])
         many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
+        many(_TAKE_BACK, [(one.by, session, one.first, one.last) for one in growth.taken_back])
+        first = min((one.first for one in growth.taken_back), default=None)
+        if first is not None:
+            self.driver.run(_TAKE_BACK_TURNS.format('"last_seq">=?'), (session, first))
+        elif again := [(session, turn.idx) for turn in growth.turns if turn.taken_back]:
+            many(_TAKE_BACK_TURNS.format('"idx"=?'), again)  # a prompt without an answer may be followed by another one
 
     def _update_session(self, before: Session, growth: SessionGrowth, change: CounterChange) -> None:
         times = [at for at in (before.started, growth.started) if at is not None]

@@ -338,6 +338,7 @@ def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str
 def turn_heading(turn: Turn) -> HeadingItem:
     parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
     parts += [plural(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
+    parts += ["taken back"] * bool(turn.taken_back)
     spans: list[Span] = [(f"── {' · '.join(filter(None, parts))}", "head")]
     if turn.n_errors:
         spans.append((f" · {plural(turn.n_errors, 'error')}", "error"))

@@ -153,6 +153,7 @@ class PassageJson(StrictJson):
     message: int | UnsetType = UNSET
     at: str | UnsetType | None = UNSET
     origin: str | UnsetType = UNSET
+    taken_back: int | UnsetType = UNSET
     text: str | UnsetType = UNSET
     call: CallJson | UnsetType = UNSET
     started: list[str] | UnsetType = UNSET
@@ -178,6 +179,7 @@ class TurnJson(StrictJson):
     compacted: bool
     interrupted: bool
     inherited: bool
+    taken_back: bool
     passages: list[PassageJson]
 
 
@@ -201,6 +203,7 @@ class OutlineJson(StrictJson):
     compacted: bool
     interrupted: bool
     inherited: bool
+    taken_back: bool
 
 
 class RecordJson(StrictJson):
@@ -242,6 +245,7 @@ class HitJson(StrictJson):
     message: int | None
     role: str | None
     origin: str | None
+    taken_back: bool
     field: str
     at: str | None
     score: float

@@ -97,6 +97,9 @@ def _print_subagents(cx: frame.CommandContext, found: Stats) -> None:
     if told.sessions:
         who = plural(told.sessions, "subagent")
         parts.append(f"reported only, not in these counts: {told.calls:,} calls, {_short(told.tokens)} tokens of {who}")
+    if found.taken_back.turns:
+        gone = plural(found.taken_back.turns, "turn")
+        parts.append(f"taken back: {gone} with {plural(found.taken_back.calls, 'call')}")
     if parts:
         analytics_options.print_sentence(cx, f"work      {'; '.join(parts)}", indent=" " * 10)
 

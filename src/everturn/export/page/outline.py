@@ -34,6 +34,7 @@ class OutlineEntry(Struct, frozen=True):
     compacted: bool = False
     interrupted: bool = False
     inherited: bool = False
+    taken_back: bool = False
 
 
 def read_outline(
@@ -55,6 +56,7 @@ def read_outline(
             bool(turn.compacted),
             bool(turn.interrupted),
             bool(turn.inherited),
+            bool(turn.taken_back),
         )
         for turn in store.turns(session.id, first, last)
     ]

@@ -65,6 +65,7 @@ def turn_html(
     number = view.turn.idx + 1
     name = f"{look.anchor}{number}" + (f"-{view.turn.first_seq + 1}" if is_continued else "")
     state = " inherited" * bool(view.turn.inherited) + " continued" * is_continued
+    state += " taken-back" * bool(view.turn.taken_back)
     yield Html(f'<section class="turn{state}" id="{escape(name)}">\n')
     yield element("h2", f"Turn {number:,}, continued", class_="turn-head") if is_continued else turn_head(view, look)
     room = PageRoom(look)
@@ -138,6 +139,8 @@ def _turn_figures(view: TurnView) -> Iterator[str]:
         yield plural(turn.n_calls, "call")
     if turn.inherited:
         yield "copied"
+    if turn.taken_back:
+        yield '<span title="The person went back before it: the agent no longer knew it">taken back</span>'
     if turn.n_errors:
         yield f'<span class="failed">{turn.n_errors:,} failed</span>'
     read = sum(step.tokens_in + step.tokens_cache_read + step.tokens_cache_write for step in view.steps)
@@ -198,7 +201,8 @@ def _passage_html(passage: Passage, look: PageLook, room: PageRoom) -> Html:
     else:
         inner = _typed_html(text, seq, room)
     is_error = passage.kind == "notice" and row is not None and row.role == "assistant"
-    name = f"said {passage.kind}{' wrong' * is_error}"
+    is_gone = row is not None and bool(row.taken_back)
+    name = f"said {passage.kind}{' wrong' * is_error}{' taken-back' * is_gone}"
     return Html(
         f'<div class="{escape(name)}"{room.name(seq)}>{_label_html(passage)}{inner}{record_html(seq, look)}</div>\n'
     )
@@ -216,11 +220,10 @@ def _typed_html(text: str, seq: int, room: PageRoom) -> Html:
 
 def _label_html(passage: Passage) -> Html:
     row = passage.row
-    if passage.kind == "answer":
-        return Html("")
     label = _LABELS.get(passage.kind, "")
     if passage.kind == "prompt" and row is not None:
         label = "Asked by an agent" if row.origin == "agent" else _PROMPT_LABELS.get(row.kind, "")
+        label = ", ".join(filter(None, (label, "taken back" if row.taken_back else "")))
     return element("p", label, class_="label") if label else Html("")
 
 

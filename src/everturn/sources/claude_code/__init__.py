@@ -13,7 +13,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=4,
+    parser=5,
     fields=(
         "parentUuid",
         "isSidechain",

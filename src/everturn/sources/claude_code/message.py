@@ -243,7 +243,6 @@ def _message(
         "exact",
         fingerprint(uuid, str(record.timestamp or "")) if uuid else None,
         count(record.duration_ms) if record.subtype == "turn_duration" else None,
-        (record.parent_uuid or "") if speaker.starts_turn else "",
     )
 
 

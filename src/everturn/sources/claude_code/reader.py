@@ -138,6 +138,8 @@ class ClaudeReader:
             self._set_title(title, 1)
         if message is None:
             return False
+        if message.starts_turn and not record.is_sidechain:
+            message = replace(message, takes_back_at=self._state.replaced_prompt(record.parent_uuid or "", place.start))
         self._add(session, message)
         return True
 

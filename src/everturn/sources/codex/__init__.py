@@ -20,7 +20,7 @@ from everturn.sources.contract import (
 SOURCE = Source(
     name=NAME,
     title="Codex",
-    parser=4,
+    parser=5,
     fields=(
         "payload",
         "cli_version",

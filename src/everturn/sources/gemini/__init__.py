@@ -19,7 +19,7 @@ from everturn.sources.gemini.files import NAME, find, folder_of, resume_command,
 SOURCE = Source(
     name=NAME,
     title="Gemini CLI",
-    parser=2,
+    parser=3,
     fields=(
         "projectHash",
         "lastUpdated",

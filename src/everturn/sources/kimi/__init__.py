@@ -11,7 +11,7 @@ from everturn.sources.contract import Source, lazy_import, lazy_imports, named_f
 SOURCE = Source(
     name="kimi",
     title="Kimi CLI",
-    parser=1,
+    parser=2,
     fields=(
         "protocol_version",
         "payload",

@@ -11,7 +11,7 @@ from everturn.sources.contract import Source, lazy_import, lazy_imports, named_f
 SOURCE = Source(
     name="qwen_code",
     title="Qwen Code",
-    parser=1,
+    parser=2,
     # The first three are also fields of Claude Code: with `parts`, a session shows more of these than of its fields.
     fields=(
         "parentUuid",

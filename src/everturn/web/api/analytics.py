@@ -7,7 +7,7 @@ from typing import Any
 from everturn.analytics.cost import Cost
 from everturn.analytics.inspect import Inspection, inspect_tools
 from everturn.analytics.paths import ToolPathFinding, find_paths
-from everturn.analytics.stats import KEYS, PERIODS, Period, UseTotal, WorkTotal, count_stats
+from everturn.analytics.stats import KEYS, PERIODS, Period, TakenBackTotal, UseTotal, WorkTotal, count_stats
 from everturn.analytics.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
 from everturn.text.folders import FOLDER_RULE
@@ -38,6 +38,7 @@ class StatsJson(ItemsJson[Period]):
     own: WorkTotal
     inclusive: WorkTotal
     reported: WorkTotal
+    taken_back: TakenBackTotal
 
 
 def _paths_answer(request: WebRequest) -> dict[str, Any]:
