@@ -419,13 +419,35 @@ def test_a_service_for_each_platform(tmp_path: Path) -> None:
     assert unit.file.path == tmp_path / ".config" / "systemd" / "user" / "everturn.service"
     assert 'ExecStart="/opt/a b/everturn" "sync" "--watch"\nEnvironment="EVERTURN_HOME=/srv/50%%"\n' in unit.file.text
     assert unit.start[-1][:4] == ("systemctl", "--user", "enable", "--now")
-    agent = service_for(SearchPlaces(tmp_path, {}, "darwin"), words, env, tmp_path)
+    agent = service_for(SearchPlaces(tmp_path, {}, "darwin"), words, env, tmp_path, user=501)
+    assert agent.start[-1][-1].endswith(f"launchctl bootstrap gui/501 {agent.file.path}")
+    assert agent.stop == (("launchctl", "bootout", "gui/501/org.everturn.sync"),)
     told = plistlib.loads(agent.file.text.encode())
     assert told["ProgramArguments"] == ["/opt/a b/everturn", "sync", "--watch"]
     assert told["EnvironmentVariables"] == env and told["RunAtLoad"] is True
     task = service_for(SearchPlaces(tmp_path, {}, "win32"), words, env, tmp_path)
-    command = [node.text for node in ElementTree.fromstring(task.file.text).iter() if node.tag.endswith("Command")]
-    assert command == ["/opt/a b/everturn"] and task.stop[0][0] == "schtasks"
+    assert task.stop[0][0] == "schtasks"
+    tree = {node.tag.rpartition("}")[2]: node.text for node in ElementTree.fromstring(task.file.text).iter()}
+    assert (tree["Command"], tree["Arguments"]) == (
+        "cmd.exe",
+        '/d /v:off /s /c "set "EVERTURN_HOME=/srv/50%"&& "/opt/a b/everturn" sync --watch"',
+    )
+    plain = service_for(SearchPlaces(tmp_path, {}, "win32"), words, {}, tmp_path)
+    tree = {node.tag.rpartition("}")[2]: node.text for node in ElementTree.fromstring(plain.file.text).iter()}
+    assert (tree["Command"], tree["Arguments"]) == ("/opt/a b/everturn", "sync --watch")
+
+
+def test_on_windows_a_hook_is_run_without_a_shell_where_the_agent_can(home: Path) -> None:
+    from everturn.sources.toolkit.agent_program import hook_groups
+
+    for platform, takes_words in (("win32", True), ("win32", False), ("linux", True)):
+        places = SearchPlaces(home, {}, platform)
+        [(_, group)] = hook_groups(PROGRAMS, places, {"Stop": ("--drain",)}, 10, takes_words)
+        (hook,) = group["hooks"]
+        if platform == "win32" and takes_words:
+            assert (hook["command"], hook["args"]) == (PROGRAMS.hook[0], ["--with", "EVERTURN_HOME=/srv/ev", "--drain"])
+        else:
+            assert "args" not in hook and hook["command"].endswith("--drain")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the platform has other quotes")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from everturn.model.archive import Session
+from everturn.model.conversation import Block
 from everturn.resume.handoff import NativeOptions, plan_native
 from everturn.resume.history import INTERRUPTED, History, read_history
 from everturn.sessions.messages import read_messages
@@ -106,7 +107,14 @@ def test_every_word_call_and_result_goes_over(taken: tuple[str, Store], taker: s
 
 
 def told_as(told: History, words: str) -> int:
-    return sum(block.kind == "result" and block.text == words for message in told.messages for block in message.blocks)
+    """How many results are these words, of calls or of calls that are told as text."""
+    blocks = [block for message in told.messages for block in message.blocks]
+    as_text = sum(block.text == f"[Error of the tool {name}]\n{words}" for block in blocks if (name := _tool(block)))
+    return as_text + sum(block.kind == "result" and block.text == words for block in blocks)
+
+
+def _tool(block: Block) -> str:
+    return block.text[len("[Error of the tool ") :].partition("]")[0] if block.text.startswith("[Error of the") else ""
 
 
 def test_nothing_that_was_said_is_missing_from_what_is_told(taken: tuple[str, Store]) -> None:

@@ -27,13 +27,18 @@ class Service:
     stop: tuple[tuple[str, ...], ...]
 
 
-def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str, str], state: Path) -> Service:
-    """Return the service of this platform: `everturn sync --watch`, started at login and restarted on failure."""
+def service_for(
+    places: SearchPlaces, everturn: Sequence[str], env: Mapping[str, str], state: Path, user: int = 0
+) -> Service:
+    """Return the service of this platform: `everturn sync --watch`, started at login and restarted on failure.
+
+    `user` is the number of the user, whose domain launchd starts it in.
+    """
     words = (*everturn, "sync", "--watch")
     if places.platform == "darwin":
-        return _launchd(places.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist", words, env)
+        return _launchd(places.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist", words, env, user)
     if places.platform == "win32":
-        return _task(state / f"{NAME}-sync.xml", words)
+        return _task(state / f"{NAME}-sync.xml", words, env)
     config = places.env.get("XDG_CONFIG_HOME", "").strip()
     folder = Path(config) if config else places.home / ".config"
     path = folder / "systemd" / "user" / f"{NAME}.service"
@@ -57,7 +62,7 @@ def _quote_for_systemd(word: str) -> str:
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
 
 
-def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
+def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str], user: int) -> Service:
     command = "".join(f"    <string>{escape(word)}</string>\n" for word in words)
     environment = "".join(f"    <key>{escape(k)}</key>\n    <string>{escape(v)}</string>\n" for k, v in env.items())
     text = (
@@ -71,13 +76,22 @@ def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Servic
         "  <key>ProcessType</key>\n  <string>Background</string>\n  <key>Umask</key>\n  <integer>63</integer>\n"
         "</dict>\n</plist>\n"
     )
+    domain = f"gui/{user}"
+    # An older one must be out before this one can go in.
+    again = f"launchctl bootout {domain}/{_LABEL} 2>/dev/null; launchctl bootstrap {domain} {shlex.quote(str(path))}"
     return Service(
-        OwnFile(path, text), (("launchctl", "load", "-w", str(path)),), (("launchctl", "unload", str(path)),)
+        OwnFile(path, text),
+        (("launchctl", "enable", f"{domain}/{_LABEL}"), ("sh", "-c", again)),
+        (("launchctl", "bootout", f"{domain}/{_LABEL}"),),
     )
 
 
-def _task(path: Path, words: Sequence[str]) -> Service:
-    """The scheduler passes no environment; an archive elsewhere has to be named in the config file."""
+def _task(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
+    """The scheduler passes no environment: the command interpreter sets it, if there is any to set."""
+    program, arguments = words[0], list2cmdline(words[1:])
+    if env:
+        settings = "".join(f'set "{name}={value}"&& ' for name, value in env.items())
+        program, arguments = "cmd.exe", f'/d /v:off /s /c "{settings}{list2cmdline(words)}"'
     text = (
         '<?xml version="1.0"?>\n<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">\n'
         "  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>\n"
@@ -86,8 +100,8 @@ def _task(path: Path, words: Sequence[str]) -> Service:
         "    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>\n"
         "    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>\n    <Hidden>true</Hidden>\n"
         "    <RestartOnFailure><Interval>PT1M</Interval><Count>10</Count></RestartOnFailure>\n  </Settings>\n"
-        f"  <Actions><Exec><Command>{escape(words[0])}</Command>"
-        f"<Arguments>{escape(list2cmdline(words[1:]))}</Arguments></Exec></Actions>\n</Task>\n"
+        f"  <Actions><Exec><Command>{escape(program)}</Command>"
+        f"<Arguments>{escape(arguments)}</Arguments></Exec></Actions>\n</Task>\n"
     )
     create = ("schtasks", "/Create", "/F", "/TN", NAME, "/XML", str(path))
     return Service(

@@ -12,7 +12,7 @@ framed as data and redacted, like every answer of recall.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,12 +24,15 @@ from everturn.recall.tool import ConversationRecall
 from everturn.resume.history import History, read_history, read_lines
 from everturn.resume.originals import OriginalFile, find_originals, is_whole
 from everturn.resume.pictures import without_refused
+from everturn.resume.told_calls import tell_calls
+from everturn.resume.window import fit_history, fit_note
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
+from everturn.sessions.secrets import archive_cleaner
 from everturn.sources.agent_names import find_agent
 from everturn.sources.contract import NewSession, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.store.contract import Store
-from everturn.text.printable import Clean, one_line, quote_for_model
+from everturn.text.printable import Clean, one_line, plural, quote_for_model
 from everturn.text.tokens import estimate_tokens
 
 _HEAD_BYTES = 64 << 10  # bytes for `Source.sniff`
@@ -76,6 +79,7 @@ class NativeOptions(Struct, frozen=True):
     folder: Path  # our own, for files that are only passed to a program
     workspace: str = ""  # instead of that of the session
     upto: int | None = None
+    fit: int = 0  # tokens that the new session may have; 0: any number
     is_repair: bool = False  # drops thoughts too: providers accept them only after an unchanged history
 
 
@@ -91,6 +95,11 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
     history = read_history(store, sources, session, options.upto, keep_thoughts=is_own and not options.is_repair)
     if options.is_repair:
         history = replace(history, messages=list(map(without_refused, history.messages)))
+    if not is_own and native.offers is not None:
+        history = tell_calls(history, native.offers)
+    whole = history
+    if options.fit:
+        history = fit_history(history, options.fit, session.native_id, _document_maker(store, sources, session))
     if not history.messages:
         raise UsageError(f"session {session.native_id} has no words that another agent could be told; nothing was made")
     text = store.session(session.id)[1]
@@ -104,7 +113,7 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         moved_from=text.workspace if options.workspace not in ("", text.workspace) else "",
     )
     path = native.place(options.places, new)
-    copied = _copy_records(store, sources, session, options, new)
+    copied = _copy_records(store, sources, session, options, new) if history is whole else b""
     if copied:
         history = replace(history, left_out={}, answered=0, compacted=0)
     return NativePlan(
@@ -117,6 +126,20 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         "repaired_from" if options.is_repair else "forked_from" if is_own else "converted_from",
         options.upto,
     )
+
+
+def _document_maker(store: Store, sources: Sources, session: Session) -> Callable[[int], str]:
+    """Return a function that makes the document of a session within a budget in tokens."""
+
+    def make(budget: int) -> str:
+        from everturn.restore.document import LEAST
+        from everturn.restore.markdown import document_markdown
+        from everturn.restore.mechanical import build_document
+
+        document = build_document(store, sources, session)
+        return quote_for_model(document_markdown(document, archive_cleaner(store), max(budget, LEAST)))
+
+    return make
 
 
 def _copy_records(store: Store, sources: Sources, session: Session, options: NativeOptions, new: NewSession) -> bytes:
@@ -223,14 +246,19 @@ def open_session(store: Store, sources: Sources, session: Session, options: Nati
     why = _why_not_own(store, sources, session, options, machine)
     source, workspace = options.target, own_workspace(store, options.target, session, options.workspace)
     originals = _missing_files(store, session, options, workspace) if why == _GONE else []
-    if (not why or originals) and source.resume_command is not None and workspace is not None:
-        tokens = read_history(store, sources, session, keep_thoughts=True).tokens if has_words(session) else 0
+    is_own = not why or bool(originals)
+    tokens = read_history(store, sources, session, keep_thoughts=True).tokens if is_own and has_words(session) else 0
+    fits = not options.fit or tokens <= options.fit
+    if is_own and fits and source.resume_command is not None and workspace is not None:
         notes = [f"{why} → it is put back from the archive, byte for byte"] if originals else []
         command = source.resume_command(session.native_id)
         return Handoff("own", source, workspace, [command], notes, tokens=tokens, originals=originals)
+    if not why:
+        why = f"it is trimmed to {plural(options.fit, 'token')}"
     plan = plan_native(store, sources, session, options)
     commands = [command for command in (plan.take_in, plan.command) if command]
     notes = [f"native: {why} → a new session is written from the archive, word for word", *plan.history.notes]
+    notes += [note] if options.fit and (note := fit_note(plan.history, options.fit)) else []
     return Handoff("native", source, plan.new.workspace, commands, notes, plan, plan.history.tokens)
 
 

@@ -50,6 +50,7 @@ class History(Struct, frozen=True):
     left_out: dict[str, int]  # taken back | thoughts | context | notices | unknown | images → how many
     answered: int = 0  # calls without a recorded result
     compacted: int = 0  # messages before the summary of the context
+    told: int = 0  # calls of tools that the receiving agent does not offer, as text
 
     def count(self, kind: str) -> int:
         return sum(block.kind == kind for message in self.messages for block in message.blocks)
@@ -57,8 +58,7 @@ class History(Struct, frozen=True):
     @property
     def tokens(self) -> int:
         """Return the tokens of all texts, calls and results, estimated; images are not counted."""
-        blocks = (block for message in self.messages for block in message.blocks)
-        return sum(estimate_tokens(block.text or (str(block.call.input) if block.call else "")) for block in blocks)
+        return sum(block_tokens(block) for message in self.messages for block in message.blocks)
 
     @property
     def notes(self) -> list[str]:
@@ -70,13 +70,24 @@ class History(Struct, frozen=True):
             "notices": "notices of the client",
             "unknown": "messages of kinds that are not known",
             "images": "images that are not in the records, or cannot be told to another model",
+            "outputs": "outputs of tools, the oldest, to fit the context window",
+            "turns": "turns, the oldest, to fit the context window; a document about the session takes their place",
         }
-        found = [f"left out: {n:,} {words[what]}" for what, n in self.left_out.items()]
+        found = [f"left out: {n:,} {words[what]}" for what, n in self.left_out.items() if n]
+        if self.told:
+            found.append(
+                f"{plural(self.told, 'call')} of tools that it does not offer: told as text, with their results"
+            )
         if self.answered:
             found.append(f"{plural(self.answered, 'call')} without a recorded result: the history says so")
         if self.compacted:
             found.append(f"begins with the summary of {plural(self.compacted, 'message')}; recall reaches all of them")
         return found
+
+
+def block_tokens(block: Block) -> int:
+    """Return the tokens of a text, call or result, estimated."""
+    return estimate_tokens(block.text or (str(block.call.input) if block.call else ""))
 
 
 def read_history(

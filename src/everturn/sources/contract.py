@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from everturn.model.conversation import Message, ReadResult, SessionPart
+from everturn.model.conversation import CallStart, Message, ReadResult, SessionPart
 
 #: Number of bytes from the start of a file that `Source.sniff` gets.
 HEAD = 64 << 10
@@ -153,6 +153,8 @@ class NativeWriter:
     copy: Callable[[NewSession, Iterable[tuple[bytes, bool]]], bytes] | None = None
     """From the lines of a session of the same agent, each with whether its message was taken back: a new session with the
     same lines, of which only what the program requires is changed. b"" if these lines cannot be copied."""
+    offers: Callable[[CallStart], bool] | None = None  # whether the agent has a tool for a call; None: nobody knows
+    window: int = 200_000  # tokens that its models accept, at least
 
 
 @dataclass(frozen=True)

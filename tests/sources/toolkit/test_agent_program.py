@@ -108,3 +108,38 @@ def test_places_are_given_not_looked_up() -> None:
         new = NewSession(native.name("0" * 32, 1), "/home/ann/shop", 1)
         path = native.place(SearchPlaces(Path("/nowhere"), {}, "linux"), new)
         assert not path.is_absolute() or path.is_relative_to("/nowhere")
+
+
+GREP = CallStart("a", "Grep", "search", input={"pattern": "x y", "path": "src", "glob": "*.py"})
+CALLS = {
+    "read": CallStart("a", "Read", "read", "a b.py", input={"file_path": "a b.py", "offset": 3, "limit": 2}),
+    "grep": GREP,
+    "glob": CallStart("a", "Glob", "search", input={"pattern": "**/*.py", "path": "src"}),
+    "list": CallStart("a", "list_directory", "read", input={"path": "src"}),
+    "edit": CallStart("a", "Edit", "edit", "x", input={"file_path": "x", "old_string": "a\nb", "new_string": "c"}),
+    "create": CallStart("a", "Write", "create", "x", input={"file_path": "x", "content": "c\n"}),
+}
+
+
+def test_an_agent_that_has_only_a_shell_gets_commands_with_the_same_effect() -> None:
+    from everturn.sources.codex.program import TOOLS as shell
+
+    told = {kind: tell_call(call, shell) for kind, call in CALLS.items()}
+    assert {name for name, _ in told.values()} == {"exec_command"}
+    commands = {kind: given["cmd"] for kind, (_, given) in told.items()}
+    assert commands["read"] == "sed -n '3,4p' 'a b.py'"
+    assert commands["grep"] == "rg -n -g '*.py' -e 'x y' src"
+    assert commands["glob"] == "rg --files -g '**/*.py' src"
+    assert commands["list"] == "ls src"
+    assert "*** Update File: x\n@@\n-a\n-b\n+c\n*** End Patch" in commands["edit"]
+    assert "*** Add File: x\n+c\n*** End Patch" in commands["create"]
+
+
+def test_searches_and_lists_have_a_counterpart_in_every_agent() -> None:
+    natives = [source.native for source in all_sources().values() if source.native is not None]
+    assert len(natives) >= 4
+    for native in natives:
+        assert native.offers is not None
+        assert all(native.offers(call) for call in CALLS.values())
+        assert not native.offers(CallStart("a", "mcp__jira__find", "other", input={"q": "x"}))
+        assert not native.offers(CallStart("a", "TodoWrite", "plan", input={"todos": []}))

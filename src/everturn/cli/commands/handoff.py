@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from everturn.resume.handoff import Handoff, NativeOptions
 
 _MANY_TOKENS = 100_000
+_FULL = 0.8  # of a context window: the agent adds its own instructions and the next answers
 
 
 @frame.command(
@@ -60,7 +61,7 @@ def command(
 
 
 def native_options(
-    cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None
+    cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None, fit: int = 0
 ) -> NativeOptions:
     from everturn.resume.handoff import NativeOptions, agent_named
     from everturn.sources.contract import all_sources
@@ -79,6 +80,7 @@ def native_options(
         folder=cx.settings.data / "handed-over",
         workspace="" if folder == original else folder,
         upto=upto - 1 if upto is not None else None,
+        fit=fit,
     )
 
 
@@ -115,6 +117,10 @@ def _say_size(cx: frame.CommandContext, session: Session, opening: Handoff) -> N
     cx.out.say(
         f"the {what} has about {opening.tokens:,} tokens, which {opening.source.title} sends with the next prompt"
     )
+    window = opening.source.native.window if opening.source.native is not None else 0
+    if window and opening.tokens > window * _FULL and opening.way != "document":
+        fit = round(window * _FULL, -4)
+        cx.out.warn(f"that may be more than its model accepts; to leave out the oldest: add --fit {fit:.0f}")
     if opening.tokens > _MANY_TOKENS and opening.way != "document":
         cx.out.say(f"to begin with a short document instead: everturn resume {session.native_id} --strategy document")
 

@@ -181,11 +181,15 @@ def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options
     return InstallRecord(name, clock.now(), str(here or ""), enabled), plan, ()
 
 
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
 def _service_plan(cx: frame.CommandContext) -> Planned:
     from everturn.install.plan import InstallRecord, plan_install, read_record
     from everturn.install.service import service_for
 
-    made = service_for(cx.places(), program_command("everturn"), archive_environment(cx), cx.settings.state)
+    made = service_for(cx.places(), program_command("everturn"), archive_environment(cx), cx.settings.state, _user())
     earlier = read_record(record_folder(cx), SERVICE)
     plan = plan_install([made.file], earlier, record_folder(cx))
     record = msgspec.structs.replace(InstallRecord(SERVICE, clock.now()), stop=made.stop)

@@ -34,6 +34,10 @@ _BUDGET = 4_000  # tokens of a document
     "agents that can go on with them, else exact]",
 )  # fmt: skip
 @click.option("--upto", type=click.IntRange(1), metavar="TURN", help="Fork: only up to this turn, as a new session.")
+@click.option(
+    "--fit", type=click.IntRange(5_000), default=0, metavar="TOKENS",
+    help="Leave out the oldest tool output, then the oldest turns, until so many tokens are left.",
+)  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Make the session, print the command, do not run it.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option(
@@ -53,7 +57,7 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
         from everturn.resume.handoff import open_session, tell_history
         from everturn.sources.contract import all_sources
 
-        target = native_options(cx, session, options["target"], options["upto"], options["workspace"])
+        target = native_options(cx, session, options["target"], options["upto"], options["workspace"], options["fit"])
         store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
         if strategy in ("window", "summary", "document"):
             why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
@@ -71,7 +75,9 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], option
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 
-    is_native = bool(options["target"] or options["upto"] or options["only_print"] or options["dry_run"])
+    is_native = bool(
+        options["target"] or options["upto"] or options["fit"] or options["only_print"] or options["dry_run"]
+    )
     is_native = is_native or options["strategy"] == "native"
     if is_native and len(names) > 1:
         raise click.UsageError("one session at a time can be opened in an agent", click.get_current_context())

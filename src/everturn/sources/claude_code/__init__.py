@@ -43,6 +43,7 @@ SOURCE = Source(
         write=lazy_import("everturn.sources.claude_code.program:write"),
         begin=lazy_import("everturn.sources.claude_code.program:begin"),
         copy=lazy_import("everturn.sources.claude_code.program:copy"),
+        offers=lazy_import("everturn.sources.claude_code.program:offers"),
     ),
     check=lazy_import("everturn.sources.claude_code.check:check"),
     ask=AskProgram(

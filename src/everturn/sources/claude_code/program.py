@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Block, Message
+from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.claude_code.files import expand_home
 from everturn.sources.contract import (
     Edit,
@@ -45,8 +45,10 @@ from everturn.sources.toolkit.agent_program import (
     NativeTool,
     as_json,
     command_line,
+    has_tool,
     hook_groups,
     line,
+    list_command,
     markdown_commands,
     pictures,
     server,
@@ -122,7 +124,7 @@ def _plugin(places: SearchPlaces, home: Path, programs: InstallPrograms) -> Iter
     folder = home / "skills" / NAME
     about = {"name": NAME, "version": VERSION, "description": DESCRIPTION, "author": {"name": "everturn contributors"}}
     about |= {"license": "MIT", "keywords": ["memory", "archive", "recall"]}
-    hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, _SECONDS)}
+    hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, _SECONDS, takes_words=True)}
     yield OwnFile(folder / ".claude-plugin" / "plugin.json", as_json(about))
     yield OwnFile(folder / "hooks" / "hooks.json", as_json({"description": DESCRIPTION, "hooks": hooks}))
     yield OwnFile(folder / ".mcp.json", as_json({"mcpServers": {NAME: server(programs)}}))
@@ -131,7 +133,7 @@ def _plugin(places: SearchPlaces, home: Path, programs: InstallPrograms) -> Iter
 
 def _entries(places: SearchPlaces, project: Path, programs: InstallPrograms) -> Iterator[Edit]:
     settings = project / ".claude" / "settings.local.json"
-    for event, group in hook_groups(programs, places, EVENTS, _SECONDS):
+    for event, group in hook_groups(programs, places, EVENTS, _SECONDS, takes_words=True):
         yield JsonSetting(settings, ("hooks", event), group, item=True)
     yield JsonSetting(project / ".mcp.json", ("mcpServers", NAME), {"type": "stdio", **server(programs)})
     yield skill(project / ".claude" / "skills")
@@ -178,6 +180,9 @@ TOOLS = {
     "read": NativeTool("Read", {"path": "file_path"}),
     "edit": NativeTool("Edit", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "replace_all"}),
     "create": NativeTool("Write", {"path": "file_path", "content": "content"}),
+    "grep": NativeTool("Grep", {"pattern": "pattern", "folder": "path", "files": "glob"}),
+    "list": NativeTool("Bash", {"command": "command"}, as_command=list_command),
+    "glob": NativeTool("Glob", {"pattern": "pattern", "folder": "path"}),
 }
 #: The version of the client whose format is written.
 _VERSION = "2.1.197"
@@ -240,6 +245,11 @@ def _with_values(raw: bytes, record: dict[str, Any], new: NewSession) -> bytes:
         else:
             raw, record = line(changed), changed
     return raw if raw.endswith(b"\n") else raw + b"\n"
+
+
+def offers(call: CallStart) -> bool:
+    """See `NativeWriter`."""
+    return has_tool(call, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

@@ -42,7 +42,10 @@ SOURCE = Source(
     unpack=lazy_import("everturn.sources.codex.files:unpack"),
     option="codex-dir",
     resume_command=resume_command,
-    native=NativeWriter(**lazy_imports("everturn.sources.codex.program", "name", "place", "write", "begin", "copy")),
+    native=NativeWriter(
+        **lazy_imports("everturn.sources.codex.program", "name", "place", "write", "begin", "copy", "offers"),
+        window=272_000,
+    ),
     check=lazy_import("everturn.sources.codex.check:check"),
     ask=AskProgram(
         leaves="nothing: it is told not to keep the session",

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from everturn.model.conversation import Block, Message
+from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.codex.files import home_folder
 from everturn.sources.contract import (
     Edit,
@@ -36,8 +37,10 @@ from everturn.sources.toolkit.agent_program import (
     WHERE,
     NativeTool,
     as_json,
+    has_tool,
     hook_groups,
     line,
+    list_command,
     pictures,
     server,
     skill,
@@ -124,7 +127,53 @@ def _skills(folder: Path) -> Iterator[Edit]:
             yield OwnFile(folder / one.name / "SKILL.md", head + text)
 
 
-TOOLS = {"shell": NativeTool("exec_command", {"command": "cmd"})}
+def _read_command(given: Mapping[str, Any]) -> str:
+    path, first, most = shlex.quote(given["path"]), given.get("offset"), given.get("limit")
+    if not isinstance(first, int) and not isinstance(most, int):
+        return f"cat {path}"
+    begin = first if isinstance(first, int) and first > 0 else 1
+    return f"sed -n '{begin},{begin + most - 1 if isinstance(most, int) and most > 0 else '$'}p' {path}"
+
+
+def _grep_command(given: Mapping[str, Any]) -> str:
+    files, folder = given.get("files"), given.get("folder")
+    words = ["rg", "-n", *(["-g", files] if isinstance(files, str) else []), "-e", given["pattern"]]
+    return shlex.join([*words, *([folder] if isinstance(folder, str) else [])])
+
+
+def _glob_command(given: Mapping[str, Any]) -> str:
+    folder = given.get("folder")
+    return shlex.join(["rg", "--files", "-g", given["pattern"], *([folder] if isinstance(folder, str) else [])])
+
+
+def _edit_command(given: Mapping[str, Any]) -> str:
+    changed = [*_patch_lines("-", given["old"]), *_patch_lines("+", given["new"])]
+    return _patch_command(f"*** Update File: {given['path']}", "@@", *changed)
+
+
+def _create_command(given: Mapping[str, Any]) -> str:
+    return _patch_command(f"*** Add File: {given['path']}", *_patch_lines("+", given["content"]))
+
+
+def _patch_lines(sign: str, text: str) -> list[str]:
+    return [sign + one for one in text.splitlines()]
+
+
+def _patch_command(*lines: str) -> str:
+    return "\n".join(["apply_patch <<'PATCH'", "*** Begin Patch", *lines, "*** End Patch", "PATCH"])
+
+
+_SHELL = NativeTool("exec_command", {"command": "cmd"})
+#: The client does everything in a shell.
+TOOLS = {
+    "shell": _SHELL,
+    "read": _SHELL._replace(as_command=_read_command),
+    "grep": _SHELL._replace(as_command=_grep_command),
+    "list": _SHELL._replace(as_command=list_command),
+    "glob": _SHELL._replace(as_command=_glob_command),
+    "edit": _SHELL._replace(as_command=_edit_command),
+    "create": _SHELL._replace(as_command=_create_command),
+}
 #: The version of the client whose format is written.
 _VERSION = "0.166.0"
 
@@ -169,6 +218,11 @@ def copy(new: NewSession, lines: Iterable[tuple[bytes, bool]]) -> bytes:
         }
         kept.append(line({**record, "payload": {**meta, **({"cwd": new.workspace} if new.moved_from else {})}}))
     return b"".join(kept)
+
+
+def offers(call: CallStart) -> bool:
+    """See `NativeWriter`."""
+    return has_tool(call, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

@@ -42,7 +42,8 @@ SOURCE = Source(
     resume_command=resume_command,
     native=NativeWriter(
         name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
-        **lazy_imports("everturn.sources.gemini.program", "place", "write", "marks", "begin"),
+        **lazy_imports("everturn.sources.gemini.program", "place", "write", "marks", "begin", "offers"),
+        window=1_000_000,
     ),
     ask=AskProgram(
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",

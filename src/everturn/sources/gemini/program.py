@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, Message
+from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
@@ -41,6 +41,7 @@ from everturn.sources.toolkit.agent_program import (
     NativeTool,
     SlashCommand,
     as_json,
+    has_tool,
     hook_groups,
     line,
     pictures,
@@ -139,6 +140,9 @@ TOOLS = {
         "replace", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "allow_multiple"}
     ),
     "create": NativeTool("write_file", {"path": "file_path", "content": "content"}),
+    "grep": NativeTool("grep_search", {"pattern": "pattern", "folder": "dir_path", "files": "include"}),
+    "list": NativeTool("list_directory", {"folder": "dir_path"}),
+    "glob": NativeTool("glob", {"pattern": "pattern", "folder": "dir_path"}),
 }
 _MARK = ".project_root"
 _UNFIT = re.compile(r"[^a-z0-9]+")
@@ -160,6 +164,11 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
         **({"summary": new.title} if new.title else {}),
     }  # fmt: skip
     return b"".join(map(line, [header, *_records(new, messages)]))
+
+
+def offers(call: CallStart) -> bool:
+    """See `NativeWriter`."""
+    return has_tool(call, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

@@ -34,7 +34,7 @@ SOURCE = Source(
     option="opencode-dir",
     resume_command=resume_command,
     native=NativeWriter(
-        **lazy_imports("everturn.sources.opencode.program", "name", "place", "write", "take_in", "begin")
+        **lazy_imports("everturn.sources.opencode.program", "name", "place", "write", "take_in", "begin", "offers")
     ),
     ask=AskProgram(
         leaves="nothing: its database is one in memory for this run",

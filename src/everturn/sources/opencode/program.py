@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, Message
+from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
@@ -34,6 +34,7 @@ from everturn.sources.toolkit.agent_program import (
     NAME,
     WHERE,
     NativeTool,
+    has_tool,
     hook_words,
     line,
     markdown_commands,
@@ -119,6 +120,9 @@ TOOLS = {
     "read": NativeTool("read", {"path": "filePath"}),
     "edit": NativeTool("edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
     "create": NativeTool("write", {"path": "filePath", "content": "content"}),
+    "grep": NativeTool("grep", {"pattern": "pattern", "folder": "path", "files": "include"}),
+    "list": NativeTool("list", {"folder": "path"}),
+    "glob": NativeTool("glob", {"pattern": "pattern", "folder": "path"}),
 }
 #: The version of the client whose format is written.
 _VERSION = "1.18.33"
@@ -140,6 +144,11 @@ def place(places: SearchPlaces, new: NewSession) -> Path:
 
 def take_in(path: Path) -> list[str]:
     return ["opencode", "import", str(path)]
+
+
+def offers(call: CallStart) -> bool:
+    """See `NativeWriter`."""
+    return has_tool(call, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Parts shared by the `program` modules: writing native sessions, and installing everturn into an agent.
 
-Native sessions: ids that follow from the session's, tools by other names, pictures. Nothing is lost: a call whose kind the
-receiving agent has a tool for gets that tool's name and argument names, and keeps its other arguments; any other call keeps
-its name and arguments.
+Native sessions: ids that follow from the session's, tools by other names, pictures. A call whose kind the receiving agent has
+a tool for gets that tool's name and argument names, and keeps its other arguments; for an agent that does everything in a
+shell it becomes the command with that effect. Any other call is told as text (`resume.told_calls`).
 
 Installing: hooks, the MCP server, three slash commands and a skill, the same for every agent. Each `program` module says
 where these go and in which form. Nothing here reads or writes a file.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from subprocess import list2cmdline
@@ -34,12 +34,19 @@ _SAME = {
     "new": ("new_string", "newString", "new_str"),
     "all": ("replace_all", "replaceAll", "allow_multiple"),
     "content": ("content", "contents", "file_text"),
-    "url": ("url",),
+    "pattern": ("pattern",),
+    "folder": ("path", "dir_path"),
+    "files": ("glob", "include"),
 }
-_NEUTRAL = {name: neutral for neutral, names in _SAME.items() for name in names}
+_SEARCHES = ("grep", "glob")
+_LISTS = ("ls", "list", "list_dir", "list_directory")
+
 
 #: Arguments a call of a kind must have to become a call of another agent's tool.
-_NEEDED = {"shell": ("command",), "read": ("path",), "edit": ("path", "old", "new"), "create": ("path", "content")}
+_NEEDED = {
+    "shell": ("command",), "read": ("path",), "edit": ("path", "old", "new"), "create": ("path", "content"),
+    "grep": ("pattern",), "glob": ("pattern",), "list": ("folder",),
+}  # fmt: skip
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(.*)", re.DOTALL)
 
@@ -50,6 +57,7 @@ class NativeTool(NamedTuple):
     name: str
     arguments: Mapping[str, str]
     besides: Mapping[str, Any] = {}
+    as_command: Callable[[Mapping[str, Any]], str] | None = None  # for a shell: the command with the effect of the call
 
 
 class NativePicture(NamedTuple):
@@ -77,16 +85,50 @@ def dashed_id(random: str, at: int) -> str:
 def tell_call(call: CallStart, tools: Mapping[str, NativeTool]) -> tuple[str, dict[str, Any]]:
     """Translate a call to the tools of an agent (by kind); return the name and the arguments."""
     given = call.input if isinstance(call.input, dict) else {} if call.input is None else {"input": call.input}
-    if (tool := tools.get(call.kind)) is None or call.name == tool.name:
+    kind = _tool_kind(call)
+    if (tool := tools.get(kind)) is None or call.name == tool.name:
         return fit_name(call.name), given
-    known = {_NEUTRAL[name]: value for name, value in given.items() if name in _NEUTRAL}
-    if call.kind == "shell" and call.command:
+    known = _neutral_arguments(kind, given)
+    if kind == "shell" and call.command:
         known["command"] = call.command
-    if any(not isinstance(known.get(name), str) for name in _NEEDED.get(call.kind, ())):
+    if any(not isinstance(known.get(name), str) for name in _NEEDED.get(kind, ())):
         return fit_name(call.name), given
+    if tool.as_command is not None:
+        return tool.name, {**tool.besides, tool.arguments["command"]: tool.as_command({**given, **known})}
     made = {tool.arguments[name]: value for name, value in known.items() if name in tool.arguments}
-    left = {name: value for name, value in given.items() if _NEUTRAL.get(name) not in tool.arguments}
+    taken = {name for neutral in known if neutral in tool.arguments for name in _SAME[neutral]}
+    left = {name: value for name, value in given.items() if name not in taken}
     return tool.name, {**tool.besides, **left, **made}
+
+
+def _tool_kind(call: CallStart) -> str:
+    """Return the kind of tool that a call needs. Searches are for words in files or names of files; folders are listed."""
+    name = call.name.lower().replace("search_file_content", "grep")
+    if call.kind == "search":
+        return next((kind for kind in _SEARCHES if kind in name), call.kind)
+    return "list" if call.kind == "read" and name in _LISTS else call.kind
+
+
+def _neutral_arguments(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments by neutral names. What a search is given as a path is a folder."""
+    unlike = ("path",) if kind in (*_SEARCHES, "list") else ("folder", "pattern", "files")
+    return {
+        neutral: given[name]
+        for neutral, names in _SAME.items()
+        if neutral not in unlike
+        for name in names
+        if name in given
+    }
+
+
+def list_command(given: Mapping[str, Any]) -> str:
+    """Return the shell command that lists a folder."""
+    return shlex.join(["ls", given["folder"]])
+
+
+def has_tool(call: CallStart, tools: Mapping[str, NativeTool]) -> bool:
+    """Whether an agent has one of these tools for a call."""
+    return tell_call(call, tools)[0] in {tool.name for tool in tools.values()}
 
 
 def fit_name(name: str) -> str:
@@ -235,12 +277,23 @@ def hook_words(programs: InstallPrograms, *flags: str) -> list[str]:
 
 
 def hook_groups(
-    programs: InstallPrograms, places: SearchPlaces, events: Mapping[str, tuple[str, ...]], timeout: int
+    programs: InstallPrograms,
+    places: SearchPlaces,
+    events: Mapping[str, tuple[str, ...]],
+    timeout: int,
+    takes_words: bool = False,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each event with its hooks, in the form that several agents share."""
+    """Yield each event with its hooks, in the form that several agents share.
+
+    With `takes_words` the agent can run a program without a shell. That is used on Windows, where nobody knows which shell
+    it would be.
+    """
     for event, flags in events.items():
-        hook = {"type": "command", "command": command_line(programs, places, *flags), "timeout": timeout}
-        yield event, {"hooks": [hook]}
+        words = hook_words(programs, *flags)
+        hook: dict[str, Any] = {"type": "command", "command": command_line(programs, places, *flags)}
+        if takes_words and places.platform == "win32":
+            hook |= {"command": words[0], "args": words[1:]}
+        yield event, {"hooks": [{**hook, "timeout": timeout}]}
 
 
 def server(programs: InstallPrograms) -> dict[str, Any]:
