@@ -22,6 +22,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         patch.setattr(sql_store, "known_migrations", lambda engine: steps[: request.param])
         patch.setattr(sqlite_index, "SHORT", older_shelf("fts"))
         store = open_sqlite(str(path))
+        _change_columns(store, "ADD COLUMN {} INTEGER NOT NULL DEFAULT 0")
         for name in ("one", "two"):
             version = new_version(store, f"/{name}")
             session = new_session(store, name, version)
@@ -31,8 +32,15 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
                 store.set_version(version, parser=3)
         with store.write():
             store.set_setting("parsers", "a=3")
+        _change_columns(store, "DROP COLUMN {}")
         store.close()
     return path
+
+
+def _change_columns(store: SqliteStore, change: str) -> None:
+    """Add the columns that rows of today have to tables of an earlier schema, or take them out."""
+    for table in ("message", "turn"):
+        store.driver.run(f'ALTER TABLE "{table}" {change.format("taken_back")}')
 
 
 def has_old(store: SqliteStore) -> bool:
