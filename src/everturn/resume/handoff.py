@@ -21,11 +21,10 @@ from msgspec.structs import replace
 from everturn.errors import NoSpace, Unreadable, UsageError
 from everturn.model.archive import Descent, Session
 from everturn.recall.tool import ConversationRecall
+from everturn.resume.fit import fit_history, fit_note, tell_calls
 from everturn.resume.history import History, read_history, read_lines
 from everturn.resume.originals import OriginalFile, find_originals, is_whole
 from everturn.resume.pictures import without_refused
-from everturn.resume.told_calls import tell_calls
-from everturn.resume.window import fit_history, fit_note
 from everturn.sessions.lineage import note_descent
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.secrets import archive_cleaner

@@ -35,7 +35,7 @@ _BUDGET = 4_000  # tokens of a document
 )  # fmt: skip
 @click.option("--upto", type=click.IntRange(1), metavar="TURN", help="Fork: only up to this turn, as a new session.")
 @click.option(
-    "--fit", type=click.IntRange(5_000), default=0, metavar="TOKENS",
+    "--fit", type=click.IntRange(5_000), default=None, metavar="TOKENS",
     help="Leave out the oldest tool output, then the oldest turns, until so many tokens are left.",
 )  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Make the session, print the command, do not run it.")
@@ -57,7 +57,9 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
         from everturn.resume.handoff import open_session, tell_history
         from everturn.sources.contract import all_sources
 
-        target = native_options(cx, session, options["target"], options["upto"], options["workspace"], options["fit"])
+        target = native_options(
+            cx, session, options["target"], options["upto"], options["workspace"], options["fit"] or 0
+        )
         store, sources, strategy = cx.store(), all_sources(), options["strategy"] or "native"
         if strategy in ("window", "summary", "document"):
             why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"

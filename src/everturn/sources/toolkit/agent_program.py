@@ -2,7 +2,7 @@
 
 Native sessions: ids that follow from the session's, tools by other names, pictures. A call whose kind the receiving agent has
 a tool for gets that tool's name and argument names, and keeps its other arguments; for an agent that does everything in a
-shell it becomes the command with that effect. Any other call is told as text (`resume.told_calls`).
+shell it becomes the command with that effect. Any other call is told as text (`resume.fit`).
 
 Installing: hooks, the MCP server, three slash commands and a skill, the same for every agent. Each `program` module says
 where these go and in which form. Nothing here reads or writes a file.
