@@ -19,6 +19,7 @@ from tests.faults.commands import Desktop, sentence
 from tests.faults.injection import CALLS, injecting, points_of, some
 from tests.faults.quick_scenes import QUICK_SCENES
 from tests.faults.scenes import SCENES, Scene, assert_equal, assert_whole, first, grown, job_at, sync_at
+from tests.quick import QUICK
 
 FULL = "the disk is full; nothing half-written was kept: free some space and run it again"
 BROKEN = "reading or writing it failed; check the disk, then run `everturn verify`"
@@ -60,8 +61,8 @@ def test_one_failed_write_now_and_then_costs_nothing(folder: Path, name: str) ->
 @pytest.mark.parametrize("onwards", [False, True], ids=["once", "for good"])
 @pytest.mark.parametrize("name", SCENES)
 def test_failed_writes_at_many_points_cost_nothing(folder: Path, name: str, onwards: bool) -> None:
-    told = _struck(folder, SCENES[name](folder / "scene"), "error=EIO", onwards, 40)
-    assert told[BROKEN] >= 30
+    told = _struck(folder, SCENES[name](folder / "scene"), "error=EIO", onwards, 12 if QUICK else 40)
+    assert told[BROKEN] >= (9 if QUICK else 30)
     assert set(told) <= {BROKEN, ""}
 
 

@@ -22,8 +22,8 @@ from tests.quick import QUICK
 pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
 
 #: So many points of each scene, in so many tests side by side.
-MANY, PARTS = 120, 4
-POINTS = 4 if QUICK else 8
+MANY, PARTS = (32 if QUICK else 120), 4
+POINTS, SEVERAL = (4, 10) if QUICK else (8, 30)
 
 
 @pytest.mark.few(1)
@@ -55,7 +55,7 @@ def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_rebuild_killed_at_many_points_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 30)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), SEVERAL)):
         _assert_rebuilds(archive, scene)
 
 
@@ -71,7 +71,7 @@ def test_a_conversion_killed_at_any_call_leaves_the_old_archive_or_the_new_one(f
         left = set()
         points = _points(folder, scene, work)
         last = max(point for point in points if point[0] == "pwrite64")  # the old file is overwritten after the swap
-        for archive in _killed(folder, scene, work, sorted({*some(points, 30), last})):
+        for archive in _killed(folder, scene, work, sorted({*some(points, SEVERAL), last})):
             left.add(cipher.is_encrypted(archive))
             _assert_holds_everything(archive, scene)
             convert(archive, work == "encrypt")
