@@ -137,19 +137,26 @@ def _left_out_real() -> Iterator[Figure]:
     given = [one for one in os.environ.get(_REAL, "").split(os.pathsep) if "=" in one]
     if not given:
         yield Figure("leave-one-out, real repositories", None, note=f"set {_REAL}=CLONE=ARCHIVE to measure it")
+        return
+    total = hidden = 0
     for one in given:
         clone, _, archive = one.partition("=")
         with Repository(Path(clone)) as repository, closing(open_store(archive, create=False)) as store:
             chosen = repository.range_commits("", repository.commit_id("HEAD"))
             lines = _all_lines(repository, store, chosen)
             others = _outside(lines, chosen, store)
-            wrong = _leave_one_out(repository, store, chosen, lines)
+            wrong, told = _leave_one_out(repository, store, chosen, lines)
         answered, name = sum(bool(line.level) for line in lines), Path(clone).name
-        note = f"{answered:,} of {len(lines):,} added lines answered"
+        total, hidden = total + wrong, hidden + answered
+        note = f"{wrong:,} wrong; {answered:,} of {len(lines):,} added lines answered"
         yield Figure(f"leave-one-out, {name}", 100 * wrong / max(answered, 1), "%", 0.5, note=note)
+        note = f"of the {wrong:,}: with nothing hidden, the answer lists this session as one that wrote the same text"
+        yield Figure(f"wrong, but told beside the answer, {name}", told, "lines", note=note)
         credited = sum(bool(line.level) for line in others)
         note = f"of {len(others):,}: commits of bots, and from before the first session"
         yield Figure(f"others' lines answered, {name}", credited, "lines", 0, note=note)
+    note = f"{total:,} wrong of {hidden:,} answered lines, {len(given)} repositories"
+    yield Figure("leave-one-out, all", 100 * total / max(hidden, 1), "%", 0.5, note=note)
 
 
 def _all_lines(repository: Repository, store: Store, chosen: list[CommitFacts]) -> list[LineAnswer]:
@@ -166,27 +173,36 @@ def _outside(lines: list[LineAnswer], chosen: list[CommitFacts], store: Store) -
     return [line for line in lines if line.commit in shas]
 
 
-def _leave_one_out(repository: Repository, store: Store, chosen: list[CommitFacts], lines: list[LineAnswer]) -> int:
-    """Ask again with the session hidden that was named for a line: any answer is wrong. Return how many there are."""
+def _leave_one_out(
+    repository: Repository, store: Store, chosen: list[CommitFacts], lines: list[LineAnswer]
+) -> tuple[int, int]:
+    """Ask again with the session hidden that was named for a line: any answer is wrong.
+
+    Return how many there are, and for how many of them the full answer lists the session that is named now.
+    """
     tip = repository.commit_id("HEAD")
     named: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         if line.writer is not None:
             named.setdefault((line.writer.agent, line.writer.session), set()).add(line.commit)
-    wrong = 0
+    wrong = told = 0
     for (agent, session), shas in named.items():
         job = _HidingJob(repository, store, all_sources(), now())
         job.hidden = frozenset(one.id for one in store.sessions_of(agent, session))
         again = job.all_of([one for one in chosen if one.sha in shas], tip, WhyOptions())
         answered = {
-            (line.commit, line.path, line.line_there) for file in again.files for line in file.lines if line.level
+            (line.commit, line.path, line.line_there): line.writer
+            for file in again.files
+            for line in file.lines
+            if line.writer is not None
         }
-        wrong += sum(
-            (line.commit, line.path, line.line_there) in answered
-            for line in lines
-            if line.writer is not None and (line.writer.agent, line.writer.session) == (agent, session)
-        )
-    return wrong
+        for line in lines:
+            if line.writer is None or (line.writer.agent, line.writer.session) != (agent, session):
+                continue
+            if (other := answered.get((line.commit, line.path, line.line_there))) is not None:
+                wrong += 1
+                told += other.session in {one.session for one in line.alternatives}
+    return wrong, told
 
 
 # --- costs ---

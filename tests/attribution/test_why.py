@@ -213,6 +213,31 @@ def test_older_equal_text_is_only_shown_when_asked_for(story: PlantedRepository,
     assert item["level"] is None and item["same_text"][0]["session"] == session.id
 
 
+def test_another_session_that_wrote_the_same_text_is_named_too(story: PlantedRepository, run: Run) -> None:
+    text = "TOTAL_OF_PRICES = sum(prices.values())"
+    sessions = []
+    for request in ("add the total", "add it again, it was lost"):
+        session = story.agent("claude")
+        story.prompt(session, request)
+        anchor = story.lines("src/base.py")[2].text
+        story.patch(session, "src/base.py", 2, 1, [anchor, text, f"# for {request}"])
+        sessions.append(session)
+        if len(sessions) == 1:  # a person takes it away again, and nobody commits
+            del story.lines("src/base.py")[3:5]
+            story.save("src/base.py")
+    story.commit("Total")
+    story.save_transcripts()
+    run("sync")
+    item = ask(run, story, "src/base.py:4")["items"][0]
+    assert (item["text"], item["session"]) == (text, sessions[1].id)
+    assert [one["session"] for one in item["alternatives"]] == [sessions[0].id]
+    assert ask(run, story, "src/base.py:5")["items"][0]["alternatives"] == []
+    assert "also wrote this text" in run("why", "src/base.py:4", "-C", str(story.root))[1]
+    assert "1 line that another session wrote too" in run("why", "HEAD", "-C", str(story.root))[1]
+    porcelain = run("why", "src/base.py:4", "-C", str(story.root), "--porcelain")[1]
+    assert f"everturn-also claude_code {sessions[0].id} 1" in porcelain
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -251,12 +276,17 @@ def test_no_repository_and_a_shallow_clone_are_told(story: PlantedRepository, ru
     )
     code, out, _ = run("why", "src/price.py", "-C", str(tmp_path / "shallow" / "shop"))
     assert code == 0 and "shallow clone" in out and "replayed 0 %" in out  # git shows every line as added there
+    story.git("worktree", "add", "-q", "--detach", str(tmp_path / "detached"))
+    assert "REPLAYED" in run("why", "src/price.py:1", "-C", str(tmp_path / "detached"))[1]
     subprocess.run(["git", "clone", "-q", "--bare", str(story.root), str(tmp_path / "bare")], check=True)
     code, out, _ = run("why", "HEAD", "-C", str(tmp_path / "bare"))
     assert code == 0 and "3 lines" in out
     for target in ("src/price.py", "src/price.py:1"):
         code, _, err = run("why", target, "-C", str(tmp_path / "bare"))
         assert code == 2 and "no working tree" in err
+    story.root.rename(tmp_path / "moved")  # the worktree is cut off from its repository
+    code, _, err = run("why", "src/price.py:1", "-C", str(tmp_path / "detached"))
+    assert code == 2 and len(err.strip().splitlines()) == 1
 
 
 def test_a_hostile_repository_runs_nothing(story: PlantedRepository, run: Run, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from everturn.capture.hook_answer import (
     WINDOW,
     as_printed,
     clear,
+    let_ask,
     mark_of,
     prepare_context,
     read_status,
@@ -26,6 +27,7 @@ from everturn.capture.hook_answer import (
 )
 from everturn.derive import references
 from everturn.llm.program_backend import MARK
+from everturn.store.cipher import is_available
 from everturn.store.contract import open_store
 from tests.recall.archives import Archive
 
@@ -121,6 +123,22 @@ def test_without_a_sure_answer_nothing_is_printed(home: Home) -> None:
     assert home.tell(PROMPT | {"prompt": "like we discussed for the walrus invoices"}, "--hints") == ""
     (home.folder / "archive.db").unlink()
     assert home.tell(PROMPT | {"prompt": "fix the retry logic like we discussed"}, "--hints") == ""
+
+
+@pytest.mark.skipif(not is_available(), reason="the installed SQLite cannot encrypt")
+def test_an_encrypted_archive_is_asked_itself_and_nothing_is_prepared(home: Home, tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "EVERTURN_HOME": str(home.folder), "PYTHONPATH": str(ROOT / "src")}
+    words = ("encrypt", "--key", f"file:{tmp_path.with_name(tmp_path.name + '-key')}", "--yes")
+    subprocess.run([sys.executable, "-m", "everturn", *words], env=env, capture_output=True, check=True)
+    assert home.tell(START, "--where-you-were") == ""  # no drain has been here yet
+    let_ask(home.context, is_encrypted=True)
+    assert "must wait 7 seconds" in said(home.tell(START, "--where-you-were"))["additionalContext"]
+    assert home.tell(START | {"cwd": "/home/ann/other"}, "--where-you-were") == ""
+    hint = said(home.tell(PROMPT | {"prompt": "fix the retry logic like we discussed"}, "--hints"))
+    assert "must wait 7 seconds" in hint["additionalContext"]
+    assert [path.read_bytes() for path in Path(home.context).iterdir()] == [b""]
+    let_ask(home.context, is_encrypted=False)
+    assert home.tell(START, "--where-you-were") == ""
 
 
 def test_a_path_with_any_letters_is_found(home: Home) -> None:

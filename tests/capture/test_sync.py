@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import string
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -249,6 +252,43 @@ def test_redacted_mode_stores_no_secret(tmp_path: Path, history: History) -> Non
     assert b"REDACTED" in kept
     assert current(store).n_messages == 4
     assert run(store, history, Policy(mode="redacted", redact=redact_bytes)).unchanged == 1
+
+
+def _history_with_keys(dice: random.Random) -> tuple[str, list[str]]:
+    """A Markdown history with private keys in a prompt, an answer, an output and cut off; and the lines of their bodies."""
+    letters = string.ascii_letters + string.digits + "+/"
+    body = ["".join(dice.choices(letters, k=64)) for _ in range(40)]
+    begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+    asked = [begin, "Proc-Type: 4,ENCRYPTED", "", *body[:12], end]
+    putty = ["PuTTY-User-Key-File-3: ssh-rsa", "Private-Lines: 8", *body[24:32], "Private-MAC: 00"]
+    lines = [
+        "# aider chat started at 2026-03-01 09:00:00", "", "#### use this key  ", *(f"#### {line}  " for line in asked), "",
+        "I keep it:", "```", begin, *body[12:18], end, "```", "", "#### show the other  ", "",
+        *(f"> {line}  " for line in (begin, *body[18:24], end)), "", "```", *putty, "```", "", "#### and the last  ", "",
+        begin, *body[32:], "That is all there is of it.", "", "#### thanks  ", "", "Gladly.", "",
+    ]  # fmt: skip
+    return "\n".join(lines), body
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_private_key_over_many_lines_of_text_is_masked_while_it_is_written(tmp_path: Path, line_end: str) -> None:
+    dice = random.Random(7)
+    text, body = _history_with_keys(dice)
+    data = text.replace("\n", line_end).encode()
+    kept = []
+    for cuts in ((), sorted(dice.sample(range(len(data)), 12))):
+        path = tmp_path / f"{len(cuts)}" / ".aider.chat.history.md"
+        path.parent.mkdir()
+        with closing(open_store(str(tmp_path / f"{len(cuts)}.db"))) as store:
+            one = replace(job(store, History(path.parent), Policy(mode="redacted")), sources=all_sources())
+            for end in (*cuts, len(data)):
+                path.write_bytes(data[:end])
+                assert add_paths(one, [path]).failed == []
+            kept.append(raw(store, path))
+            shown = repr(everything(store)).encode() + kept[-1]
+        assert not [line for line in body if line[8:40].encode() in shown]
+        assert kept[-1].count(b"[REDACTED:private_key]") == 4 and b"Gladly." in kept[-1]
+    assert kept[0] == kept[1]
 
 
 def test_a_change_of_mode_starts_a_new_version_and_keeps_the_old(any_store: Store, history: History) -> None:

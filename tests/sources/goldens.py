@@ -20,7 +20,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.model import vocabulary
 from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
-from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, all_sources
+from everturn.sources.contract import PartlyUnread, SearchPlaces, Source, SourceCandidate, all_sources
 from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import IndexQuery, Store, open_store
 from everturn.text.terms import terms
@@ -107,13 +107,12 @@ def unpacked(source: Source, found: SourceCandidate, path: Path) -> list[tuple[S
         if source.is_database and found.kind == "container" and is_sqlite(path.read_bytes()[:16]):
             snapshot(path, Path(folder) / "copy.db")
             path = Path(folder) / "copy.db"
-        return [
-            (
-                SourceCandidate(Path(f"{found.path}#{one.name}"), one.kind, one.native_id, one.parent),
-                b"".join(one.lines),
-            )
-            for one in source.unpack(found, path)
-        ]
+        members = []
+        with suppress(PartlyUnread):
+            for one in source.unpack(found, path):
+                place = Path(f"{found.path}#{one.name}")
+                members.append((SourceCandidate(place, one.kind, one.native_id, one.parent), b"".join(one.lines)))
+        return members
 
 
 def readings(

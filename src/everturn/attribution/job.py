@@ -18,7 +18,7 @@ from everturn.attribution.ambiguity import drop_ambiguous, lines_around
 from everturn.attribution.checkouts import Checkouts
 from everturn.attribution.committers import CommitterFinder
 from everturn.attribution.edit_texts import EditTexts
-from everturn.attribution.matcher import CommittedChange, LineMatch, LineMatcher, PlacedEdit, split_hashes
+from everturn.attribution.matcher import CommittedChange, LineMatch, LineMatcher, PlacedEdit
 from everturn.attribution.reason import ReasonFinder
 from everturn.attribution.report import (
     BEFORE_ARCHIVE,
@@ -245,8 +245,15 @@ class WhyJob:
             edits = self._placed(frozenset(path for path in (place.path, place.base_path) if path))
             change = self._change(place, sorted({there[key] for key in keys}), question, edits)
             matches = self._matcher.match(change, edits) if change is not None else {}
+            others = (
+                self._matcher.also_wrote(change, edits, matches, question.options.full) if change and matches else {}
+            )
             for key in keys:
-                found[key] = self._line_answer(place, there[key], change, matches.get(there[key]), edits, question)
+                line = there[key]
+                found[key] = self._line_answer(place, line, change, matches.get(line), edits, question)
+                if others.get(line):
+                    also = tuple(map(self._writer, others[line][-_ALTERNATIVES:]))
+                    found[key] = replace(found[key], alternatives=also)
             if change is not None and depth < _DEEPEST and place.base_path:
                 earlier = _reformatted(change, {key: there[key] for key in keys if not found[key].level})
                 self._follow(place, earlier, found, question, depth)
@@ -353,23 +360,7 @@ class WhyJob:
             older = self._matcher.same_text(change, edits, line) if options.old and change is not None else []
             same = tuple(map(self._writer, older[:_ALTERNATIVES]))
             return replace(answer, silence=self._silence(place, edits), same_text=same)
-        others = self._alternatives(change, line, match, edits) if options.full and change is not None else ()
-        return replace(answer, level=match.level, rule=match.rule, writer=self._writer(match.edit), alternatives=others)
-
-    def _alternatives(
-        self, change: CommittedChange, line: int, match: LineMatch, edits: list[PlacedEdit]
-    ) -> tuple[Writer, ...]:
-        wanted = self._store.line_hashes([change.after[line]])[0]
-        window = change.window
-        others = [
-            one
-            for one in edits
-            if one.turn != match.edit.turn
-            and window.after < one.ended
-            and one.began <= window.until
-            and wanted in split_hashes(one)
-        ]
-        return tuple(map(self._writer, others[-_ALTERNATIVES:])) if any(wanted) else ()
+        return replace(answer, level=match.level, rule=match.rule, writer=self._writer(match.edit))
 
     def _silence(self, place: _Place, edits: list[PlacedEdit]) -> str:
         if place.commit in self.repository.cut_off:

@@ -109,12 +109,38 @@ class LineMatcher:
         matched = _FreshMatch(self._store, self._texts, _with_wanted(change, new), older).run()
         return {line: LineMatch("likely", f"moved commit, {one.rule}", one.edit) for line, one in matched.items()}
 
+    def also_wrote(
+        self, change: CommittedChange, edits: Sequence[PlacedEdit], matches: dict[int, LineMatch], by_turn: bool
+    ) -> dict[int, list[PlacedEdit]]:
+        """Return, for answered lines, the last edit of each other session (or turn) that wrote the same text in the window."""
+        fresh = sorted((one for one in edits if _is_fresh(one, change)), key=lambda one: one.ended)
+        if len({_author(one, by_turn) for one in fresh}) < 2:
+            return {}
+        lines = [line for line in matches if not is_trivial(change.after[line])]
+        hashes = self._store.line_hashes([change.after[line] for line in lines])
+        wanted = set(hashes)
+        holders: dict[bytes, dict[object, PlacedEdit]] = {}
+        for edit in fresh:
+            for value in wanted.intersection(split_hashes(edit)):
+                holders.setdefault(value, {})[_author(edit, by_turn)] = edit
+        found: dict[int, list[PlacedEdit]] = {}
+        for line, value in zip(lines, hashes, strict=True):
+            named = matches[line].edit
+            others = (one for author, one in holders.get(value, {}).items() if author != _author(named, by_turn))
+            # One that writes whole files repeats what it found.
+            found[line] = [one for one in others if one.found.row.kind != "write" or one.ended < named.ended]
+        return found
+
     def same_text(self, change: CommittedChange, edits: Sequence[PlacedEdit], line: int) -> list[PlacedEdit]:
         """Return edits of any time that wrote the text of a line, newest first."""
         if is_trivial(change.after[line]):
             return []
         wanted = self._store.line_hashes([change.after[line]])[0]
         return sorted((one for one in edits if wanted in split_hashes(one)), key=lambda one: one.ended, reverse=True)
+
+
+def _author(edit: PlacedEdit, by_turn: bool) -> object:
+    return edit.turn if by_turn else edit.found.row.session
 
 
 def split_hashes(edit: PlacedEdit) -> list[bytes]:

@@ -49,7 +49,7 @@ class LineAnswer(Struct, frozen=True):
     rule: str = ""
     writer: Writer | None = None
     silence: str = ""  # of SILENCES
-    alternatives: tuple[Writer, ...] = ()  # other edits of the window with the same text
+    alternatives: tuple[Writer, ...] = ()  # others who wrote the same text before the same commit
     same_text: tuple[Writer, ...] = ()  # older edits with the same text, if asked for
 
 

@@ -151,6 +151,8 @@ def overview_lines(report: WhyReport, show: Show) -> Iterator[str]:
         silent[line.silence] = silent.get(line.silence, 0) + 1
     for silence, n in sorted(silent.items(), key=lambda item: -item[1]):
         yield f"{plural(n, 'line')} without an answer: {SILENCES.get(silence, silence)}"
+    if shared := sum(bool(line.alternatives) for file in report.files for line in file.lines):
+        yield f"{plural(shared, 'line')} that another session wrote too, with the same text: `everturn why FILE:LINE` names both"
     committers = {one for commit in report.commits.values() for one in commit.sessions} - {name for _, name in sessions}
     if committers:
         yield f"committed by other sessions: {', '.join(sorted(committers))}"
@@ -284,6 +286,7 @@ def _porcelain_headers(line: LineAnswer, report: WhyReport, show: Show) -> Itera
         yield from (
             f"everturn-agent {line.writer.agent}", f"everturn-session {line.writer.session}",
             f"everturn-turn {line.writer.turn + 1}", f"everturn-level {line.level}",
+            *(f"everturn-also {one.agent} {one.session} {one.turn + 1}" for one in line.alternatives),
         )  # fmt: skip
     else:
         yield f"everturn-silence {line.silence}"

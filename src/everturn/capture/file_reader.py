@@ -30,7 +30,7 @@ COMPARED = 16 << 20
 #: `Version.parser` while its rows are derived from stored bytes.
 UNFINISHED = -2
 
-#: Redacts one line, for mode `redacted`.
+#: Redacts a line of JSON or lines of text, for mode `redacted`.
 Redact = Callable[[bytes], bytes]
 
 
@@ -164,6 +164,11 @@ def read_pieces(
         last = offset + len(batch_bytes) >= info.st_size or not batch_bytes
         if not (whole or last):
             batch_bytes = batch_bytes[: batch_bytes.rfind(b"\n") + 1]
+        if redact is not None:
+            batch_bytes = _without_open_key(batch_bytes)
+            if not (batch_bytes or last):  # the piece is shorter than the key
+                batch = info.st_size
+                continue
         stored = _redact_lines(batch_bytes, redact)
         data = unread + stored if unread else stored
         reading, failed = _feed_reader(reader, data, parsed, last)
@@ -308,7 +313,18 @@ def _read_batch(file: BinaryIO, limit: int, batch: int) -> bytes:
 
 
 def _redact_lines(data: bytes, redact: Redact | None) -> bytes:
-    return data if redact is None else b"".join(redact(line) for line in data.splitlines(keepends=True))
+    if redact is None:
+        return data
+    from everturn.secrets.redaction import line_parts  # its rules take a while to compile
+
+    return b"".join(map(redact, line_parts(data)))
+
+
+def _without_open_key(data: bytes) -> bytes:
+    """Return the data up to a private key that is not all there: it can only be masked as a whole, once it is."""
+    from everturn.secrets.rules import open_key_start
+
+    return data[: open_key_start(data)]
 
 
 def _source_length(data: bytes, consumed: int, redact: Redact | None) -> int:

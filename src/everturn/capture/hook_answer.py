@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 WHERE, WINDOW, STATUS = ".where", ".window", ".status"
+ASK = "ask"  # an empty file: the archive is encrypted, so nothing is prepared and the archive itself is asked
 HINT_SECONDS = 3.0  # of a search for a hint; agents wait 10 seconds for a hook
 BETWEEN = "\x1e"  # the texts of a window
 PHRASES = (
@@ -39,7 +40,7 @@ def context_for(event: bytes, words: list[str], folder: str) -> bytes:
     fields = {key: event[first:last] for key, first, last in members(plain, next_word(plain, 0)) if event[first] == 34}
     text = b""
     if "--where-you-were" in words and _json_string(fields.get(b"source", b'""')) in _NEW:
-        text = read_prepared(folder, _json_string(fields[b"cwd"]), WHERE) if b"cwd" in fields else b""
+        text = _last_session(folder, _json_string(fields[b"cwd"])) if b"cwd" in fields else b""
     elif "--hints" in words and has_phrase(fields.get(b"prompt", b"")):
         text = _reference_hint(folder, fields)
     if not text or b"hook_event_name" not in fields:
@@ -73,6 +74,16 @@ def read_prepared(folder: str, name: str, ending: str) -> bytes:
     return text if owner == name.encode("utf-8", "surrogatepass") else b""
 
 
+def _last_session(folder: str, workspace: str) -> bytes:
+    """Return where the last session of a workspace stopped. Raises OSError if nothing is prepared."""
+    try:
+        return read_prepared(folder, workspace, WHERE)
+    except OSError:
+        if not os.path.exists(os.path.join(folder, ASK)):
+            raise
+    return _ask_archive(["where", f"--workspace={workspace}"], b"")
+
+
 def _reference_hint(folder: str, fields: dict[bytes, bytes]) -> bytes:
     from everturn.derive.references import find_reference
 
@@ -84,17 +95,16 @@ def _reference_hint(folder: str, fields: dict[bytes, bytes]) -> bytes:
     prompt = _json_string(fields[b"prompt"])
     if find_reference(prompt, texts.split(BETWEEN)) is None:
         return b""
-    return _search_hint(prompt, session, _json_string(fields.get(b"cwd", b'""')))
+    workspace = _json_string(fields.get(b"cwd", b'""'))
+    return _ask_archive(["hint", f"--session={session}", f"--workspace={workspace}"], prompt.encode("utf-8", "replace"))
 
 
-def _search_hint(prompt: str, session: str, workspace: str) -> bytes:
-    """Return the hint that a search finds, as printed; nothing if it is not sure or takes too long."""
+def _ask_archive(words: list[str], given: bytes) -> bytes:
+    """Return what `everturn recall` prints; nothing if it is not sure or takes too long."""
     import subprocess
     import sys
 
-    command = [sys.executable, "-P", "-m", "everturn", "recall", "hint"]  # -P: no modules from the agent's folder
-    command += [f"--session={session}", f"--workspace={workspace}"]
-    given = prompt.encode("utf-8", "replace")
+    command = [sys.executable, "-P", "-m", "everturn", "recall", *words]  # -P: no modules from the agent's folder
     try:
         done = subprocess.run(command, input=given, capture_output=True, timeout=HINT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired, ValueError):
@@ -124,6 +134,17 @@ def prepare_context(folder: str, name: str, ending: str, text: str) -> None:
     finally:
         os.close(file)
     os.replace(part, path)
+
+
+def let_ask(folder: str, is_encrypted: bool) -> None:
+    """Let the hook ask the archive itself, or no longer. Raises OSError."""
+    path = os.path.join(folder, ASK)
+    if is_encrypted:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.utime(path)
+    elif os.path.exists(path):
+        os.unlink(path)
 
 
 def as_printed(text: str) -> str:

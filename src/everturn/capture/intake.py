@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.writer import ArchiveWriter, derive_pending, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile, Version
-from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate, read_beginning
+from everturn.sources.contract import Member, PartlyUnread, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import Store
 
@@ -409,7 +409,7 @@ def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: 
     assert unpack is not None
     container = (candidate.known or intake.register(candidate)).id  # its members refer to it
     before = {file.path: file for file, _ in store.files(intake.job.machine) if file.container == container}
-    for number, member in enumerate(unpack(candidate.found, path)):
+    for number, member in enumerate(_tell_unread(intake, candidate, unpack(candidate.found, path))):
         one = _member_candidate(intake, candidate, member, container)
         before.pop(one.path, None)
         intake.report.files += 1
@@ -429,6 +429,14 @@ def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: 
         with store.write():
             for lost in gone:
                 store.set_file(lost.id, state="gone")
+
+
+def _tell_unread(intake: Intake, candidate: FileCandidate, members: Iterator[Member]) -> Iterator[Member]:
+    """Yield the members; note what could not be read of the container."""
+    try:
+        yield from members
+    except PartlyUnread as failure:
+        intake.writer.doubts.append((candidate.path, failure.strerror or ""))
 
 
 def _member_candidate(intake: Intake, candidate: FileCandidate, member: Member, container: int) -> FileCandidate:

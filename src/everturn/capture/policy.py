@@ -47,7 +47,7 @@ _LONGEST_GITDIR = 4096
 
 
 def redact_line(line: bytes) -> bytes:
-    """Mask the secrets of one line."""
+    """Mask the secrets of a line of JSON, or of lines of text."""
     from everturn.secrets.redaction import redact_bytes  # its rules take a while to compile
 
     return redact_bytes(line)
@@ -68,7 +68,9 @@ class Policy:
     mode: str = "full"
     rules: tuple[tuple[str, str], ...] = ()  # (glob of a workspace path, mode)
     exclude: tuple[str, ...] = ()
-    redact: Callable[[bytes], bytes] = field(default=redact_line)  # of one line, for mode `redacted`
+    redact: Callable[[bytes], bytes] = field(
+        default=redact_line
+    )  # of a line of JSON or lines of text, for mode `redacted`
     unknown: str = ""  # mode for an unknown workspace; "": the strictest one that a rule may give it
 
     def decide(self, workspace: str, path: str = "", is_placeless: bool = False) -> Decision:

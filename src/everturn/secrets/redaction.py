@@ -29,6 +29,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 
 import msgspec
 from msgspec import Struct
@@ -151,6 +152,7 @@ def _join_spans(found: list[Span]) -> list[Span]:
 
 
 _KEY_FREE = b""
+_JSON_STARTS = (b"{", b"[", b'"', b"}", b"]")
 _QUOTE_OR_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)|\"")
 
 
@@ -200,12 +202,30 @@ def redact_text(text: str, key: bytes = _KEY_FREE) -> str:
 
 
 def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
-    """Return one or several raw JSON lines with their secrets masked."""
+    """Return one or several lines of JSON or text with their secrets masked."""
     if not (spans := find_spans(line, raw=True)):
         return line
-    if line.find(b"\n", 0, -1) >= 0:
-        return b"".join(redact_bytes(one, key) for one in line.splitlines(keepends=True))
-    return _replace_in_json(line, spans, key)
+    if line.find(b"\n", 0, -1) < 0:
+        return _replace_in_json(line, spans, key)
+    parts = line_parts(line)
+    return (
+        _replace_spans(line, find_spans(line), key)
+        if len(parts) == 1
+        else b"".join(redact_bytes(one, key) for one in parts)
+    )
+
+
+def line_parts(data: bytes) -> list[bytes]:
+    """Return lines of JSON one by one, and text between them in one part: some secrets of a text go over several lines."""
+    parts: list[bytes] = []
+    for is_text, group in groupby(data.splitlines(keepends=True), _is_text):
+        lines = list(group)
+        parts += [b"".join(lines)] if is_text else lines
+    return parts
+
+
+def _is_text(line: bytes) -> bool:
+    return line.lstrip()[:1] not in _JSON_STARTS
 
 
 def redact_document(data: bytes, key: bytes = _KEY_FREE) -> bytes:

@@ -215,7 +215,13 @@ _SHORTEST_CUT = 7
 _PEM_BEGIN = lazy_pattern(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = lazy_pattern(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LONGEST = 20_000
-_PEM_BODY = lazy_pattern(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
+#: A key may be quoted: each line begins with `> `, `#### ` or the like.
+_PEM_BODY = lazy_pattern(rb"(?:\n[ \t]{0,8}(?:>|#{1,6}|\||\+)[ \t]|[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
+#: A key in text whose end is not written yet: all that follows its first line may belong to it.
+_OPEN_KEY = lazy_pattern(
+    rb"(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines:[ \t]{0,4}[0-9]{1,4})[ \t]{0,8}\r?"
+    rb"(?:\n[ \t]{0,8}(?:[>#|+]{1,6}[ \t]{1,4})?(?:[A-Za-z0-9+/]{0,80}={0,2}|[A-Za-z-]{4,20}: [^\n]{0,200}|-{1,5}(?:E|EN|END [A-Z0-9 ]{0,60}-{0,4})?)[ \t\r]{0,8}){0,400}\Z"
+)
 _PEM_LINE = lazy_pattern(rb"[A-Za-z0-9+/]{40}")
 _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 
@@ -357,6 +363,15 @@ def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
             done = body.end() if body else start
         if _PEM_LINE.search(data, start, done):
             yield "private_key", begin.start(), done
+
+
+def open_key_start(data: bytes) -> int:
+    """Return where the line begins in which a private key starts that text ends within; the size of the data if there is none."""
+    after = max(0, len(data) - _PEM_LONGEST)
+    if b"-----BEGIN " not in data[after:] and b"Private-Lines:" not in data[after:]:
+        return len(data)
+    found = _OPEN_KEY.search(data, after)
+    return data.rfind(b"\n", 0, found.start()) + 1 if found else len(data)
 
 
 def _first_position_from(positions: list[int], at: int, otherwise: int) -> int:

@@ -90,6 +90,13 @@ class Member:
     parent: str = ""
 
 
+class PartlyUnread(OSError):
+    """Raised by `Source.unpack` after the last member: why a part of the container could not be read."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        super().__init__(None, "; ".join(dict.fromkeys(reasons)))
+
+
 @dataclass(frozen=True)
 class Retention:
     """The number of days after which the agent deletes its own files."""

@@ -7,6 +7,7 @@ calls, pairs and batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from everturn.derive.turns import grow_session
 from everturn.errors import MissingPath, NothingFound, Unreadable, UsageError
 from everturn.model.archive import Call, JournalTail, Turn
 from everturn.model.conversation import Message
-from everturn.sources.contract import Source, SourceCandidate, all_sources, read_beginning
+from everturn.sources.contract import PartlyUnread, Source, SourceCandidate, all_sources, read_beginning
 from everturn.sources.recognition import describe_tie, tied, weigh_claims, winner
 from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.text.times import turn_ms
@@ -94,9 +95,11 @@ def _sessions(source: Source, found: SourceCandidate) -> Iterator[tuple[str, lis
         if source.is_database and found.kind == "container" and is_sqlite(read_beginning(path)):
             path = Path(folder) / "copy.db"
             snapshot(found.path, path, source.private)
-        for member in source.unpack(found, path):
-            inside = SourceCandidate(Path(f"{found.path}#{member.name}"), member.kind, member.native_id, member.parent)
-            yield from _read(source, inside, b"".join(member.lines))
+        with suppress(PartlyUnread):
+            for member in source.unpack(found, path):
+                place = Path(f"{found.path}#{member.name}")
+                inside = SourceCandidate(place, member.kind, member.native_id, member.parent)
+                yield from _read(source, inside, b"".join(member.lines))
 
 
 def _read(source: Source, found: SourceCandidate, data: bytes) -> Iterator[tuple[str, list[Message]]]:

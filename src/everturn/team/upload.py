@@ -23,6 +23,7 @@ from everturn.capture.policy import MODES, Policy
 from everturn.errors import EverturnError, UsageError
 from everturn.model.archive import SourceFile, Version
 from everturn.secrets.redaction import redact_text
+from everturn.secrets.rules import open_key_start
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
 from everturn.team.client import TeamClient
@@ -125,7 +126,7 @@ class Push:
         offset, sent = known.offset if known else 0, 0
         head = sha256(self.store.read_raw(version.id, 0, _HEAD).partition(b"\n")[0]).digest()
         name = FileName(self.machine, redact_text(file.path), version.number)
-        for until, raw in self._pieces(version, offset):
+        for until, raw in self._pieces(version, offset, mode):
             data = raw if mode == "full" else self.policy.redact(raw)
             piece = Piece(
                 name, file.format, file.kind, file.native_id, file.parent, mode, head, version.erased,
@@ -138,8 +139,8 @@ class Push:
             offset, sent = until, sent + len(data)
         return sent
 
-    def _pieces(self, version: Version, offset: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the end and the bytes of each piece: whole lines, except of a file that is one line."""
+    def _pieces(self, version: Version, offset: int, mode: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the end and the bytes of each piece: whole lines, except of a file that is one line, and whole keys."""
         while offset < version.size:
             size = SLICE
             data = self.store.read_raw(version.id, offset, size)
@@ -150,6 +151,10 @@ class Push:
             if not end and (offset or offset + len(data) < version.size):
                 return  # the rest of a line that is still being written, or one that is too long
             data = data[:end] if end else data
+            if mode != "full":
+                data = data[: open_key_start(data)]
+                if not data:
+                    return  # a private key that is still being written
             yield offset + len(data), data
             offset += len(data)
 

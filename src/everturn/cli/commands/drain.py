@@ -59,6 +59,8 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
             _prepare_words(
                 store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in enabled)
             )
+    if "where" in enabled:
+        hook_answer.let_ask(folder, cx.is_encrypted)
     hook_answer.clear(folder, now)
 
 

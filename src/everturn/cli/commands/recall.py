@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -112,6 +113,24 @@ def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
     own, turns_in_view = _prompt_session(cx, session, workspace)
     recall = ConversationRecall(store, all_sources(), own, cx.out.clean, clock.now, turns_in_view=turns_in_view)
     text = recall.hint(sys.stdin.read(_MAX_PROMPT))
+    if cx.json:
+        cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
+    elif text:
+        cx.out.emit(cx.out.text(text, "\n\t"))
+    return 0
+
+
+@_action("everturn recall where --workspace ~/shop", name="where")
+@click.option("-w", "--workspace", default=".", metavar="DIR", help="The folder; the current one by default.")
+def where(cx: frame.CommandContext, workspace: str) -> int:
+    """Print where the last session of a folder stopped, as `everturn install --where-you-were` tells it a new session."""
+    from everturn.resume.handoff import where_you_were
+    from everturn.sources.contract import all_sources
+    from everturn.store.contract import SessionFilter
+
+    store = cx.store()
+    rows, _ = store.sessions(SessionFilter(workspace=os.path.abspath(workspace)), 1)
+    text = where_you_were(store, all_sources(), rows[0][0], cx.out.clean, clock.now()) if rows else ""
     if cx.json:
         cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
     elif text:

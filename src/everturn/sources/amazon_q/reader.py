@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from everturn.model.conversation import Block, Message
-from everturn.sources.contract import Member, SourceCandidate, SourceReader, read_beginning
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import decode_item, first_object
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
 from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, open_snapshot, stamp
+from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import (
     call_block,
     digest,
@@ -38,7 +38,7 @@ from everturn.sources.toolkit.values import (
 
 _FILE = "data.sqlite3"
 _TABLES = ("conversations_v2", "conversations")
-_LARGEST = 256 << 20
+_LARGEST = 64 << 20
 #: Kinds of tools whose names the toolkit does not know.
 _KINDS = {"fs_read": "read", "fs_write": "edit", "use_aws": "shell", "thinking": "plan", "todo_list": "plan"}
 
@@ -72,13 +72,17 @@ def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
 # --- conversations ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     if not is_sqlite(read_beginning(path, 16)):
-        if path.stat().st_size <= _LARGEST:
-            yield from _member(path.read_bytes(), "")
+        if path.stat().st_size > _LARGEST:
+            raise OSError(None, f"an export of more than {_LARGEST >> 20} MB is not unpacked")
+        problems: list[str] = []
+        yield from _member(path.read_bytes(), "", problems)
+        if problems:
+            raise PartlyUnread(problems)
         return
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         seen: set[str] = set()
         for row in _rows(database):
-            for member in _member(row["value"], str(row["key"])):
+            for member in _member(row["value"], str(row["key"]), database.problems):
                 if member.name not in seen:
                     seen.add(member.name)
                     yield member
@@ -90,9 +94,12 @@ def _rows(database: DatabaseSnapshot) -> Iterator[dict[str, Any]]:
             yield from database.rows(f"SELECT key, CAST(value AS BLOB) AS value FROM {table} ORDER BY rowid")
 
 
-def _member(raw: Any, workspace: str) -> Iterator[Member]:
+def _member(raw: Any, workspace: str, problems: list[str]) -> Iterator[Member]:
     """Yield the conversation of a value, if it is one."""
-    value = mapping(decode_item(raw)[0]) if isinstance(raw, bytes) else {}
+    value, _ = decode_item(raw) if isinstance(raw, bytes) else (None, "")
+    if not isinstance(value, dict):
+        problems.append("a conversation in it is damaged or too large, and is not read")
+        return
     history = listing(value.get("history"))
     if not history:
         return

@@ -33,7 +33,7 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     single_record,
 )
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
+from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import (
     call_block,
     message_digest,
@@ -91,7 +91,7 @@ _NUMBERS = ("created_at", "finished_at", "is_summary_message")
 
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         head = [name for name in _HEAD_COLUMNS if name in database.columns("sessions")]
         columns = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]
         if "id" not in head or "parts" not in columns or "session_id" not in database.columns("messages"):

@@ -28,7 +28,7 @@ from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_in_folders
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, open_snapshot, stamp
+from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import milliseconds, word
 
 DATABASE = "state.vscdb"
@@ -93,7 +93,7 @@ _COMPOSERS, _CHATS = "composer.composerData", "workbench.panel.aichat.view.aicha
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     folder = _workspace_folder(candidate.path)
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         tables = database.tables()
         if "ItemTable" in tables:
             yield from _unpack_chats(_read_item(database, _CHATS), folder)

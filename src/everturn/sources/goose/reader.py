@@ -27,7 +27,7 @@ from everturn.model.conversation import Block, CallEnd, CallStart, Message, fing
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, listing, mapping
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
+from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,
@@ -249,7 +249,7 @@ _NUMBERS = ("id", "created_timestamp", "tokens")
 
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         head = [name for name in _HEAD_COLUMNS if name in database.columns("sessions")]
         message = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]
         if "id" not in head or "session_id" not in database.columns("messages"):

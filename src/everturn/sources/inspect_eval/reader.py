@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
-from everturn.sources.contract import Member, SourceCandidate, SourceReader, read_beginning
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import (
     Damage,
@@ -83,14 +83,17 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     with path.open("rb") as file:
         is_zip = file.read(len(_ZIP)) == _ZIP
     seen: set[str] = set()
-    for task, sample in _zip_samples(path) if is_zip else _document_samples(path):
+    problems: list[str] = []
+    for task, sample in _zip_samples(path, problems) if is_zip else _document_samples(path, problems):
         name = f"{candidate.path.stem}/{sample.get('id')}/{sample.get('epoch', 1)}"
         if name not in seen:
             seen.add(name)
             yield Member(name.partition("/")[2], _lines(name, task, sample), native_id=name)
+    if problems:
+        raise PartlyUnread(problems)
 
 
-def _zip_samples(path: Path) -> Iterator[tuple[Rec, Rec]]:
+def _zip_samples(path: Path, problems: list[str]) -> Iterator[tuple[Rec, Rec]]:
     from zipfile import BadZipFile, ZipFile
     from zlib import error
 
@@ -98,23 +101,37 @@ def _zip_samples(path: Path) -> Iterator[tuple[Rec, Rec]]:
         with ZipFile(path) as archive:
             names = set(archive.namelist())
             header = next((name for name in ("header.json", "_journal/start.json") if name in names), "")
-            task = mapping(mapping(_member_value(archive, header)).get("eval")) if header else {}
-            for name in sorted(name for name in names if PurePosixPath(name).match("samples/*.json"))[:_MOST_SAMPLES]:
-                yield task, mapping(_member_value(archive, name))
+            task = mapping((_member_value(archive, header, problems) or {}).get("eval")) if header else {}
+            samples = sorted(name for name in names if PurePosixPath(name).match("samples/*.json"))
+            if len(samples) > _MOST_SAMPLES:
+                problems.append(f"of {len(samples):,} samples, the first {_MOST_SAMPLES:,} are read")
+            for name in samples[:_MOST_SAMPLES]:
+                if (sample := _member_value(archive, name, problems)) is not None:
+                    yield task, sample
     except (BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, error, struct.error) as failure:
         raise OSError(None, "the archive is damaged, or compressed in a way that this Python cannot read") from failure
 
 
-def _member_value(archive: ZipFile, name: str) -> Any:
+def _member_value(archive: ZipFile, name: str, problems: list[str]) -> Rec | None:
+    """Return the object in a member; None if it cannot be decoded."""
     info = archive.getinfo(name)
     if info.file_size > min(_LARGEST, max(1 << 20, _MOST_TIMES * info.compress_size)):
-        raise OSError(None, f"{name} in it expands to {info.file_size:,} bytes; it is not unpacked")
-    return decode_item(archive.read(name))[0]
+        problems.append(f"a member of it expands to {info.file_size:,} bytes; it is not unpacked")
+        return None
+    return _decoded(archive.read(name), problems)
 
 
-def _document_samples(path: Path) -> Iterator[tuple[Rec, Rec]]:
-    if path.stat().st_size > 4 * _LARGEST:
-        raise OSError(None, f"a log of more than {4 * _LARGEST >> 20} MB is not unpacked")
+def _decoded(raw: bytes, problems: list[str]) -> Rec | None:
+    value, _ = decode_item(raw)
+    if isinstance(value, dict):
+        return value
+    problems.append("a sample in it is damaged or has too many values, and is not read")
+    return None
+
+
+def _document_samples(path: Path, problems: list[str]) -> Iterator[tuple[Rec, Rec]]:
+    if path.stat().st_size > _LARGEST:
+        raise OSError(None, f"a log of more than {_LARGEST >> 20} MB is not unpacked")
     data = path.read_bytes()
     try:
         start = document_start(data)
@@ -122,9 +139,10 @@ def _document_samples(path: Path) -> Iterator[tuple[Rec, Rec]]:
         samples = follow_keys(data, start, "samples")
         about = mapping(decode_item(data[task.start : task.start + task.size])[0]) if task is not None else {}
         for one in elements(data, samples.start) if samples is not None else ():
-            yield about, mapping(decode_item(data[one.start : one.start + one.size])[0])
-    except Damage:
-        return
+            if (sample := _decoded(one.cut(data), problems)) is not None:
+                yield about, sample
+    except Damage as damage:
+        problems.append(str(damage))
 
 
 def _lines(name: str, task: Rec, sample: Rec) -> Iterator[bytes]:

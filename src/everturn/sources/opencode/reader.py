@@ -264,9 +264,9 @@ def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
 
 # --- databases ---
 def _database_members(path: Path) -> Iterator[Member]:
-    from everturn.sources.toolkit.sqlite_file import open_snapshot
+    from everturn.sources.toolkit.sqlite_file import unpacked_snapshot
 
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         orders = {table: _order_clause(set(database.columns(table))) for table in sorted(database.tables() & _TABLES)}
         if "session" not in orders:
             return

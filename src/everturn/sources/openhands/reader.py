@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message
-from everturn.sources.contract import Member, SourceCandidate, SourceReader, read_beginning
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import decode_item, first_object
 from everturn.sources.toolkit.line_reader import Rec, mapping
@@ -94,16 +94,26 @@ def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
 # --- folders ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     name = candidate.native_id or path.parent.name
-    yield Member(name, _lines(name, path), native_id=name)
+    problems: list[str] = []
+    yield Member(name, _lines(name, path, problems), native_id=name)
+    if problems:
+        raise PartlyUnread(problems)
 
 
-def _lines(name: str, path: Path) -> Iterator[bytes]:
-    state = mapping(decode_item(path.read_bytes())[0])
+def _lines(name: str, path: Path, problems: list[str]) -> Iterator[bytes]:
+    found = decode_item(path.read_bytes())[0] if path.stat().st_size <= _LARGEST else None
+    if not isinstance(found, dict):
+        problems.append("the state of the conversation is damaged or too large")
+    state = mapping(found)
     workspace, llm = mapping(state.get("workspace")), mapping(mapping(state.get("agent")).get("llm"))
     folder = next((word(workspace[key]) for key in _FOLDERS if word(workspace.get(key))), "")
     yield msgspec.json.encode({"conversation": name, "workspace": folder, "model": word(llm.get("model"))}) + b"\n"
     for event in sorted((path.parent / _EVENTS).glob("*.json")):
-        if event.is_file() and event.stat().st_size <= _LARGEST:
+        if event.is_symlink() or not event.is_file():
+            problems.append("an event is not a file, or a link to one; it is not read")
+        elif event.stat().st_size > _LARGEST:
+            problems.append(f"an event has more than {_LARGEST >> 20} MB; it is not read")
+        else:
             yield _event_line(event.name, event.read_bytes().strip())
 
 

@@ -22,6 +22,8 @@ from typing import Any
 
 import apsw
 
+from everturn.sources.contract import PartlyUnread
+
 Row = dict[str, Any]
 
 #: The largest value of a row.
@@ -111,6 +113,15 @@ def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
         yield DatabaseSnapshot(connection, _TIMES * size + _SPARE)
     finally:
         connection.close()
+
+
+@contextmanager
+def unpacked_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
+    """Open a copy to unpack it. Raises PartlyUnread at the end if something in it could not be read."""
+    with open_snapshot(path) as database:
+        yield database
+        if database.problems:
+            raise PartlyUnread(database.problems)
 
 
 def _refuse_views(action: int, first: str | None, second: str | None, database: str | None, view: str | None) -> int:

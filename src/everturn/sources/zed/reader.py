@@ -24,7 +24,7 @@ from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
 from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
-from everturn.sources.toolkit.sqlite_file import beginnings, is_sqlite, open_snapshot, stamp
+from everturn.sources.toolkit.sqlite_file import beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import (
     call_block,
     counted_usage,
@@ -64,7 +64,7 @@ def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
 
 # --- the database ---
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
-    with open_snapshot(path) as database:
+    with unpacked_snapshot(path) as database:
         columns = set(database.columns("threads"))
         if not {"id", "data"} <= columns:
             return
@@ -74,15 +74,20 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
             facts = {name: value.decode("utf-8", "replace") for name, value in row.items() if isinstance(value, bytes)}
             name, parent = facts.get("id", ""), facts.get("parent_id", "")
             for data in database.rows("SELECT data FROM threads WHERE CAST(id AS BLOB)=?", name.encode()):
+                document = _document(data["data"])
+                if document is None:
+                    database.problems.append("the data of a thread is damaged or too large; only its name is read")
                 kind = "subagent" if parent else "main"
-                yield Member(name, _lines(facts, _document(data["data"])), kind, name, parent)
+                yield Member(name, _lines(facts, document or {}), kind, name, parent)
 
 
-def _document(data: Any) -> Rec:
+def _document(data: Any) -> Rec | None:
+    """Return the document of a thread; None if it cannot be decoded."""
     raw = data if isinstance(data, bytes) else word(data).encode("utf-8", "replace")
     if raw[:1] not in (b"{", b"["):
         raw = unpack_zstd(raw, _LARGEST) or b""
-    return mapping(decode_item(raw)[0])
+    value, _ = decode_item(raw)
+    return value if isinstance(value, dict) else None
 
 
 def _lines(facts: dict[str, str], thread: Rec) -> Iterator[bytes]:

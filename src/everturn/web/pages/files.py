@@ -104,5 +104,6 @@ def _margin(request: WebRequest, report: WhyReport, group: LineGroup) -> dict[st
     )
     rows = request.store.sessions_of(writer.agent, writer.session)
     to = turn_address(rows[-1].id, writer.turn + 1) if rows else ""
-    hint = request.line(f"{answer.level} ({answer.rule}), {commit}: {note.reason.asked or note.title}", 300)
+    also = "".join(f", also written by {one.session[:8]} t{one.turn + 1}" for one in answer.alternatives)
+    hint = request.line(f"{answer.level} ({answer.rule}){also}, {commit}: {note.reason.asked or note.title}", 300)
     return {"label": f"{writer.session[:8]} t{writer.turn + 1}", "to": to, "hint": hint, "commit": commit}
