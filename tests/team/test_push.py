@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -15,12 +16,14 @@ import pytest
 
 import everturn
 from everturn.capture.policy import Policy
+from everturn.capture.sync import add_paths
 from everturn.cli import main
 from everturn.errors import EverturnError
+from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, open_store
 from everturn.team.client import Login, save_login
 from everturn.team.upload import repository_identity
-from tests.capture.history import SID
+from tests.capture.history import SID, job
 from tests.team.conftest import Laptop, Team
 
 SECRET = "AKIA" + "Q7XW2MZP4RTY5LNB"
@@ -87,6 +90,24 @@ def test_secrets_are_masked_before_they_leave(team: Team, monkeypatch: pytest.Mo
     assert ann.push(full=True).failed[0][1].endswith("run `everturn push --again`")
     assert ann.push(full=True, again=True).pushed == 1
     assert any(SECRET.encode() in body for body in sent), "only where the user insists"
+
+
+def test_a_private_key_over_lines_of_text_is_masked_though_it_is_pushed_while_it_is_written(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = team.laptop("ann")
+    body = [f"{number:02}" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" for number in range(20)]
+    key = "\n".join(["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"])
+    text = f"# aider chat started at 2026-03-01 09:00:00\n\n#### keep this\n\n{key}\n\n#### thanks\n\nGladly.\n"
+    path = tmp_path / ".aider.chat.history.md"
+    sent = record_bodies(ann, monkeypatch)
+    for end in (text.index(body[7]), len(text)):
+        path.write_text(text[:end])
+        assert add_paths(replace(job(ann.store, ann.history), sources=all_sources()), [path]).failed == []
+        assert ann.push().failed == []
+    pushed = b"".join(sent)
+    assert b"Gladly." in pushed and b"[REDACTED:private_key]" in pushed
+    assert not [line for line in body if line[2:].encode() in pushed]
 
 
 @pytest.mark.parametrize("mode", ["off", "structure"])

@@ -404,7 +404,7 @@ _RULES: tuple[tuple[str, bytes, re.Pattern[bytes], _Check], ...] = tuple(
         ("pgpass", b":5432:", rb":5432:[\w*-]{1,60}:[\w.@-]{1,60}:([^\s:\"'`\\]{4,80})", _is_argument),
         ("pgpass", b":*:", rb":\*:[\w*-]{1,60}:[\w.@-]{1,60}:([^\s:\"'`\\]{4,80})", _is_argument),
         ("putty_key", b"private-lines:", rb"private-lines:[ \t]{0,4}[0-9]{1,4}((?:(?:\s|\\[nr]){1,4}(?!private-)[a-z0-9+/]{4,76}={0,2}){1,200})", _always),
-        ("seed_phrase", b"phrase", rb"(?:seed|recovery|mnemonic|backup|secret)?[ _-]?phrase(?: \([^)\n]{1,40}\))?" + _Q + rb"\s{0,2}(?:is|are|:|=|-|=>)\s{0,4}" + _Q + rb"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b", _always),
+        ("seed_phrase", b"phrase", rb"phrase(?: \([^)\n]{1,40}\))?" + _Q + rb"\s{0,2}(?:is|are|:|=|-|=>)\s{0,4}" + _Q + rb"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b", _always),
         ("seed_phrase", b"mnemonic", rb"mnemonic" + _Q + rb"\s{0,2}(?:is|:|=|=>)\s{0,4}" + _Q + rb"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b", _always),
         ("seed_phrase", b"seed", rb"seed(?: words?)?" + _Q + rb"\s{0,2}(?:is|are|:|=|=>)\s{0,4}" + _Q + rb"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b", _always),
         ("password_hash", b"$2", rb"(\$2[abxy]\$[0-9]{2}\$[./a-z0-9]{53})(?![./a-z0-9])", _always),
