@@ -147,8 +147,8 @@ def hostile_threads(folder: Path) -> Iterator[tuple[str, Path]]:
     contents = {
         "packed-zeros": zstd.compress(thread + b'["' + b"a" * 400_000_000 + b'"]}'),
         "packed-wide": zstd.compress(thread + b"[" + b"[]," * 10_000_000 + b"[]]}"),
-        "packed-long": zstd.compress(thread + b'["' + "\U0001f600".encode() * 15_000_000 + b'"]}'),
-        "packed-long-broken": zstd.compress(thread + b'["' + "\U0001f600".encode() * 15_000_000 + b"]}"),
+        "packed-long": zstd.compress(thread + b'["' + "\U0001f600".encode() * 7_000_000 + b'"]}'),
+        "packed-long-broken": zstd.compress(thread + b'["' + "\U0001f600".encode() * 7_000_000 + b"]}"),
         "packed-deep": zstd.compress(thread + deep(100_000).encode() + b"}"),
         "packed-torn": zstd.compress(thread + b"[]}")[:-5],
         "packed-twice": zstd.compress(zstd.compress(thread + b"[]}")),
@@ -170,7 +170,7 @@ def hostile_logs(folder: Path) -> Iterator[tuple[str, Path]]:
     sound = json.dumps({"id": "walrus", "epoch": 1, "messages": [{"role": "user", "content": "count"}]}).encode()
     start = sound[:-1] + b',"more":'
     samples: dict[str, list[tuple[str, bytes]]] = {
-        "zeros": [("samples/a.json", sound), ("samples/b.json", start + b" " * 300_000_000 + b"1}")],
+        "zeros": [("samples/a.json", sound), ("samples/b.json", start + b" " * 100_000_000 + b"1}")],
         "long": [("samples/b.json", start + b'"' + random.Random(1).randbytes(20_000_000).hex().encode() + b'"}')],
         "wide": [("samples/b.json", start + b"[" + b"[]," * 10_000_000 + b"[]]}")],
         "deep": [("samples/b.json", start + deep(100_000).encode() + b"}")],
@@ -211,7 +211,7 @@ def hostile_folders(folder: Path) -> Iterator[tuple[str, Path]]:
     events: dict[str, list[bytes]] = {
         "large": [event + b',"more":"' + b"a" * 200_000_000 + b'"}'],
         "wide": [event + b',"more":[' + b"[]," * 8_000_000 + b"[]]}"],
-        "long-broken": [event + b',"more":"' + "\U0001f600".encode() * 15_000_000],
+        "long-broken": [event + b',"more":"' + "\U0001f600".encode() * 7_000_000],
         "deep": [event + b',"more":' + deep(100_000).encode() + b"}"],
         "many": [event + b"}"] * 5_000,
         "torn": [event], "not-text": [b"\xff\xfe\x00"], "list": [b"[[1]]"], "lines": [event.replace(b",", b",\n") + b"}"],
@@ -235,7 +235,7 @@ def hostile_folders(folder: Path) -> Iterator[tuple[str, Path]]:
 TOLD = {
     "codex-zeros", "codex-one-line", "codex-many-lines", "zed-endless-view", "zed-computed-blob", "zed-large-value", "zed-deep",
     "zed-not-json", "zed-packed-zeros", "zed-packed-wide", "zed-packed-deep", "zed-packed-torn", "zed-packed-twice",
-    "zed-packed-window", "amazon_q-deep", "amazon_q-not-json", "amazon_q-computed-text", "goose-computed-text",
+    "zed-packed-window", "amazon_q-deep", "amazon_q-not-json",
     "inspect_eval-zeros", "inspect_eval-wide", "inspect_eval-deep", "inspect_eval-many", "inspect_eval-torn", "inspect_eval-cut",
     "inspect_eval-garbage", "inspect_eval-document", "openhands-large", "openhands-link", "openhands-pipe", "openhands-no-state",
     "openhands-large-state",

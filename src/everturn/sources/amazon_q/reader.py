@@ -38,7 +38,7 @@ from everturn.sources.toolkit.values import (
 
 _FILE = "data.sqlite3"
 _TABLES = ("conversations_v2", "conversations")
-_LARGEST = 64 << 20
+_LARGEST = 32 << 20
 #: Kinds of tools whose names the toolkit does not know.
 _KINDS = {"fs_read": "read", "fs_write": "edit", "use_aws": "shell", "thinking": "plan", "todo_list": "plan"}
 

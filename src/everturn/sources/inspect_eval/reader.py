@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _ZIP = b"PK\x03\x04"
 #: A sample may have so many bytes, and an archive so many samples.
-_LARGEST = 64 << 20
+_LARGEST = 32 << 20
 _MOST_TIMES = 200
 _MOST_SAMPLES = 20_000
 

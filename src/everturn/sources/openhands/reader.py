@@ -40,7 +40,7 @@ from everturn.sources.toolkit.values import (
 )
 
 _STATE, _EVENTS = "base_state.json", "events"
-_LARGEST = 64 << 20
+_LARGEST = 32 << 20
 _OLD = re.compile(rb'"source"\s*:\s*"(?:user|agent|environment)"')
 _FOLDERS = ("working_dir", "cwd", "path", "root")
 #: Kinds of tools and actions whose names the toolkit does not know.

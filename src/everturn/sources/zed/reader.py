@@ -39,7 +39,7 @@ from everturn.sources.toolkit.zstd_data import unpack_zstd
 
 _FILE = "threads.db"
 _SCHEMA = (b"TABLE", b"threads", b"data_type", b"summary")
-_LARGEST = 64 << 20
+_LARGEST = 32 << 20
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _COLUMNS = ("id", "parent_id", "summary", "folder_paths")
 
@@ -67,6 +67,7 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     with unpacked_snapshot(path) as database:
         columns = set(database.columns("threads"))
         if not {"id", "data"} <= columns:
+            database.problems.append("its table of threads cannot be read")
             return
         known = [name for name in _COLUMNS if name in columns]
         texts = ",".join(f"CAST({name} AS BLOB) AS {name}" for name in known)
