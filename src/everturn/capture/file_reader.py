@@ -164,11 +164,7 @@ def read_pieces(
         last = offset + len(batch_bytes) >= info.st_size or not batch_bytes
         if not (whole or last):
             batch_bytes = batch_bytes[: batch_bytes.rfind(b"\n") + 1]
-        if redact is not None:
-            batch_bytes = _without_open_key(batch_bytes)
-            if not (batch_bytes or last):  # the piece is shorter than the key
-                batch = info.st_size
-                continue
+        batch_bytes = _without_open_key(batch_bytes, redact, last)
         stored = _redact_lines(batch_bytes, redact)
         data = unread + stored if unread else stored
         reading, failed = _feed_reader(reader, data, parsed, last)
@@ -320,11 +316,14 @@ def _redact_lines(data: bytes, redact: Redact | None) -> bytes:
     return b"".join(map(redact, line_parts(data)))
 
 
-def _without_open_key(data: bytes) -> bytes:
+def _without_open_key(data: bytes, redact: Redact | None, last: bool) -> bytes:
     """Return the data up to a private key that is not all there: it can only be masked as a whole, once it is."""
+    if redact is None:
+        return data
     from everturn.secrets.rules import open_key_start
 
-    return data[: open_key_start(data)]
+    kept = data[: open_key_start(data)]
+    return kept if kept or last else data  # a piece is longer than a key
 
 
 def _source_length(data: bytes, consumed: int, redact: Redact | None) -> int:
