@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.contract import PartlyUnread, SearchPlaces, SourceCandidate
 from everturn.sources.zed import SOURCE
 from tests.sources import goldens
 
@@ -80,4 +80,5 @@ def test_a_compressed_thread_reads_like_a_plain_one(database: Path, tmp_path: Pa
     odd = tmp_path / "other.db"
     sqlite3.connect(odd).execute("CREATE TABLE threads (name TEXT)").connection.close()
     assert SOURCE.unpack is not None
-    assert list(SOURCE.unpack(SourceCandidate(odd, "container"), odd)) == []
+    with pytest.raises(PartlyUnread, match="table of threads"):
+        list(SOURCE.unpack(SourceCandidate(odd, "container"), odd))
