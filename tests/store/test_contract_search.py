@@ -271,6 +271,19 @@ def test_messages_are_read_by_session_and_seq(store: Store) -> None:
     assert store.messages_at([]) == []
 
 
+def test_messages_are_read_together_with_their_sessions(store: Store) -> None:
+    one, other = new_session(store, "one"), new_session(store, "other")
+    tell(store, one, prompt("a"), answer("b"))
+    keys = [(one, 1), (one, -1), (other, 5), (99_999, 0), (one, 1)]
+    found = {
+        (session.native_id, text.session, row and (row.session, row.seq))
+        for session, text, row in store.entries_at(keys)
+    }
+    assert found == {("one", one, (one, 1)), ("one", one, None), ("other", other, None)}
+    assert {row.seq for _, _, row in store.entries_at([(one, seq) for seq in range(700)]) if row} == {0, 1}
+    assert store.entries_at([]) == []
+
+
 def test_sessions_are_read_by_id(store: Store) -> None:
     ids = [new_session(store, f"s{number}") for number in range(3)]
     found = store.sessions_at([ids[2], ids[0], ids[2], 99_999])

@@ -257,10 +257,15 @@ class HitBuilder:
 
     def load(self, hits: Sequence[IndexHit]) -> None:
         """Look up the messages and sessions of several hits at once: each lookup may be a round trip to a server."""
-        keys = [(hit.session, hit.seq) for hit in hits if hit.seq >= 0 and (hit.session, hit.seq) not in self._rows]
-        self._rows |= {(row.session, row.seq): row for row in self._store.messages_at(keys)} if keys else {}
-        ids = list({hit.session for hit in hits}.difference(self._sessions))
-        self._sessions |= {found[0].id: found for found in self._store.sessions_at(ids)} if ids else {}
+        keys = {
+            (hit.session, hit.seq)
+            for hit in hits
+            if hit.session not in self._sessions or (hit.seq >= 0 and (hit.session, hit.seq) not in self._rows)
+        }
+        for session, text, row in self._store.entries_at(sorted(keys)) if keys else ():
+            self._sessions[session.id] = session, text
+            if row is not None:
+                self._rows[row.session, row.seq] = row
 
     def load_texts(self, rows: Iterable[MessageRow | None]) -> None:
         """Read the records of several messages at once, except very long ones."""

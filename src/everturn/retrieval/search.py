@@ -296,15 +296,24 @@ def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[st
     return marks + [one[0] + two[0] for one, two in pairwise(plain) if len(one) == len(two) == 1]
 
 
-def _holds_all(
-    found: IndexCandidates | None, groups: tuple[tuple[Phrase, ...], ...], shown: set[tuple[int, int]]
-) -> bool:
-    """Whether a hit of the page is known to hold all the words. If not, another page may have one."""
-    if found is None:
-        return False
+def _holders_of_all(found: IndexCandidates, groups: tuple[tuple[Phrase, ...], ...]) -> list[IndexHit]:
+    """Return the candidates that are known to hold all the words."""
     numbers = [{n for n, phrase in enumerate(found.phrases) if phrase in group} for group in groups]
-    held = ({n for n, _ in entry.held} for entry in found.entries if (entry.session, entry.seq) in shown)
-    return any(all(not one.isdisjoint(group) for group in numbers) for one in held)
+    holders = []
+    for entry in found.entries:
+        held = {n for n, _ in entry.held}
+        if all(not held.isdisjoint(group) for group in numbers):
+            holders.append(IndexHit(entry.session, entry.seq, 0.0))
+    return holders
+
+
+def _tells_all(found: IndexCandidates, groups: tuple[tuple[Phrase, ...], ...]) -> bool:
+    """Whether the candidates are all messages with any of the words, so that the index need not be asked again."""
+    counts = dict(zip(found.phrases, found.counts, strict=True))
+    # A phrase without a count may be one that was too common to look for.
+    return found.complete and all(
+        phrase in counts and (len(phrase) == 1 or counts[phrase] > 0) for group in groups for phrase in group
+    )
 
 
 def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt, shown: set[tuple[int, int]]) -> bool:
@@ -312,18 +321,25 @@ def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt, 
 
     The index is asked, not the page, so that the answer is the same for every page and limit.
     """
-    query = request.query
+    query, found = request.query, attempt.found
     groups = _word_groups(query, attempt.replaced)
-    if len(groups) < 2 or _holds_all(attempt.found, groups, shown):
+    if len(groups) < 2:
         return True
+    holders = _holders_of_all(found, groups) if found is not None else []
+    if any((hit.session, hit.seq) in shown for hit in holders):
+        return True
+    if found is not None and _tells_all(found, groups):
+        return any(True for _ in _visible_hits(request, builder, attempt, holders[:_PROBED]))
     filters = attempt.ring.filters
     origins = [SAID] if attempt.mode == "said" else [filters.origins, SAID] if attempt.hides else [filters.origins]
     for some in origins:
         asked = limit_to_scope(IndexQuery(groups, query.without), replace(filters, origins=some))
-        entries = request.store.candidates(asked, _PROBED).entries
-        hits = (IndexHit(entry.session, entry.seq, 0.0) for entry in entries)
+        probed = request.store.candidates(asked, _PROBED)
+        hits = (IndexHit(entry.session, entry.seq, 0.0) for entry in probed.entries)
         if any(True for _ in _visible_hits(request, builder, attempt, hits)):
             return True
+        if probed.complete:  # fewer origins have no more of them
+            return False
     return False
 
 

@@ -1,27 +1,49 @@
 """The best entries of common words in PostgreSQL, so that a search need not read every row that holds one.
 
 How well an entry matches a word does not depend on the rest of the archive, so it is computed once. Entries are collected
-in segments of about a thousand. A segment lists the words that at least LISTED of its entries hold, each with the best BEST
-entries. A word that is rare everywhere is in no list; the index of `search_row` finds its few rows. Entries that are in no
-segment yet, at most about a thousand, are noted as unlisted, and a search reads their rows.
+in segments of about a thousand. A segment lists the words that at least LISTED of its entries hold, each with its best
+entries: up to BEST in a small archive, fewer in a large one, where all segments together have enough. A word that is rare
+everywhere is in no list; the index of `search_row` finds its few rows. Entries that are in no segment yet, at most about a
+thousand, are noted as unlisted, and a search reads their rows.
 
-The server makes a segment from the rows of the index, in one statement, when a writer has added enough of them.
+A writer remembers the words of the entries it has noted, and makes the segment itself: that costs a tenth of what the
+server would need. What other writers have left behind is listed by the server, from the rows of the index, in one statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from everturn.store.index import BY_FIELD, ENOUGH, LENGTH_MATTERS, USUAL_LENGTH
+from msgspec import Struct
+
+from everturn.store.index import BY_FIELD, ENOUGH, LENGTH_MATTERS, USUAL_LENGTH, EntryKey, length_factor
 from everturn.store.postgres_driver import PostgresDriver
 
 SEGMENT = 1000  # entries, at least
 LISTED = 8
 BEST = 128
+WANTED = 2000  # best entries of a word in all segments
+FEWEST = 16  # of them in one segment
 OWN = 0xFFFFFF  # the seq of a session's own entry
 
 _NOTE = 'INSERT INTO "unlisted" ("space","session","first_seq","last_seq","entries") VALUES (?,?,?,?,?)'
 _FULL = 'SELECT "space" FROM "unlisted" GROUP BY "space" HAVING SUM("entries")>=?'
+_TAKE = """
+    DELETE FROM "unlisted" u USING UNNEST(?::bigint[],?::bigint[],?::bigint[],?::int[]) AS g(s,a,b,n)
+    WHERE u."session"=g.s AND u."first_seq"=g.a AND u."last_seq"=g.b AND u."entries"=g.n RETURNING g.s,g.a,g.b,g.n
+"""
+#: A note whose entries have changed no longer fits what its writer remembers: the server lists it.
+_CHANGED = """
+    UPDATE "unlisted" SET "entries"="entries"-1
+    WHERE "session"=? AND EXISTS (SELECT 1 FROM UNNEST(?::bigint[]) AS q WHERE q BETWEEN "first_seq" AND "last_seq")
+"""
+_SEGMENT = """
+    INSERT INTO "common_segment" ("seg","space","entries","first_session","last_session")
+    VALUES (nextval('common_segment_number'),?,?,?,?) RETURNING "seg",(SELECT COUNT(*) FROM "common_segment")
+"""
+_WORDS = '"common_word" ("space","term","seg","n","best")'
 _LIST = f"""
 WITH u AS MATERIALIZED (DELETE FROM "unlisted" WHERE "space"=? RETURNING "session", "first_seq", "last_seq"),
 r AS MATERIALIZED (
@@ -58,25 +80,91 @@ _EMPTY = """
     WHERE ? BETWEEN s."first_session" AND s."last_session" AND p."seg"=s."seg" AND p."best"='{}'
 """
 
+#: Session, first and last seq, and number of entries: a row of `unlisted`.
+_Note = tuple[int, int, int, int]
+
+
+class _Entry(Struct):
+    """The words of an entry: for each row of the index its field and the occurrences of every term."""
+
+    rows: list[tuple[int, Counter[str]]]
+    size: int = 0
+
+    def shares(self) -> Iterator[tuple[str, int]]:
+        """Yield every term with its share, from 0 to 255."""
+        room = ENOUGH * length_factor(self.size)
+        if len(self.rows) == 1:
+            [(field, counts)] = self.rows
+            weight = BY_FIELD[field]
+            by_count = [int(255 * weight * n / (weight * n + room)) for n in range(max(counts.values()) + 1)]
+            yield from ((term, by_count[n]) for term, n in counts.items())
+            return
+        seen: dict[str, float] = {}
+        for field, counts in self.rows:
+            weight = BY_FIELD[field]
+            for term, n in counts.items():
+                seen[term] = seen.get(term, 0.0) + weight * n
+        yield from ((term, int(255 * much / (much + room))) for term, much in seen.items())
+
 
 class CommonWords:
     """The lists of one archive. All changes happen inside a write transaction."""
 
     def __init__(self, driver: PostgresDriver) -> None:
         self._driver = driver
-        self._has_new = False
+        self._new: dict[EntryKey, _Entry] = {}  # of this transaction
+        self._noted: dict[EntryKey, _Entry] = {}  # of earlier ones, noted as unlisted
+        self._notes: list[_Note] = []
 
-    def note(self, space: int, session: int, first: int, last: int, entries: int) -> None:
-        """Note new entries of a session."""
-        self._driver.run(_NOTE, [space, session, first, last, entries])
-        self._has_new = True
+    def note(self, session: int, seq: int, field: int, counts: Counter[str], size: int) -> None:
+        """Note a new row of the index."""
+        entry = self._new.setdefault((session, seq), _Entry([]))
+        entry.rows.append((field, counts))
+        entry.size += size
 
     def finish_write(self, failed: bool) -> None:
-        """List what was noted, if it is enough for a segment."""
-        if self._has_new and not failed:
-            for (space,) in self._driver.all(_FULL, [SEGMENT]):
-                self._driver.run_by_index(_LIST, [space, space, list(BY_FIELD)])
-        self._has_new = False
+        """List what was noted if it is enough for a segment; else note it as unlisted."""
+        new, self._new = self._new, {}
+        if failed or not new:
+            return
+        if len(new) + len(self._noted) >= SEGMENT:
+            entries = list({**self._take_noted(), **new}.items())
+            size = -(-len(entries) // max(len(entries) // (2 * SEGMENT), 1))
+            for first in range(0, len(entries), size):
+                self._write_segment(dict(entries[first : first + size]))
+            return
+        notes = _ranges(new)
+        self._driver.many(_NOTE, [(0, *note) for note in notes])
+        self._notes += notes
+        self._noted.update(new)
+        for (space,) in self._driver.all(_FULL, [SEGMENT]):
+            self._driver.run_by_index(_LIST, [space, space, list(BY_FIELD)])
+            self._notes, self._noted = [], {}
+
+    def _take_noted(self) -> dict[EntryKey, _Entry]:
+        """Delete the notes of the remembered entries; return those whose note was still there, unchanged."""
+        notes, noted, self._notes, self._noted = self._notes, self._noted, [], {}
+        if not notes:
+            return {}
+        taken = self._driver.all(_TAKE, [list(column) for column in zip(*notes, strict=True)])
+        keys = [(session, seq) for session, first, last, _ in taken for seq in range(first, last + 1)]
+        return {key: noted[key] for key in keys if key in noted}
+
+    def _write_segment(self, entries: dict[EntryKey, _Entry]) -> None:
+        held = Counter(
+            chain.from_iterable(set(chain.from_iterable(counts for _, counts in one.rows)) for one in entries.values())
+        )
+        places: dict[str, list[int]] = {term: [] for term, n in held.items() if n >= LISTED}
+        for (session, seq), entry in entries.items():
+            place = session << 32 | (seq & OWN) << 8
+            for term, share in entry.shares():
+                if term in places:
+                    places[term].append(place | share)
+        sessions = [session for session, _ in entries]
+        [(seg, segments)] = self._driver.all(_SEGMENT, [0, len(entries), min(sessions), max(sessions)])
+        best = min(max(WANTED // (segments + 1), FEWEST), BEST)
+        rows = ((0, term, seg, held[term], _best_first(some)[:best]) for term, some in sorted(places.items()))
+        self._driver.copy(_WORDS, rows)
 
     def remove(self, session: int, seqs: Sequence[int] | None = None) -> None:
         """Take a session, or some of its entries, out of the lists. Call it before their rows are deleted."""
@@ -84,10 +172,26 @@ class CommonWords:
         given: list[object] = []
         wanted: list[object] = []
         if seqs is None:
+            self._new = {key: entry for key, entry in self._new.items() if key[0] != session}
             self._driver.run('DELETE FROM "unlisted" WHERE "session"=?', [session])
         else:
+            for seq in seqs:
+                self._new.pop((session, seq), None)
+            self._driver.run(_CHANGED, [session, list(seqs)])
             rows, given = ' AND r."seq"=ANY(?)', [list(seqs)]
             places, wanted = " AND (x>>8&16777215)=ANY(?)", [[seq & OWN for seq in seqs]]
         one = [session, *wanted]
         self._driver.run(_REMOVE.format(rows, places), [session, *given, *one, *one, session, *one])
         self._driver.run(_EMPTY, [session])
+
+
+def _best_first(places: list[int]) -> list[int]:
+    return sorted(places, key=lambda place: (place & 255, place), reverse=True)
+
+
+def _ranges(keys: Iterable[EntryKey]) -> list[_Note]:
+    """Return the entries as ranges of each session. A session's own entry is a range of its own."""
+    by_session: dict[tuple[int, bool], list[int]] = {}
+    for session, seq in keys:
+        by_session.setdefault((session, seq < 0), []).append(seq)
+    return [(session, min(seqs), max(seqs), len(seqs)) for (session, _), seqs in by_session.items()]

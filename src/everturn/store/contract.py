@@ -243,6 +243,9 @@ class Store(Protocol):
     def messages_at(self, keys: Sequence[tuple[int, int]]) -> list[MessageRow]:
         """Return the messages with these sessions and seqs, in any order; those that do not exist are left out."""
 
+    def entries_at(self, keys: Sequence[tuple[int, int]]) -> list[tuple[Session, SessionText, MessageRow | None]]:
+        """Return session and message of these sessions and seqs, in one lookup; None for a message that does not exist."""
+
     def calls(self, session: int, turn: int | None = None) -> list[Call]: ...
     def work(self, session: int) -> list[tuple[int, str, int]]:
         """Return how many calls of which kind each turn made: (turn, kind, n)."""

@@ -12,10 +12,10 @@ characters is indexed by its beginning.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from everturn.model.archive import IndexRow
 from everturn.model.vocabulary import FIELDS
@@ -31,17 +31,30 @@ REPEATS = 250  # of one term in a row
 CHARACTERS = 200_000  # of different terms in a row, at most 800,000 bytes
 
 _AT_ONCE = 1_000_000  # characters whose terms are held in memory
-_NUMBERS = tuple(map(str, range(1, PART + 1)))
+_POSITIONS = tuple(f":{number} " for number in range(1, PART + 1))
 
 
-def tsvector_literals(folded: str) -> Iterator[tuple[int, str, int]]:
-    """Yield (number, literal, number of terms) of the rows for a folded text."""
-    numbers = count()
-    cut = (term[:LONGEST] for term in _stems_of_text(folded))
-    part = list(islice(cut, PART))
+class VectorRow(NamedTuple):
+    """A row of the index for a text, or for a part of a long one."""
+
+    literal: str  # of the `tsvector`
+    counts: Counter[str]  # occurrences of every term
+    size: int  # terms
+
+
+def vector_rows(folded: str) -> Iterator[VectorRow]:
+    """Yield the rows for a folded text."""
+    if len(folded) <= _AT_ONCE:
+        stems = stem_words(folded)
+        for first in range(0, max(len(stems) - OVERLAP, 1), PART - OVERLAP):
+            if part := stems[first : first + PART]:
+                yield from _part_rows(part)
+        return
+    stream = _stems_of_text(folded)
+    part = list(islice(stream, PART))
     while part:
-        yield from ((next(numbers), literal, size) for literal, size in _vector_literals(part))
-        fresh = list(islice(cut, PART - OVERLAP))
+        yield from _part_rows(part)
+        fresh = list(islice(stream, PART - OVERLAP))
         part = part[-OVERLAP:] + fresh if fresh else []
 
 
@@ -58,16 +71,18 @@ def _stems_of_text(folded: str) -> Iterator[str]:
         start = end
 
 
-def _vector_literals(part: list[str]) -> Iterator[tuple[str, int]]:
-    places: dict[str, list[str]] = defaultdict(list)
-    for term, number in zip(part, _NUMBERS, strict=False):
-        places[term].append(number)
-    if max(map(len, places.values())) > REPEATS or sum(map(len, places)) > CHARACTERS:
+def _part_rows(part: list[str]) -> Iterator[VectorRow]:
+    counts = Counter(part)
+    if max(map(len, counts)) > LONGEST:
+        part = [term[:LONGEST] for term in part]
+        counts = Counter(part)
+    if max(counts.values()) > REPEATS or sum(map(len, counts)) > CHARACTERS:
         half = len(part) // 2
-        yield from _vector_literals(part[:half])
-        yield from _vector_literals(part[half - OVERLAP :])
+        yield from _part_rows(part[:half])
+        yield from _part_rows(part[half - OVERLAP :])
     else:
-        yield " ".join([f"{term}:{','.join(numbers)}" for term, numbers in places.items()]), len(part)
+        # The server joins the positions of a term that comes again.
+        yield VectorRow("".join(chain.from_iterable(zip(part, _POSITIONS, strict=False))), counts, len(part))
 
 
 _TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
@@ -88,15 +103,25 @@ class PostgresIndex:
 
     # --- changes ---
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
-        self.driver.copy(_TARGET, _index_rows(session, rows))
-        if seqs := [row.seq for row in rows if any(row.texts)]:
-            self._common.note(0, session, min(seqs), max(seqs), len(seqs))
+        self.driver.copy(_TARGET, self._index_rows(session, rows))
 
     def add_session(self, session: int, text: str) -> None:
         self.remove(session, [-1])
-        if made := list(tsvector_literals(index_text(text))):
-            self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in made))
-            self._common.note(0, session, -1, -1, 1)
+        if made := list(vector_rows(index_text(text))):
+            self.driver.copy(_TARGET, self._numbered_rows(session, -1, _SUMMARY, made))
+
+    def _index_rows(self, session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
+        for row in map(fold_row, rows):
+            for field, text in enumerate(row.texts):
+                if text:
+                    yield from self._numbered_rows(session, row.seq, field, vector_rows(text))
+
+    def _numbered_rows(
+        self, session: int, seq: int, field: int, made: Iterable[VectorRow]
+    ) -> Iterator[tuple[Any, ...]]:
+        for part, row in enumerate(made):
+            self._common.note(session, seq, field, row.counts, row.size)
+            yield session, seq, field, part, row.literal, row.size
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         given = [session, list(seqs)]
@@ -131,10 +156,3 @@ class PostgresIndex:
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """Return nothing: the server could only list all terms of all rows, which takes too long."""
         return []
-
-
-def _index_rows(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
-    for row in map(fold_row, rows):
-        for field, text in enumerate(row.texts):
-            for made in tsvector_literals(text) if text else ():
-                yield session, row.seq, field, *made

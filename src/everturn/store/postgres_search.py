@@ -64,12 +64,13 @@ WITH w AS MATERIALIZED (
     WITH ORDINALITY AS x(q, term, beyond, parts, weight, grp, is_driver, o)),
 sizes AS MATERIALIZED (SELECT ARRAY_AGG(DISTINCT "space") AS spaces, COUNT(*) AS segs FROM "common_segment"),
 listed AS MATERIALIZED (
-    SELECT v.term, SUM(p."n") AS n FROM
+    SELECT v.term, p.n FROM
     (SELECT DISTINCT UNNEST(STRING_TO_ARRAY(parts, ' ')) AS term FROM w WHERE parts<>'') v CROSS JOIN sizes
-    JOIN "common_word" p ON p."space"=ANY(sizes.spaces) AND p."term"=v.term GROUP BY v.term),
+    CROSS JOIN LATERAL (SELECT SUM("n") AS n FROM "common_word" WHERE "space"=ANY(sizes.spaces) AND "term"=v.term) p WHERE p.n IS NOT NULL),
 opened AS MATERIALIZED (
-    SELECT w.o, SUM(p."n") AS n FROM w CROSS JOIN sizes
-    JOIN "common_word" p ON p."space"=ANY(sizes.spaces) AND p."term">=w.term AND p."term"<w.beyond GROUP BY w.o),
+    SELECT w.o, p.n FROM w CROSS JOIN sizes CROSS JOIN LATERAL (
+        SELECT SUM("n") AS n FROM "common_word" WHERE "space"=ANY(sizes.spaces) AND "term">=w.term AND "term"<w.beyond) p
+    WHERE w.beyond IS NOT NULL AND p.n IS NOT NULL),
 f AS MATERIALIZED (
     SELECT w.*, COALESCE(l.least, 0) AS listed,
     COALESCE(l.least, 0) > (CASE WHEN w.term IS NOT NULL THEN :common ELSE :cheap END)::bigint AND (w.term IS NOT NULL OR w.grp=0) AS is_common
@@ -121,8 +122,9 @@ h AS (
     SELECT g.o, c."session", c."seq", g.worth*c.s AS s, g.needed FROM c JOIN g USING (o) WHERE c.s IS NOT NULL
     UNION ALL
     SELECT g.o, x>>32, CASE x>>8&16777215 WHEN 16777215 THEN -1 ELSE x>>8&16777215 END, g.worth*(x&255)/255.0, NULL
-    FROM g CROSS JOIN sizes
-    JOIN "common_word" p ON p."space"=ANY(sizes.spaces) AND p."term">=g.term AND p."term"<COALESCE(g.beyond, g.term || CHR(1))
+    FROM g CROSS JOIN sizes CROSS JOIN LATERAL (
+        SELECT "best" FROM "common_word"
+        WHERE "space"=ANY(sizes.spaces) AND "term">=g.term AND "term"<COALESCE(g.beyond, g.term || CHR(1)) OFFSET 0) p
     CROSS JOIN LATERAL UNNEST(p."best"[1: GREATEST(:listed/GREATEST(sizes.segs,1),8)::int]) AS x WHERE g.is_common AND g.is_driver
     UNION ALL
     SELECT g.o, r."session", r."seq", g.worth*b.x/(b.x+1.6*(0.4+0.0075*r."size")), NULL

@@ -108,6 +108,11 @@ _PAGE = 1000
 _LAST = 1 << 62
 
 _SESSIONS_AND_TEXTS = f'SELECT {SESSIONS.fields("s")},{TEXTS.fields("x")} FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
+_ENTRIES = f"""
+    SELECT {MESSAGES.fields("m")},{SESSIONS.fields("s")},{TEXTS.fields("x")} FROM (VALUES {{}}) AS k
+    JOIN "session" s ON s."id"=k.column1 LEFT JOIN "session_text" x ON x."session"=s."id"
+    LEFT JOIN "message" m ON m."session"=k.column1 AND m."seq"=k.column2
+"""
 _WITHIN_TURN = """
     BETWEEN (SELECT "first_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
     AND (SELECT "last_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
@@ -208,6 +213,13 @@ class SessionQueries:
         """Return the messages with these sessions and seqs."""
         sql = f'{MESSAGES.select} WHERE ("session","seq") IN (VALUES {{}})'
         return MESSAGES.read(query_pairs(self.driver.all, sql, keys))
+
+    def entries_at(self, keys: Sequence[tuple[int, int]]) -> list[tuple[Session, SessionText, MessageRow | None]]:
+        width = len(MESSAGES.columns)
+        rows = query_pairs(self.driver.all, _ENTRIES, keys)
+        return [
+            (*_session_and_text(row[width:]), MessageRow(*row[:width]) if row[0] is not None else None) for row in rows
+        ]
 
     def calls(self, session: int, turn: int | None = None) -> list[Call]:
         if turn is None:
