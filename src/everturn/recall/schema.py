@@ -20,6 +20,7 @@ MAX_LIMIT = 50
 #: Every filter of a search, with an example.
 FILTER_EXAMPLES = (
     *("agent:NAME", "session:@last", "workspace:shop", "branch:main", "role:user", "tool:Bash", "path:src/"),
+    *("owner:ann", "machine:laptop", "project:shop"),
     *("field:tool_output", "since:7d", "until:2026-01-31", "turn:3-7", "error:yes", "taken-back:yes", "literal:yes"),
 )
 QUERY_DESCRIPTION = (

@@ -28,7 +28,6 @@ from msgspec.structs import replace
 
 from everturn.errors import EverturnError
 from everturn.model.archive import MessageRow, Session
-from everturn.model.vocabulary import SESSION_KINDS
 from everturn.retrieval import ranking
 from everturn.retrieval.hits import HitBuilder, hit_texts
 from everturn.retrieval.preference import LOOKED_AT, narrow_filters, prefer_hits
@@ -38,7 +37,7 @@ from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words, records_end
-from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, SessionFilter, Store
+from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -394,10 +393,7 @@ class _TextScan:
             sessions = (self._store.session(one)[0] for one in filters.within)
             yield from sorted(sessions, key=lambda one: (-(one.ended or 0), -one.id))
             return
-        listed = SessionFilter(
-            agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
-            since=filters.since, until=filters.until,
-        )  # fmt: skip
+        listed = replace(filters.session_filter(("current",)), since=filters.since, until=filters.until)
         yield from iterate_sessions(self._store, listed, _SESSIONS)
 
     def _rows(self, session: Session) -> Iterator[MessageRow]:
@@ -454,12 +450,10 @@ def _scope_sessions(store: Store, filters: SearchFilters) -> Collection[int] | N
         return (filters.session.id,)
     if filters.within:
         return filters.within
-    if not (filters.agent or filters.workspace or filters.branch or filters.since or filters.until):
+    if not (filters.limits_sessions or filters.since or filters.until):
         return None
-    listed = SessionFilter(
-        agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
-        states=("current", "superseded"), since=filters.since, until=filters.until,
-    )  # fmt: skip
+    both = filters.session_filter(("current", "superseded"))
+    listed = replace(both, since=filters.since, until=filters.until)
     return {session.id for session in iterate_sessions(store, listed)}
 
 

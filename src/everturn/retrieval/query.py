@@ -54,7 +54,7 @@ MAX_PHRASE = 32
 #: Names of filters. `in:` is an alias of `field:`.
 FILTERS = (
     *("agent", "session", "workspace", "branch", "role", "tool", "path", "field"),
-    *("since", "until", "turn", "error", "taken-back", "literal"),
+    *("owner", "machine", "project", "since", "until", "turn", "error", "taken-back", "literal"),
 )
 _ALIASES = {"in": "field"}
 

@@ -36,6 +36,9 @@ class Exclusions(Struct, frozen=True):
     sessions: tuple[int, ...] = ()
     workspaces: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     turns: tuple[tuple[int, int], ...] = ()
@@ -54,6 +57,9 @@ class SearchFilters(Struct, frozen=True):
     lineage: bool = False  # with a session: also its ancestors and descendants
     widen: bool = False  # without hits: its folder, then everything
     branch: str = ""
+    owner: str = ""  # who pushed it, in an archive of a team
+    machine: str = ""
+    project: str = ""  # a repository (`store.contract.SessionFilter`)
     tools: tuple[str, ...] = ()
     path: str = ""
     errors: bool | None = None
@@ -61,6 +67,18 @@ class SearchFilters(Struct, frozen=True):
     unwanted: Exclusions = Exclusions()
     within: tuple[int, ...] = ()  # ids of sessions
     taken_back: bool = False  # also messages that are not on the live path
+
+    def session_filter(self, states: tuple[str, ...]) -> SessionFilter:
+        """Return the part of the filters that sessions of every kind are chosen by, without times."""
+        return SessionFilter(
+            agent=self.agent, workspace=self.workspace, branch=self.branch, owner=self.owner, machine=self.machine,
+            project=self.project, kinds=SESSION_KINDS, states=states,
+        )  # fmt: skip
+
+    @property
+    def limits_sessions(self) -> bool:
+        """Whether sessions are chosen by anything but time."""
+        return bool(self.agent or self.workspace or self.branch or self.owner or self.machine or self.project)
 
     @property
     def hides_injected(self) -> bool:
@@ -122,18 +140,12 @@ def family_ids(store: Store, session: Session) -> tuple[int, ...]:
 def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
     """Return the query limited to the filters."""
     # Superseded versions too: text that was cut out of a file is nowhere else.
-    sessions = SessionFilter(
-        agent=filters.agent,
-        workspace=filters.workspace,
-        branch=filters.branch,
-        kinds=SESSION_KINDS,
-        states=("current", "superseded"),
-    )
+    sessions = filters.session_filter(states=("current", "superseded"))
     return replace(
         query,
         fields=filters.fields,
         session=filters.session.id if filters.session else None,
-        sessions=sessions if filters.agent or filters.workspace or filters.branch else None,
+        sessions=sessions if filters.limits_sessions else None,
         within=filters.within,
         origins=filters.origins,
         since=filters.since,
@@ -152,11 +164,27 @@ def is_unwanted(store: Store, without: Exclusions, session: Session, text: Sessi
         return True
     if any(folder_filter(one).matches(text.workspace) for one in without.workspaces):
         return True
-    if _has_any_part(text.branch, without.branches):
+    if _has_any_part(text.branch, without.branches) or _is_of_unwanted_place(store, without, session, text):
         return True
     return row is not None and (
         any(first <= row.turn <= last for first, last in without.turns) or _has_call(store, without, row)
     )
+
+
+def _is_of_unwanted_place(store: Store, without: Exclusions, session: Session, text: SessionText) -> bool:
+    """Whether a session is of an owner, a machine or a project that is left out."""
+    if session.owner.lower() in without.owners or _ends_with(session.machine, without.machines):
+        return True
+    if not without.projects:
+        return False
+    if any("/" not in one and folder_filter(one).matches(text.workspace) for one in without.projects):
+        return True
+    return _ends_with(store.project_of(session.version), without.projects)
+
+
+def _ends_with(name: str, ends: tuple[str, ...]) -> bool:
+    """Whether a name, or its last parts, is one of these."""
+    return any(f"/{name.lower()}".endswith(f"/{end}") for end in ends) if name else False
 
 
 def _has_any_part(text: str, parts: tuple[str, ...]) -> bool:
@@ -205,6 +233,7 @@ def apply_typed_filters(
 
 _EXAMPLES = {
     "agent": "NAME", "session": "@last", "workspace": "NAME", "branch": "main", "role": "user", "tool": "Bash",
+    "owner": "ann", "machine": "laptop", "project": "github.com/example/shop",
     "path": "src/", "field": "answer", "since": "7d", "until": "2026-01-31", "turn": "3-7", "error": "yes",
     "taken-back": "yes",
 }  # fmt: skip
@@ -322,6 +351,9 @@ _NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
     "workspace": _narrow_workspace,
     "branch": _narrow_part_of("branch", "branches"),
     "path": _narrow_part_of("path", "paths"),
+    "owner": _narrow_part_of("owner", "owners"),
+    "machine": _narrow_part_of("machine", "machines"),
+    "project": _narrow_part_of("project", "projects"),
     "session": _narrow_session,
     "role": _narrow_role,
     "field": _narrow_field,

@@ -52,9 +52,10 @@ class SessionFilter(Struct, frozen=True):
     text: str = ""  # part of title, first prompt or summary, case-insensitive
     kinds: tuple[str, ...] = ("main",)
     states: tuple[str, ...] = ("current",)
-    machine: str = ""
+    machine: str = ""  # of a machine that pushed: its name, or `owner/name`
     owner: str = ""
     branch: str = ""  # part of the name, case-insensitive
+    project: str = ""  # a repository such as github.com/example/shop, the end of one, or a folder's name
 
 
 class IndexQuery(Struct, frozen=True):
@@ -242,6 +243,12 @@ class Store(Protocol):
 
     def messages_at(self, keys: Sequence[tuple[int, int]]) -> list[MessageRow]:
         """Return the messages with these sessions and seqs, in any order; those that do not exist are left out."""
+
+    def project_of(self, version: int) -> str:
+        """Return the repository that a pushed version belongs to; "" if none is known."""
+
+    def set_project_of(self, source: int, name: str) -> None:
+        """Note the repository that a source file belongs to."""
 
     def entries_at(self, keys: Sequence[tuple[int, int]]) -> list[tuple[Session, SessionText, MessageRow | None]]:
         """Return session and message of these sessions and seqs, in one lookup; None for a message that does not exist."""

@@ -246,9 +246,7 @@ _IS_NO_COPY = """NOT EXISTS (SELECT 1 FROM "session" c WHERE c."agent"={s}."agen
 
 def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str = "s", x: str = "x") -> None:
     """Add a session filter, for `session` under alias `s` and `session_text` under alias `x`."""
-    for name in ("agent", "machine", "owner"):
-        if value := getattr(session_filter, name):
-            conditions.add(f'{s}."{name}"=?', value)
+    _add_origin(conditions, session_filter, s, x)
     conditions.add_one_of(f'{s}."kind"', session_filter.kinds)
     conditions.add_one_of(f'{s}."state"', session_filter.states)
     _leave_out_copies(conditions, session_filter, s)
@@ -266,9 +264,41 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
         conditions.add(f"({anywhere})", *[substring_pattern(session_filter.text)] * len(columns))
 
 
+def _add_origin(conditions: Conditions, session_filter: SessionFilter, s: str, x: str) -> None:
+    """Require an agent, an owner, a machine and a project."""
+    for name in ("agent", "owner"):
+        if value := getattr(session_filter, name):
+            conditions.add(f'{s}."{name}"=?', value)
+    if session_filter.machine:
+        conditions.add(
+            f"""({s}."machine"=? OR {s}."machine" LIKE ? ESCAPE '\\')""", *_end_patterns(session_filter.machine)
+        )
+    if session_filter.project:
+        _add_project(conditions, session_filter.project, s, x)
+
+
 def _leave_out_copies(conditions: Conditions, session_filter: SessionFilter, s: str) -> None:
     if session_filter.states == ("current",) and not (session_filter.machine or session_filter.owner):
         conditions.add(_IS_NO_COPY.format(s=s))
+
+
+def _end_patterns(name: str) -> tuple[str, str]:
+    """Return a name, and the pattern of a longer one whose last parts it is."""
+    return name, f"%/{_escape_wildcards(name)}"
+
+
+def _add_project(conditions: Conditions, project: str, s: str, x: str) -> None:
+    """Require a repository, as far as the machine that pushed has named one, or a folder of that name."""
+    folder = Conditions()
+    _add_folder(folder, f'{x}."workspace"', project.rpartition("/")[2])
+    named = (
+        f'{s}."version" IN (SELECT v."id" FROM "version" v JOIN "file_project" p ON p."source"=v."source" '
+        f"""WHERE p."name"=? OR p."name" LIKE ? ESCAPE '\\')"""
+    )
+    if "/" in project:
+        conditions.add(named, *_end_patterns(project))
+    else:
+        conditions.add(f"({named} OR ({folder.together()}))", *_end_patterns(project), *folder.params)
 
 
 def _add_folder(conditions: Conditions, column: str, folder: str) -> None:

@@ -214,6 +214,15 @@ class SessionQueries:
         sql = f'{MESSAGES.select} WHERE ("session","seq") IN (VALUES {{}})'
         return MESSAGES.read(query_pairs(self.driver.all, sql, keys))
 
+    def project_of(self, version: int) -> str:
+        sql = 'SELECT p."name" FROM "version" v JOIN "file_project" p ON p."source"=v."source" WHERE v."id"=?'
+        row = self.driver.one(sql, (version,))
+        return str(row[0]) if row else ""
+
+    def set_project_of(self, source: int, name: str) -> None:
+        sql = 'INSERT INTO "file_project" ("source","name") VALUES (?,?) ON CONFLICT ("source") DO UPDATE SET "name"=excluded."name"'
+        self.driver.run(sql, (source, name))
+
     def entries_at(self, keys: Sequence[tuple[int, int]]) -> list[tuple[Session, SessionText, MessageRow | None]]:
         width = len(MESSAGES.columns)
         rows = query_pairs(self.driver.all, _ENTRIES, keys)
@@ -337,5 +346,6 @@ class SqlStore(
             self.driver.run('DELETE FROM "session" WHERE "version"=?', (version,))
             self.delete_chunks(version)
         self.drop_lists(self.file_by_id(source)[0].path)
-        self.driver.run('DELETE FROM "version" WHERE "source"=?', (source,))
+        for table in ("version", "file_project"):
+            self.driver.run(f'DELETE FROM "{table}" WHERE "source"=?', (source,))
         self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))

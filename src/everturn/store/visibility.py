@@ -36,7 +36,11 @@ OF_SESSION = (
 )
 #: Tables that a reading connection may name, and of which it sees nothing.
 EMPTY = ("kept", "hooked", "tombstone", "common_segment", "common_word", "unlisted")
-_READABLE = ("source_file", "version", "session", "chunk", "blob", "problem", "census", "setting", *OF_SESSION, *EMPTY)
+_READABLE = (
+    *("source_file", "version", "session", "chunk", "blob", "problem", "census", "setting", "file_project"),
+    *OF_SESSION,
+    *EMPTY,
+)
 
 
 def restrict(store: Store, person: str) -> None:
@@ -91,7 +95,7 @@ def _hide_tables(driver: Driver, person: str) -> None:
     driver.run('INSERT INTO temp."reader" VALUES (?)', [person])
     wanted = {
         "source_file": f'"id" IN ({_FILES})',
-        "version": f'"source" IN ({_FILES})',
+        **dict.fromkeys(("version", "file_project"), f'"source" IN ({_FILES})'),
         "session": f'"version" IN ({_VERSIONS})',
         **dict.fromkeys(("chunk", "problem", "census"), f'"version" IN ({_VERSIONS})'),
         "blob": f'"digest" IN (SELECT "digest" FROM main."chunk" WHERE "version" IN ({_VERSIONS}))',

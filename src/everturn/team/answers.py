@@ -60,7 +60,10 @@ def describe_caller(caller: Caller) -> dict[str, Any]:
 def list_sessions(request: TeamRequest) -> dict[str, Any]:
     clean = archive_cleaner(request.store)
     given = request.given
-    wanted = SessionFilter(agent=given.get("agent", ""), owner=given.get("owner", ""), text=given.get("text", ""))
+    agent, owner, machine, project, text = (
+        given.get(name, "") for name in ("agent", "owner", "machine", "project", "text")
+    )
+    wanted = SessionFilter(agent=agent, owner=owner, machine=machine, project=project, text=text)
     rows, following = request.store.sessions(wanted, request.number("limit", 50, 200), given.get("after", ""))
     return {"items": [_session_facts(session, text, clean) for session, text in rows], "next": following or None}
 
@@ -134,10 +137,12 @@ def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:
 
 
 def _session_facts(session: Session, text: SessionText, clean: Callable[[str], str]) -> dict[str, Any]:
+    machine = session.machine.removeprefix(f"{session.owner}/")
     return {
         "session": session.native_id,
         "agent": session.agent,
         "owner": session.owner,
+        "machine": one_line(clean(machine), 100),
         "title": one_line(clean(text.title or text.first_prompt), 120),
         "workspace": one_line(clean(text.workspace), 200),
         "started": session.started,

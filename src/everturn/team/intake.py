@@ -177,6 +177,8 @@ def _open_version(store: Store, people: People, caller: Caller, piece: Piece, no
             piece.mode,
         )
         source = store.add_file(row)
+        if piece.project:
+            store.set_project_of(source, piece.project)
         if (project := people.membership(caller, piece.project)) is not None and project[1]:
             people.share_file(source, project[0])
     else:

@@ -95,7 +95,7 @@ def _snippet_spans(one: SearchHit) -> list[Span]:
 WAIT = 0.25  # seconds after the last key before the archive is asked
 _HELP = f"""
 {QUERY_RULE} /a pattern/i is a regular expression.
-Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes taken-back:yes literal:yes
+Filters among them: agent: session: workspace: branch: role: tool: path: field: owner: machine: project: since: until: turn:3-7 error:yes taken-back:yes
 """
 
 

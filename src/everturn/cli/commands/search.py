@@ -37,8 +37,8 @@ _SIMILAR = 4  # matches with the same text that are named
     help=f"""Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
 
     {QUERY_RULE} /…/ is a regular expression, /…/i in any case. Filters stand among the words: agent: session: workspace:
-    branch: role: tool: path: field: since: until: turn:3-7 error:yes taken-back:yes literal:yes, each also
-    with a minus before it. What you took back by going back before it is left out unless taken-back:yes is given.
+    branch: role: tool: path: field: owner: machine: project: since: until: turn:3-7 error:yes taken-back:yes literal:yes, each
+    also with a minus before it. What you took back by going back before it is left out unless taken-back:yes is given.
 
     Of a question such as "what did I say about the cache 3 days ago", the time and the speaker are understood: messages that
     fit come first, the others follow, and a line says so. Typed filters win, and --literal turns it off.

@@ -31,6 +31,11 @@ _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 @click.argument("text", nargs=-1)
 @click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them.")
 @click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
+@click.option("--owner", default="", metavar="NAME", help="Only of this person.")
+@click.option("--machine", default="", metavar="NAME", help="Only of this machine.")
+@click.option(
+    "--project", default="", metavar="NAME", help="Only of this repository: github.com/example/shop, or shop."
+)
 @click.option("--since", default="", metavar="WHEN", help="Only those active since then: 2026-01-31, 7d, yesterday.")
 @click.option("--until", default="", metavar="WHEN", help="Only those begun before then.")
 @click.option("--all", "everything", is_flag=True, help="Also subagents, saved outputs and older editions.")
@@ -63,13 +68,15 @@ def command(
     return 0
 
 
-def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, since: str, until: str) -> SessionFilter:
+def _filter(
+    text: str, everything: bool, now: int, workspace: str, since: str, until: str, **names: str
+) -> SessionFilter:
     from everturn.model.vocabulary import SESSION_KINDS
     from everturn.store.contract import SessionFilter
     from everturn.text.times import parse_when
 
     return SessionFilter(
-        agent=agent,
+        **names,  # agent, owner, machine, project
         workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,

@@ -51,7 +51,10 @@ def login(cx: frame.CommandContext, url: str) -> None:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
 def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int) -> int | None:
-    """Search what you may see on the server."""
+    """Search what you may see on the server.
+
+    Filters of `everturn search` stand among the words, above all owner:ann, machine:laptop and project:shop.
+    """
     found = _client(cx).get("/v1/search", q=" ".join(words), limit=limit)
     if cx.json:
         cx.out.emit_json("team-search", found["items"], next=found["next"], note=found["note"])
@@ -64,12 +67,14 @@ def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int) -> int 
     return None if found["items"] else 3
 
 
-@frame.command("everturn team sessions --owner ann", make=command.command)
+@frame.command("everturn team sessions --owner ann --project shop", make=command.command)
 @click.option("--owner", default="", help="Only the sessions of one person.")
+@click.option("--machine", default="", help="Only those of one machine.")
+@click.option("--project", default="", help="Only those of a repository: github.com/example/shop, or shop.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 200))
-def sessions(cx: frame.CommandContext, owner: str, limit: int) -> int | None:
+def sessions(cx: frame.CommandContext, owner: str, machine: str, project: str, limit: int) -> int | None:
     """List the sessions you may see on the server, newest first."""
-    found = _client(cx).get("/v1/sessions", owner=owner, limit=limit)
+    found = _client(cx).get("/v1/sessions", owner=owner, machine=machine, project=project, limit=limit)
     if cx.json:
         cx.out.emit_json("team-sessions", found["items"], next=found["next"])
     else:
