@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from everturn.errors import BadConfig
 
 Mode = Literal["full", "redacted", "structure", "off"]
+AutoPush = Literal["never", "masked", "full"]
 
 
 class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +49,12 @@ class EncryptionTable(Struct, frozen=True, forbid_unknown_fields=True):
     previous: str | None = None  # while `rekey` is at work
 
 
+class TeamTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The [team] table: whether every sync pushes to the team's server, and in which form."""
+
+    push: AutoPush | None = None
+
+
 class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
     """A rule for the workspaces that match a glob."""
 
@@ -66,6 +73,7 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
     secrets: SecretsTable = SecretsTable()
     retention: RetentionTable = RetentionTable()
     encryption: EncryptionTable = EncryptionTable()
+    team: TeamTable = TeamTable()
     workspace: tuple[Workspace, ...] | None = None
     sources: dict[str, tuple[str, ...]] | None = None
     models: dict[str, str | dict[str, Any]] | None = None  # validated by `everturn.llm.config` when used
@@ -85,6 +93,7 @@ KEYS = (
     "retention.keep",
     "encryption.key",
     "encryption.previous",
+    "team.push",
     "models.default",
 )
 
@@ -139,6 +148,7 @@ _TABLES: dict[str, type[Struct]] = {
     "secrets": SecretsTable,
     "retention": RetentionTable,
     "encryption": EncryptionTable,
+    "team": TeamTable,
     "workspace": Workspace,
 }
 
@@ -159,7 +169,10 @@ def _explain_error(message: str) -> tuple[str, str]:
         return key, _no_such_key(key, known)
     value = re.match(r"Invalid enum value (.*)", what)
     if value:
-        return place, f"{value.group(1)} is not one of {', '.join(get_args(Mode))}"
+        return (
+            place,
+            f"{value.group(1)} is not one of {', '.join(get_args(AutoPush if place == 'team.push' else Mode))}",
+        )
     return place or "config", what[:1].lower() + what[1:].replace("`", "").replace(" | null", "")
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from everturn.config_file import CaptureTable, ConfigFile, Mode, Workspace, read_config
+from everturn.config_file import AutoPush, CaptureTable, ConfigFile, Mode, Workspace, read_config
 
 #: The origins of a value, highest priority first.
 ORIGINS = ("flag", "environment", "config", "default")
@@ -69,6 +69,7 @@ class Settings:
     sources: Mapping[str, tuple[str, ...]]  # source name → folders to search besides its own
     models: Mapping[str, Any]  # the [models] table, see `everturn.llm.config`
     meaning: Mapping[str, Any]  # the [meaning] table, see `everturn.llm.embedder`; empty: none
+    push: AutoPush  # whether every sync pushes to the team's server
     origins: Mapping[str, str]  # key → where its value comes from
 
     @property
@@ -136,6 +137,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         sources={name: _expand_paths(paths) for name, paths in (file.sources or {}).items()},
         models=file.models or {},
         meaning=file.meaning or {},
+        push=file.team.push or "never",
         origins=origins,
     )
 
@@ -196,6 +198,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
         "capture.processes": file.capture.processes,
         "secrets.patterns": file.secrets.patterns,
         "retention.keep": file.retention.keep,
+        "team.push": file.team.push,
         "workspace": file.workspace,
         "sources": file.sources,
         "models": file.models,

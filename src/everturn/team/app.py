@@ -10,6 +10,7 @@ connection, so none of them filters by itself.
     GET  /v1/sessions/{session}          the turns of a session as text
     POST /v1/share                       share an own session with a project, or take it back
     GET  /v1/push, POST /v1/push/*       see `team.intake`
+    GET  /v1/pull /v1/pull/bytes         one's own files, for another machine (`team.download`)
     POST /mcp                            the Model Context Protocol, one JSON-RPC message per request
 """
 
@@ -38,12 +39,13 @@ from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People
 from everturn.store.visibility import release, restrict
-from everturn.team import answers, intake
+from everturn.team import answers, download, intake
 from everturn.text.printable import printable, to_json
 
 THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
+_MOST = 1 << 50  # of an id or a place in a file
 
 
 class TeamRequest(Struct):
@@ -55,11 +57,11 @@ class TeamRequest(Struct):
     body: bytes
     now: int
 
-    def number(self, name: str, default: int, most: int) -> int:
+    def number(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a parameter that is a number. Raises UsageError."""
         value = self.given.get(name, "") or str(default)
-        if not value.isdigit() or len(value) > 9 or not 1 <= int(value) <= most:
-            raise UsageError(f"{name}={value[:40]!r} is not a number from 1 to {most}")
+        if not (value.isascii() and value.isdigit()) or len(value) > 16 or not least <= int(value) <= most:
+            raise UsageError(f"{name}={value[:40]!r} is not a number from {least} to {most}")
         return int(value)
 
 
@@ -275,6 +277,20 @@ def _pushed(request: TeamRequest) -> Any:
     return {"items": intake.pushed_places(request.store, request.caller, request.given.get("machine", ""))}
 
 
+def _pull(request: TeamRequest) -> Any:
+    return _packed(msgspec.msgpack.encode(download.own_files(request.store, request.caller)))
+
+
+def _pull_bytes(request: TeamRequest) -> Any:
+    source, number = request.number("source", 1, _MOST), request.number("number", 1, _MOST)
+    offset = request.number("offset", 0, _MOST, least=0)
+    return _packed(download.own_bytes(request.store, request.caller, source, number, offset))
+
+
+def _packed(data: bytes) -> Response:
+    return Response(data, media_type="application/octet-stream")
+
+
 def _share(request: TeamRequest) -> Any:
     try:
         wanted = msgspec.json.decode(request.body, type=answers.ShareRequest)
@@ -298,5 +314,7 @@ ROUTES = (
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
     TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),
     TeamRoute("POST", "/v1/push/erasures", "push", _push_erasures, writes=True),
+    TeamRoute("GET", "/v1/pull", "push", _pull, "pull"),
+    TeamRoute("GET", "/v1/pull/bytes", "push", _pull_bytes),
     TeamRoute("POST", "/mcp", "read", _mcp, "mcp"),
 )

@@ -63,6 +63,10 @@ class TeamClient:
         query = urlencode({name: value for name, value in given.items() if value not in ("", None)})
         return self._send(Request(self._address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
 
+    def get_bytes(self, path: str, **given: Any) -> bytes:
+        query = urlencode(given)
+        return self._receive(Request(self._address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
+
     def post(self, path: str, body: bytes) -> dict[str, Any]:
         return self._send(Request(self._address(path), data=body, method="POST"))  # noqa: S310 -- checked
 
@@ -70,15 +74,25 @@ class TeamClient:
         return self._login.server.rstrip("/") + path
 
     def _send(self, request: Request) -> dict[str, Any]:
+        data = self._receive(request)
+        try:
+            answer: dict[str, Any] = json.loads(data or b"{}")
+        except ValueError as error:
+            raise EverturnError(
+                f"{self._login.server} does not answer as a team's server; check its address"
+            ) from error
+        return answer
+
+    def _receive(self, request: Request) -> bytes:
         request.add_header("Authorization", f"Bearer {self._login.token}")
         request.add_header("Content-Type", "application/octet-stream")
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as response:
-                answer: dict[str, Any] = json.loads(response.read() or b"{}")
-                return answer
+                data: bytes = response.read()
+                return data
         except HTTPError as error:
             raise _refusal(self._login.server, error) from error
-        except (URLError, HTTPException, OSError, ValueError) as error:
+        except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
             raise EverturnError(f"{self._login.server} cannot be reached: {reason}; run it again later") from error
 

@@ -33,6 +33,7 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       capture.processes how many processes read a large sync; else one per core, 1: no other process is started
       secrets.patterns  what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
       retention.keep    how long sessions are kept, such as 365d, 12w or 2y; else forever
+      team.push         never | masked | full: whether every sync pushes to the team's server you are logged in to
       encryption.key    where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
       sources.NAME      more folders to search for the files of one source
       models.default    the model that is asked where a command asks one
@@ -104,6 +105,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "capture.processes": settings.capture.processes,
         "secrets.patterns": list(settings.secret_patterns),
         "retention.keep": settings.keep,
+        "team.push": settings.push,
         "encryption.key": settings.encryption.key,
         "workspace": [
             f"{rule.path} = {', '.join(filter(None, (rule.mode, rule.keep)))}" for rule in settings.workspaces

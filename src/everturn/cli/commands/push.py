@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from everturn.cli import frame
 from everturn.text.printable import plural
+
+if TYPE_CHECKING:
+    from everturn.store.contract import Store
+    from everturn.team.upload import PushReport
 
 
 @frame.command("everturn push", "everturn push --full", "everturn push --again")
@@ -19,18 +24,10 @@ def command(cx: frame.CommandContext, full: bool, again: bool) -> int | None:
     Your capture rules hold: nothing of a workspace in mode off or structure leaves this machine. Secrets are masked before
     anything is sent. A push continues where the last one stopped. What you have forgotten here is erased there.
     On the server a session is yours alone, unless its project shares what its members push.
-    """
-    from everturn.capture.policy import policy_of
-    from everturn.team.client import TeamClient, load_login
-    from everturn.team.upload import Push
 
-    login = load_login(cx.settings.state / "team.json")
-    store = cx.store()
-    with cx.out.progress("push") as step:
-        done = Push(
-            store, TeamClient(login), policy_of(cx.settings), cx.settings.machine, full, again,
-            lambda number, total, path: step(number, path, total),
-        ).run()  # fmt: skip
+    `everturn config set team.push masked` pushes after every sync (`full`: without masking, `never`: not).
+    """
+    done = _push(cx, cx.store(), full, again)
     if cx.json:
         cx.out.emit_json("push", [], report=asdict(done))
     else:
@@ -38,6 +35,35 @@ def command(cx: frame.CommandContext, full: bool, again: bool) -> int | None:
             f"{plural(done.files, 'file')}: {done.pushed:,} pushed, {done.same:,} already there, "
             f"{done.left_out:,} left out by your rules, {done.erased:,} erased; {done.bytes / 1e6:,.1f} MB"
         )
+    return 4 if done.failed else None
+
+
+def push_after_sync(cx: frame.CommandContext, store: Store) -> None:
+    """Push if the user is logged in. A failure is a warning: the next sync pushes the rest."""
+    from everturn.errors import EverturnError
+
+    if not (cx.settings.state / "team.json").exists():
+        return
+    try:
+        done = _push(cx, store, cx.settings.push == "full", again=False)
+    except EverturnError as error:
+        cx.out.warn(f"not pushed: {error}")
+        return
+    if done.bytes or done.erased:
+        cx.out.say(f"pushed {done.bytes / 1e6:,.1f} MB of {plural(done.pushed, 'file')}, {done.erased:,} erased")
+
+
+def _push(cx: frame.CommandContext, store: Store, full: bool, again: bool) -> PushReport:
+    from everturn.capture.policy import policy_of
+    from everturn.team.client import TeamClient, load_login
+    from everturn.team.upload import Push
+
+    login = load_login(cx.settings.state / "team.json")
+    with cx.out.progress("push") as step:
+        done = Push(
+            store, TeamClient(login), policy_of(cx.settings), cx.settings.machine, full, again,
+            lambda number, total, path: step(number, path, total),
+        ).run()  # fmt: skip
     for path, why in done.failed:
         cx.out.warn(f"not pushed {path}: {why}")
-    return 4 if done.failed else None
+    return done

@@ -65,7 +65,8 @@ def command(
     """Find every agent's sessions on this machine and take in what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one. A first sync of much
-    history is read by several processes and written by one; the archive is the same.
+    history is read by several processes and written by one; the archive is the same. With `everturn config set team.push
+    masked`, what is new is pushed to your team's server afterwards (`everturn push --help`).
 
     With `everturn[meaning]` installed, vectors of new prompts and answers are made on this machine at the end, for a tenth
     of the time of the run; the next runs make the rest, --meaning makes all of them now. Where the section [meaning] of the
@@ -88,10 +89,12 @@ def command(
     if embedder is None:
         code = print_sync_report(cx, report, erased=erased)
         cx.out.stdout.flush()
+        _push(cx, store)
         make_new_vectors(cx, store)
         return code
     code = 0 if cx.json else print_sync_report(cx, report)
     cx.out.stdout.flush()
+    _push(cx, store)
     made = _make_vectors(cx, store, embedder)
     if cx.json:
         code = print_sync_report(cx, report, meaning=made, erased=erased)
@@ -143,6 +146,7 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
         nonlocal counted
         print_sync_report(cx, report, erased=_apply_retention(cx, store))
         cx.out.stdout.flush()
+        _push(cx, store)
         make_new_vectors(cx, store)
         if clock.now() - counted >= _COUNT_EVERY_MS:
             cx.update_counts(store, wait=False)
@@ -170,6 +174,13 @@ def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPl
                 raise click.UsageError(f"there is no folder {folder}; check the path")
         extra[name] = (*extra.get(name, ()), *given)
     return replace(places, extra=extra)
+
+
+def _push(cx: frame.CommandContext, store: Store) -> None:
+    if cx.settings.push != "never":
+        from everturn.cli.commands.push import push_after_sync
+
+        push_after_sync(cx, store)
 
 
 def _apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
