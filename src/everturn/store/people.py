@@ -27,6 +27,7 @@ _TOKENS = """
 _SHARE = """
     INSERT INTO "file_share" ("source","project") VALUES (?,?) ON CONFLICT ("source") DO UPDATE SET "project"=excluded."project"
 """
+_LINKS = 'SELECT "id","source","agent","native_id","created_at","expires_at" FROM "share_link"'
 _OWN_MEMBERSHIP = """
     SELECT r."id", r."shares" FROM "project" r JOIN "project_member" m ON m."project"=r."id" WHERE r."name"=? AND m."person"=?
 """
@@ -45,6 +46,18 @@ class Caller(Struct, frozen=True):
     def may(self, scope: str) -> bool:
         """Whether the token and the role allow it. A reader never pushes."""
         return scope in self.scopes and (scope != "push" or self.role == "member")
+
+
+class ShareLink(Struct, frozen=True):
+    """A link to one session. `secret` is known when it is made, never again."""
+
+    id: int
+    source: int
+    agent: str
+    native_id: str
+    created_at: int
+    expires_at: int
+    secret: str = ""
 
 
 class People:
@@ -144,6 +157,44 @@ class People:
             self._driver.run('DELETE FROM "file_share" WHERE "source"=?', [source])
         else:
             self._driver.run(_SHARE, [source, project])
+
+    # --- links ---
+    def new_link(self, caller: Caller, source: int, session: tuple[str, str], now: int, days: int) -> ShareLink:
+        """Return a new link to a session, by agent and native id, of a file of the caller's own."""
+        secret = f"evs_{token_urlsafe(32)}"
+        sql = """
+            INSERT INTO "share_link" ("digest","person","source","agent","native_id","created_at","expires_at","revoked_at")
+            VALUES (?,?,?,?,?,?,?,0)
+        """
+        ends = now + days * DAY
+        made = self._driver.insert(sql, [_digest(secret), caller.person, source, *session, now, ends])
+        return ShareLink(made, source, *session, now, ends, secret)
+
+    def links(self, caller: Caller, now: int) -> list[ShareLink]:
+        """Return the caller's own links that are still valid, newest first."""
+        sql = f'{_LINKS} WHERE "person"=? AND "revoked_at"=0 AND "expires_at">? ORDER BY "id" DESC'
+        return [ShareLink(*row) for row in self._driver.all(sql, [caller.person, now])]
+
+    def revoke_link(self, caller: Caller, number: int, now: int) -> None:
+        """End a link of the caller's own. Raises NothingFound."""
+        sql = 'UPDATE "share_link" SET "revoked_at"=? WHERE "id"=? AND "person"=? AND "revoked_at"=0'
+        if not self._driver.run(sql, [now, number, caller.person]):
+            raise NothingFound(f"you have no valid link {number}; `everturn team links` lists them")
+
+    def link(self, secret: str, now: int) -> tuple[Caller, ShareLink] | None:
+        """Return who made a link, without any rights, and the link; None if it is unknown, expired or revoked."""
+        row = self._driver.one(
+            f'{_LINKS} WHERE "digest"=? AND "revoked_at"=0 AND "expires_at">?', [_digest(secret), now]
+        )
+        sql = """
+            SELECT p."id",p."name",p."role" FROM "person" p JOIN "share_link" l ON l."person"=p."id"
+            WHERE l."id"=? AND p."ended_at"=0
+        """
+        owner = self._driver.one(sql, [row[0]]) if row else None
+        if row is None or owner is None:
+            return None
+        made = ShareLink(*row)
+        return Caller(0, owner[0], owner[1], owner[2], (), made.expires_at), made
 
     def note(self, caller: Caller, action: str, subject: str, now: int) -> None:
         """Write a line of the audit log."""

@@ -18,7 +18,7 @@ from everturn.sessions.lookup import resolve_session
 from everturn.sessions.secrets import archive_cleaner
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, Store
-from everturn.store.people import Caller, People
+from everturn.store.people import Caller, People, ShareLink
 from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 _TOKENS = 8000  # of a page of turns
 _LAST = 999_999_999
+LONGEST_LINK = 365  # days
+LONGEST_PAGE = 32 << 20  # bytes
 #: Tools that read files of the machine they run on, which here is the server.
 _LOCAL_TOOLS = ("why",)
 
@@ -37,6 +39,13 @@ class ShareRequest(Struct, frozen=True):
 
     session: str
     project: str | None = None
+
+
+class LinkRequest(Struct, frozen=True):
+    """A session of the caller's own, and for how long its link is valid."""
+
+    session: str
+    days: int = 7
 
 
 class RequestArchive(McpArchive):
@@ -97,12 +106,57 @@ def read_session(request: TeamRequest) -> dict[str, Any]:
     return {**_session_facts(session, request.store.session(session.id)[1], clean), "text": page.text}
 
 
+def _own_session(store: Store, caller: Caller, name: str) -> tuple[Session, set[int]]:
+    """Return an own session and its files. Raises NothingFound for one of somebody else, as if it did not exist."""
+    own = [row for row in store.sessions_like(name, 1000) if row.owner == caller.name] if name else []
+    if not own or len({row.native_id for row in own}) > 1:
+        raise NothingFound(f"you have no single session {name!r} here; `everturn team sessions` lists them")
+    return own[0], {store.version(row.version).source for row in own}
+
+
+def make_link(store: Store, caller: Caller, wanted: LinkRequest, now: int) -> dict[str, Any]:
+    """Make a link to an own session."""
+    if not 1 <= wanted.days <= LONGEST_LINK:
+        raise UsageError(f"a link is valid for 1 to {LONGEST_LINK} days, not {wanted.days}")
+    session, _ = _own_session(store, caller, wanted.session)
+    people = People(store)
+    with store.write():
+        source = store.version(session.version).source
+        made = people.new_link(caller, source, (session.agent, session.native_id), now, wanted.days)
+        people.note(caller, "make link", session.native_id, now)
+    return {**link_facts(made), "path": f"/s/{made.secret}"}
+
+
+def link_facts(link: ShareLink) -> dict[str, Any]:
+    return {
+        "id": link.id, "session": link.native_id, "agent": link.agent, "created_at": link.created_at,
+        "expires_at": link.expires_at,
+    }  # fmt: skip
+
+
+def linked_page(store: Store, caller: Caller, link: ShareLink) -> bytes:
+    """Return the session of a link as a page, with secrets masked and without pictures. Raises NothingFound if it is gone."""
+    from everturn.export.page.standalone import as_html
+
+    sessions = [
+        row
+        for row in store.sessions_of(link.agent, link.native_id)
+        if row.owner == caller.name and store.version(row.version).source == link.source
+    ]
+    newest = max(sessions, key=lambda row: (row.state == "current", row.id), default=None)
+    if newest is None:
+        raise NothingFound("this link is not valid, or no longer; ask the person who sent it for a new one")
+    page = bytearray()
+    for piece in as_html(store, all_sources(), [newest], archive_cleaner(store), False, False):
+        page += piece.encode("utf-8", "replace")
+        if len(page) > LONGEST_PAGE:
+            raise UsageError("this session is too long for one page; ask the person who sent the link for an export")
+    return bytes(page)
+
+
 def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) -> dict[str, Any]:
     """Share an own session. Raises NothingFound for one of somebody else, as if it did not exist."""
-    own = [row for row in store.sessions_like(wanted.session, 1000) if row.owner == caller.name]
-    sources = {store.version(row.version).source for row in own}
-    if not sources or (len({row.native_id for row in own}) > 1):
-        raise NothingFound(f"you have no single session {wanted.session!r} here; `everturn team sessions` lists them")
+    session, sources = _own_session(store, caller, wanted.session)
     people = People(store)
     project = people.membership(caller, wanted.project) if wanted.project else None
     if wanted.project and project is None:
@@ -110,8 +164,8 @@ def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) 
     with store.write():
         for source in sources:
             people.share_file(source, project[0] if project else None)
-        people.note(caller, "share" if project else "unshare", own[0].native_id, now)
-    return {"session": own[0].native_id, "project": wanted.project}
+        people.note(caller, "share" if project else "unshare", session.native_id, now)
+    return {"session": session.native_id, "project": wanted.project}
 
 
 def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:

@@ -8,6 +8,8 @@ connection, so none of them filters by itself.
     GET  /v1/me                          who am I
     GET  /v1/sessions /v1/search         lists
     GET  /v1/sessions/{session}          the turns of a session as text
+    GET  /v1/links, POST /v1/links       links to single sessions, which expire; POST /v1/links/{number}/revoke ends one
+    GET  /s/{link}                       the session of a link as a page, without a token
     POST /v1/share                       share an own session with a project, or take it back
     GET  /v1/push, POST /v1/push/*       see `team.intake`
     GET  /v1/pull /v1/pull/bytes         one's own files, for another machine (`team.download`)
@@ -37,7 +39,7 @@ from everturn.clock import Clock
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
 from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
-from everturn.store.people import Caller, People
+from everturn.store.people import Caller, People, ShareLink
 from everturn.store.visibility import release, restrict
 from everturn.team import answers, download, intake
 from everturn.text.printable import printable, to_json
@@ -45,17 +47,27 @@ from everturn.text.printable import printable, to_json
 THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
+#: A page of a session: nothing is loaded, sent or framed, and its scripts have no origin. Search engines leave it out.
+_PAGE_HEADERS = {
+    "content-security-policy": "sandbox allow-scripts allow-popups; frame-ancestors 'none'; form-action 'none'; connect-src 'none'",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex, nofollow",
+}
 _MOST = 1 << 50  # of an id or a place in a file
 
 
 class TeamRequest(Struct):
-    """What a route gets: the archive as the caller may see it, or to write to; the parameters; the body."""
+    """What a route gets: the archive as the caller may see it, or to write to; the parameters; the body.
+
+    On the page of a link, the caller is the person who made it, with no rights, and `link` says what may be shown.
+    """
 
     store: Store
     caller: Caller
     given: dict[str, str]
     body: bytes
     now: int
+    link: ShareLink | None = None
 
     def number(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a parameter that is a number. Raises UsageError."""
@@ -69,7 +81,7 @@ Answer = Callable[[TeamRequest], Any]
 
 
 class TeamRoute(Struct, frozen=True):
-    """An address. `scope` is what the token must allow; `writes`: the archive is opened to write, for intake only."""
+    """An address. `scope` is what the token must allow; "": a link is enough. `writes`: the archive is opened to write."""
 
     method: str
     path: str
@@ -141,6 +153,7 @@ class TeamServer:
             self._counts[route.path, status] += 1
         self._log(to_json({"at": self._clock(), "method": route.method, "route": route.path, "status": status}))
         data.headers["cache-control"] = "no-store"
+        data.headers["referrer-policy"] = "no-referrer"
         data.headers["x-content-type-options"] = "nosniff"
         return data
 
@@ -148,12 +161,17 @@ class TeamServer:
         now = self._clock()
         given = {**request.query_params, **request.path_params}
         with self._connection() as store:
-            caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
+            link = None
+            if route.scope:
+                caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
+            else:
+                caller, link = _follow_link(store, given.pop("link", ""), now)
+                given["session"] = link.native_id
             if route.action:  # without the lock of writers: a reader must not wait for a push
                 People(store).note(caller, route.action, given.get("session", "")[:200], now)
             if not route.writes:
                 restrict(store, caller.name)
-            made = route.answer(TeamRequest(store, caller, given, body, now))
+            made = route.answer(TeamRequest(store, caller, given, body, now, link))
         if route.path == "/v1/push/piece":
             with self._lock:
                 self._pushed_bytes += len(body)
@@ -240,6 +258,13 @@ def _authenticate(store: Store, header: str, scope: str, now: int) -> Caller:
     return caller
 
 
+def _follow_link(store: Store, secret: str, now: int) -> tuple[Caller, ShareLink]:
+    found = People(store).link(secret, now)
+    if found is None:
+        raise NothingFound("this link is not valid, or no longer; ask the person who sent it for a new one")
+    return found
+
+
 def _status(error: EverturnError) -> int:
     if isinstance(error, Refused):
         return error.status
@@ -299,6 +324,32 @@ def _share(request: TeamRequest) -> Any:
     return answers.share_session(request.store, request.caller, wanted, request.now)
 
 
+def _new_link(request: TeamRequest) -> Any:
+    try:
+        wanted = msgspec.json.decode(request.body, type=answers.LinkRequest)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request cannot be read: {error}") from error
+    return answers.make_link(request.store, request.caller, wanted, request.now)
+
+
+def _links(request: TeamRequest) -> Any:
+    return {"items": [answers.link_facts(one) for one in People(request.store).links(request.caller, request.now)]}
+
+
+def _revoke_link(request: TeamRequest) -> Any:
+    number = request.number("number", 0, _MOST)
+    with request.store.write():
+        People(request.store).revoke_link(request.caller, number, request.now)
+        People(request.store).note(request.caller, "unlink", str(number), request.now)
+    return {"id": number}
+
+
+def _linked_page(request: TeamRequest) -> Any:
+    assert request.link is not None
+    page = answers.linked_page(request.store, request.caller, request.link)
+    return Response(page, media_type="text/html", headers=_PAGE_HEADERS)
+
+
 def _mcp(request: TeamRequest) -> Any:
     answer = answers.answer_rpc(request.store, request.body, request.now)
     return Response(status_code=202) if answer is None else answer
@@ -310,6 +361,10 @@ ROUTES = (
     TeamRoute("GET", "/v1/search", "read", answers.search_archive, "search"),
     TeamRoute("GET", "/v1/sessions/{session}", "read", answers.read_session, "read"),
     TeamRoute("POST", "/v1/share", "push", _share, writes=True),
+    TeamRoute("GET", "/v1/links", "push", _links, writes=True),
+    TeamRoute("POST", "/v1/links", "push", _new_link, writes=True),
+    TeamRoute("POST", "/v1/links/{number}/revoke", "push", _revoke_link, writes=True),
+    TeamRoute("GET", "/s/{link}", "", _linked_page, "link"),
     TeamRoute("GET", "/v1/push", "push", _pushed, writes=True),
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
     TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),

@@ -61,16 +61,17 @@ class TeamClient:
 
     def get(self, path: str, **given: Any) -> dict[str, Any]:
         query = urlencode({name: value for name, value in given.items() if value not in ("", None)})
-        return self._send(Request(self._address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
+        return self._send(Request(self.address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
 
     def get_bytes(self, path: str, **given: Any) -> bytes:
         query = urlencode(given)
-        return self._receive(Request(self._address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
+        return self._receive(Request(self.address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
-        return self._send(Request(self._address(path), data=body, method="POST"))  # noqa: S310 -- checked
+        return self._send(Request(self.address(path), data=body, method="POST"))  # noqa: S310 -- checked
 
-    def _address(self, path: str) -> str:
+    def address(self, path: str) -> str:
+        """Return the whole address of a path on the server."""
         return self._login.server.rstrip("/") + path
 
     def _send(self, request: Request) -> dict[str, Any]:

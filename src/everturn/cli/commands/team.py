@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "everturn team search login bug",
     "everturn team show 3f2a9c",
     "everturn team share 3f2a9c github.com/example/shop",
+    "everturn team link 3f2a9c --days 7",
     make=click.group,
     json=False,
 )
@@ -114,6 +115,51 @@ def share(cx: frame.CommandContext, session: str, project: str | None) -> None:
         cx.out.emit_json("team-share", [], **done)
     who = f"the members of {project} can read it" if project else "only you can read it"
     cx.out.say(cx.out.text(f"{done['session']}: {who}"))
+
+
+@frame.command("everturn team link 3f2a9c --days 7", make=command.command)
+@click.argument("session")
+@click.option("--days", default=7, show_default=True, type=click.IntRange(1, 365), help="How long the link is valid.")
+def link(cx: frame.CommandContext, session: str, days: int) -> None:
+    """Print a link to one of your sessions, for people without a token. Whoever has it can read that session.
+
+    Secrets are masked and pictures are left out. The link is not shown again; `everturn team unlink` ends it early.
+    """
+    import msgspec
+
+    from everturn.text.times import iso
+
+    client = _client(cx)
+    made = client.post("/v1/links", msgspec.json.encode({"session": session, "days": days}))
+    address = client.address(made.pop("path"))
+    if cx.json:
+        cx.out.emit_json("team-link", [], address=address, **made)
+    else:
+        cx.out.emit(cx.out.text(address))
+        cx.out.say(cx.out.text(f"link {made['id']} to {made['session']}, valid until {iso(made['expires_at'])}"))
+
+
+@frame.command("everturn team links", make=command.command)
+def links(cx: frame.CommandContext) -> None:
+    """List your links that are valid."""
+    from everturn.text.times import iso
+
+    found = _client(cx).get("/v1/links")["items"]
+    if cx.json:
+        cx.out.emit_json("team-links", found)
+    else:
+        rows = [[str(one["id"]), cx.out.text(one["session"]), iso(one["expires_at"])] for one in found]
+        cx.out.table(("link", "session", "valid until"), rows)
+
+
+@frame.command("everturn team unlink 12", make=command.command)
+@click.argument("number", type=click.IntRange(1))
+def unlink(cx: frame.CommandContext, number: int) -> None:
+    """End a link before it expires."""
+    _client(cx).post(f"/v1/links/{number}/revoke", b"{}")
+    if cx.json:
+        cx.out.emit_json("team-unlink", [], id=number)
+    cx.out.say(f"link {number} is no longer valid")
 
 
 def _client(cx: frame.CommandContext) -> TeamClient:
