@@ -391,6 +391,9 @@ class Store(Protocol):
         """Delete the hook events of sessions."""
 
     # --- erasing ---
+    def empty_file(self, source: int) -> None:
+        """Delete the bytes and rows of a source file, but keep how far it was read."""
+
     def delete_file(self, source: int) -> None:
         """Delete a source file: all versions, chunks no other version uses, derived rows and sessions."""
 

@@ -333,6 +333,15 @@ class SqlStore(
     def server_time(self) -> int | None:
         return None
 
+    def empty_file(self, source: int) -> None:
+        versions = [version.id for version in reversed(self.versions(source))]
+        for version in versions:
+            self.drop_derived(version)
+        for version in versions:
+            self.driver.run('DELETE FROM "session" WHERE "version"=?', (version,))
+            self.delete_chunks(version)
+            self.set_version(version, size=0)
+
     def delete_file(self, source: int) -> None:
         """Delete a source file: all versions, chunks no other version uses, derived rows and sessions.
 

@@ -42,6 +42,7 @@ from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People, ShareLink
 from everturn.store.visibility import release, restrict
 from everturn.team import answers, download, intake
+from everturn.team.limits import QuotaExceeded, expire_files
 from everturn.text.printable import printable, to_json
 
 THREADS = 8
@@ -124,6 +125,11 @@ class TeamServer:
         with closing(open_store(self.url, create=False, upgrade=False)) as store:
             return intake.derive_unfinished(store, self._clock())
 
+    def expire(self) -> int:
+        """Erase what is older than the rules of the archive keep it."""
+        with closing(open_store(self.url, create=False, upgrade=False)) as store:
+            return expire_files(store, self._clock())
+
     def close(self) -> None:
         """Close the connections when the running requests have ended."""
         self._threads.shutdown()
@@ -186,7 +192,7 @@ class TeamServer:
             store = open_store(self.url, create=False, upgrade=False, durable=True)
         try:
             yield store
-        except (NothingFound, UsageError, Refused):
+        except (NothingFound, UsageError, Refused, QuotaExceeded):
             self._keep(store)
             raise
         except BaseException:
@@ -268,7 +274,7 @@ def _follow_link(store: Store, secret: str, now: int) -> tuple[Caller, ShareLink
 def _status(error: EverturnError) -> int:
     if isinstance(error, Refused):
         return error.status
-    for kind, status in ((NothingFound, 404), (UsageError, 400), (Busy, 503)):
+    for kind, status in ((NothingFound, 404), (UsageError, 400), (QuotaExceeded, 413), (Busy, 503)):
         if isinstance(error, kind):
             return status
     return 500

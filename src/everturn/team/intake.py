@@ -21,6 +21,7 @@ from everturn.model.archive import SourceFile, Version
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
 from everturn.store.people import Caller, People
+from everturn.team.limits import check_quota
 
 LONGEST = 8 << 20  # bytes of a piece
 _ALLOWED = ("full", "redacted")
@@ -84,6 +85,7 @@ def pushed_places(store: Store, caller: Caller, machine: str) -> list[Place]:
 def take_piece(store: Store, caller: Caller, piece: Piece, now: int) -> Place:
     """Store a piece if it continues what is there; return the place reached. Raises UsageError for an invalid piece."""
     _check_piece(piece)
+    check_quota(store, caller, len(piece.data))
     people = People(store)
     with store.write():
         version = _open_version(store, people, caller, piece, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import closing
 
@@ -14,6 +15,7 @@ from everturn.store.contract import open_store
 from everturn.team.app import TeamServer
 
 Say = Callable[[str], None]
+_DAY = 86_400.0  # seconds
 
 
 def serve_team(
@@ -26,6 +28,8 @@ def serve_team(
     server = TeamServer(url, clock, log)
     if done := server.finish_interrupted():
         say(f"{done} files that were pushed before the server stopped are complete now")
+    ended = threading.Event()
+    keeper = threading.Thread(target=_expire_daily, args=(server, ended, say), daemon=True)
     try:
         listener = socket.create_server(address, backlog=512)
     except OSError as error:
@@ -36,8 +40,22 @@ def serve_team(
         server.application(), log_level="critical", access_log=False, lifespan="off", server_header=False, ws="none",
         timeout_graceful_shutdown=10, ssl_certfile=tls[0], ssl_keyfile=tls[1],
     )  # fmt: skip
+    keeper.start()
     try:
         uvicorn.Server(config).run([listener])
     finally:
+        ended.set()
         listener.close()
         server.close()
+
+
+def _expire_daily(server: TeamServer, ended: threading.Event, say: Say) -> None:
+    """Erase expired sessions now and once a day, until the server ends. A failure is tried again the next day."""
+    while True:
+        try:
+            if done := server.expire():
+                say(f"{done} files are older than the retention rules keep them; they were erased")
+        except EverturnError as error:
+            say(f"expired sessions were not erased: {error}")
+        if ended.wait(_DAY):
+            return

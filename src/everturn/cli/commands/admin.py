@@ -178,6 +178,72 @@ def audit(cx: frame.CommandContext, since: str, limit: int) -> None:
         )
 
 
+@frame.command("everturn admin quota 5GB", "everturn admin quota 20GB --person ann", make=command.command)
+@click.argument("size", required=False)
+@click.option("--person", default="", metavar="NAME", help="Only for this person.")
+def quota(cx: frame.CommandContext, size: str | None, person: str) -> None:
+    """Set how much transcript each person may store: 500MB, 5GB, none. Without SIZE, list what everybody stores.
+
+    A push beyond it is refused; nothing that is stored is deleted.
+    """
+    from everturn.store.people import People
+    from everturn.team.limits import quota_of, set_quota, used_bytes
+
+    store = _shared_store(cx)
+    if size:
+        with store.write():
+            set_quota(store, person, size)
+    names = [person] if person else [name for name, *_ in People(store).people()]
+    rows = [{"person": name, "used": used_bytes(store, name), "quota": quota_of(store, name)} for name in names]
+    if cx.json:
+        cx.out.emit_json("admin-quota", rows)
+    else:
+        shown = [[cx.out.text(str(row["person"])), *map(_megabytes, (row["used"], row["quota"]))] for row in rows]
+        cx.out.table(("person", "stored", "quota"), shown, right=(1, 2))
+
+
+def _megabytes(size: object) -> str:
+    return f"{size / 1e6:,.1f} MB" if isinstance(size, int) else "none"
+
+
+@frame.command(
+    "everturn admin retention 365d", "everturn admin retention forever --project github.com/example/shop", make=command.command,
+)  # fmt: skip
+@click.argument("span")
+@click.option("--project", default="", metavar="NAME", help="Only for sessions of this project.")
+def retention(cx: frame.CommandContext, span: str, project: str) -> None:
+    """Set how long sessions are kept after their last message: 90d, 12w, 2y, forever.
+
+    `everturn serve` erases older ones when it starts and once a day; `everturn admin expire` does it now.
+    """
+    from everturn.team.limits import set_retention
+
+    store = _shared_store(cx)
+    with store.write():
+        set_retention(store, project, span)
+    if cx.json:
+        cx.out.emit_json("admin-retention", [], keep=span, project=project)
+    cx.out.say(cx.out.text(f"sessions of {project or 'every project without a rule of its own'} are kept: {span}"))
+
+
+@frame.command("everturn admin expire --dry-run", make=command.command)
+@click.option("--dry-run", is_flag=True, help="Only list what would be erased.")
+def expire(cx: frame.CommandContext, dry_run: bool) -> None:
+    """Erase the sessions that are older than the retention rules keep them. The laptops of their owners keep theirs."""
+    from everturn import clock
+    from everturn.team.limits import expire_files, expired_files
+
+    store, now = _shared_store(cx), clock.now()
+    files = expired_files(store, now)
+    done = 0 if dry_run else expire_files(store, now)
+    items = [{"owner": file.owner, "session": file.native_id or file.path} for file in files]
+    if cx.json:
+        cx.out.emit_json("admin-expire", items, erased=done)
+    else:
+        cx.out.table(("owner", "session"), [[cx.out.text(one["owner"]), cx.out.text(one["session"])] for one in items])
+        cx.out.say(f"{done:,} erased" if not dry_run else f"{len(items):,} would be erased")
+
+
 def _shared_store(cx: frame.CommandContext) -> Store:
     from everturn.errors import UsageError
 
