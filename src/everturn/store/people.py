@@ -121,6 +121,35 @@ class People:
             return None
         return Caller(row[0], row[1], row[2], row[3], tuple(str(row[4]).split()), row[5])
 
+    def role(self, name: str) -> str:
+        """Return the role of a person. Raises NothingFound."""
+        row = self._driver.one('SELECT "role" FROM "person" WHERE "id"=?', [self.person(name)])
+        return str(row[0]) if row else ""
+
+    # --- identities ---
+    def set_email(self, name: str, email: str) -> None:
+        """Name the address by which the identity provider knows a person; the next login binds the person anew."""
+        if email.count("@") != 1 or not email.isprintable() or " " in email or len(email) > 254:
+            raise UsageError(f"{email!r} is not an e-mail address")
+        person, address = self.person(name), email.lower()
+        taken = self._driver.one('SELECT 1 FROM "identity" WHERE "email"=? AND "person"<>?', [address, person])
+        if taken is not None:
+            raise UsageError(f"{email} belongs to another person; `everturn admin people` lists them")
+        self._driver.run('DELETE FROM "identity" WHERE "person"=?', [person])
+        sql = """INSERT INTO "identity" ("person","email","issuer","subject") VALUES (?,?,'','')"""
+        self._driver.run(sql, [person, address])
+
+    def identify(self, issuer: str, subject: str, email: str) -> str | None:
+        """Return the person with this subject or, at the first login, with this verified address; None for a stranger."""
+        sql = 'SELECT p."name" FROM "identity" i JOIN "person" p ON p."id"=i."person" WHERE p."ended_at"=0 AND '
+        row = self._driver.one(f'{sql} i."issuer"=? AND i."subject"=?', [issuer, subject])
+        if row is None and email:
+            row = self._driver.one(f"""{sql} i."issuer"='' AND i."email"=?""", [email.lower()])
+            if row is not None:
+                bind = """UPDATE "identity" SET "issuer"=?,"subject"=? WHERE "email"=? AND "issuer"=''"""
+                self._driver.run(bind, [issuer, subject, email.lower()])
+        return str(row[0]) if row else None
+
     # --- projects ---
     def set_project(self, name: str, shares: bool, now: int) -> int:
         """Add a project, or change whether what its members push is shared with it."""

@@ -5,6 +5,7 @@ limited to what the caller may see (`store.visibility`), and writes the audit lo
 connection, so none of them filters by itself.
 
     GET  /healthz /readyz /metrics       without a token: alive, able to answer, counters
+    GET  /v1/login, POST /v1/login       without a token: log in with the identity provider (`team.sign_in`)
     GET  /v1/me                          who am I
     GET  /v1/sessions /v1/search         lists
     GET  /v1/sessions/{session}          the turns of a session as text
@@ -43,11 +44,14 @@ from everturn.store.people import Caller, People, ShareLink
 from everturn.store.visibility import release, restrict
 from everturn.team import answers, download, intake
 from everturn.team.limits import QuotaExceeded, expire_files
+from everturn.team.sign_in import LoginCode, LoginRefused, SignIn, provider_rules
 from everturn.text.printable import printable, to_json
 
 THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
+PUBLIC = "public"
+_NOBODY = Caller(0, 0, "", "", (), 0)
 #: A page of a session: nothing is loaded, sent or framed, and its scripts have no origin. Search engines leave it out.
 _PAGE_HEADERS = {
     "content-security-policy": "sandbox allow-scripts allow-popups; frame-ancestors 'none'; form-action 'none'; connect-src 'none'",
@@ -69,6 +73,7 @@ class TeamRequest(Struct):
     body: bytes
     now: int
     link: ShareLink | None = None
+    sign_in: SignIn | None = None
 
     def number(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a parameter that is a number. Raises UsageError."""
@@ -82,7 +87,10 @@ Answer = Callable[[TeamRequest], Any]
 
 
 class TeamRoute(Struct, frozen=True):
-    """An address. `scope` is what the token must allow; "": a link is enough. `writes`: the archive is opened to write."""
+    """An address. `scope` is what the token must allow; "": a link is enough; PUBLIC: nothing is needed.
+
+    `writes`: the archive is opened to write.
+    """
 
     method: str
     path: str
@@ -110,6 +118,7 @@ class TeamServer:
         self._pushed_bytes = 0
         self._lock = Lock()
         self._free: list[Store] = []
+        self._sign_in = SignIn()
 
     def application(self) -> Starlette:
         routes = [
@@ -168,7 +177,9 @@ class TeamServer:
         given = {**request.query_params, **request.path_params}
         with self._connection() as store:
             link = None
-            if route.scope:
+            if route.scope == PUBLIC:
+                caller = _NOBODY
+            elif route.scope:
                 caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
             else:
                 caller, link = _follow_link(store, given.pop("link", ""), now)
@@ -177,7 +188,7 @@ class TeamServer:
                 People(store).note(caller, route.action, given.get("session", "")[:200], now)
             if not route.writes:
                 restrict(store, caller.name)
-            made = route.answer(TeamRequest(store, caller, given, body, now, link))
+            made = route.answer(TeamRequest(store, caller, given, body, now, link, self._sign_in))
         if route.path == "/v1/push/piece":
             with self._lock:
                 self._pushed_bytes += len(body)
@@ -192,7 +203,7 @@ class TeamServer:
             store = open_store(self.url, create=False, upgrade=False, durable=True)
         try:
             yield store
-        except (NothingFound, UsageError, Refused, QuotaExceeded):
+        except (NothingFound, UsageError, Refused, QuotaExceeded, LoginRefused):
             self._keep(store)
             raise
         except BaseException:
@@ -274,7 +285,13 @@ def _follow_link(store: Store, secret: str, now: int) -> tuple[Caller, ShareLink
 def _status(error: EverturnError) -> int:
     if isinstance(error, Refused):
         return error.status
-    for kind, status in ((NothingFound, 404), (UsageError, 400), (QuotaExceeded, 413), (Busy, 503)):
+    for kind, status in (
+        (NothingFound, 404),
+        (UsageError, 400),
+        (LoginRefused, 403),
+        (QuotaExceeded, 413),
+        (Busy, 503),
+    ):
         if isinstance(error, kind):
             return status
     return 500
@@ -330,6 +347,22 @@ def _share(request: TeamRequest) -> Any:
     return answers.share_session(request.store, request.caller, wanted, request.now)
 
 
+def _login_rules(request: TeamRequest) -> Any:
+    rules = provider_rules(request.store)
+    if rules is None or request.sign_in is None:
+        raise NothingFound("this server has no identity provider; log in with a token")
+    return {"issuer": rules.issuer, "client": rules.client, "nonce": request.sign_in.new_nonce(request.now)}
+
+
+def _log_in(request: TeamRequest) -> Any:
+    assert request.sign_in is not None
+    try:
+        given = msgspec.json.decode(request.body, type=LoginCode)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request cannot be read: {error}") from error
+    return request.sign_in.log_in(request.store, given, request.now)
+
+
 def _new_link(request: TeamRequest) -> Any:
     try:
         wanted = msgspec.json.decode(request.body, type=answers.LinkRequest)
@@ -367,6 +400,8 @@ ROUTES = (
     TeamRoute("GET", "/v1/search", "read", answers.search_archive, "search"),
     TeamRoute("GET", "/v1/sessions/{session}", "read", answers.read_session, "read"),
     TeamRoute("POST", "/v1/share", "push", _share, writes=True),
+    TeamRoute("GET", "/v1/login", PUBLIC, _login_rules, writes=True),
+    TeamRoute("POST", "/v1/login", PUBLIC, _log_in, writes=True),
     TeamRoute("GET", "/v1/links", "push", _links, writes=True),
     TeamRoute("POST", "/v1/links", "push", _new_link, writes=True),
     TeamRoute("POST", "/v1/links/{number}/revoke", "push", _revoke_link, writes=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -82,6 +82,50 @@ def invite(cx: frame.CommandContext, name: str, role: str, days: int) -> None:
         People(store).add_person(name, role, clock.now())
         token = People(store).new_token(name, SCOPES if role == "member" else ("read",), clock.now(), days)
     _emit_token(cx, name, token)
+
+
+@frame.command("everturn admin provider https://login.example.com everturn", make=command.command)
+@click.argument("issuer")
+@click.argument("client", required=False, default="")
+@click.option(
+    "--secret-from",
+    type=click.File("r"),
+    default=None,
+    help="A file with the client's secret, if it has one; - is stdin.",
+)
+def provider(cx: frame.CommandContext, issuer: str, client: str, secret_from: TextIO | None) -> None:
+    """Let people log in with an identity provider (OpenID Connect): its ISSUER, and the CLIENT id of everturn there.
+
+    Register everturn there as a native application with redirects to http://127.0.0.1 on any port. `everturn admin email ann
+    ann@example.com` says who is who. `none` as ISSUER ends it.
+    """
+    from everturn.errors import UsageError
+    from everturn.team.sign_in import set_provider
+
+    if issuer != "none" and not client:
+        raise UsageError("give the client id that everturn has at the provider after the issuer")
+    secret = secret_from.read().strip() if secret_from else ""
+    store = _shared_store(cx)
+    with store.write():
+        set_provider(store, "" if issuer == "none" else issuer, "" if issuer == "none" else client, secret)
+    if cx.json:
+        cx.out.emit_json("admin-provider", [], issuer=issuer, client=client)
+    cx.out.say(cx.out.text(f"people log in with {issuer}" if issuer != "none" else "people log in with tokens only"))
+
+
+@frame.command("everturn admin email ann ann@example.com", make=command.command)
+@click.argument("name")
+@click.argument("email")
+def email(cx: frame.CommandContext, name: str, email: str) -> None:
+    """Name the address by which the identity provider knows a person. Their first login binds them to their account there."""
+    from everturn.store.people import People
+
+    store = _shared_store(cx)
+    with store.write():
+        People(store).set_email(name, email)
+    if cx.json:
+        cx.out.emit_json("admin-email", [], person=name, email=email)
+    cx.out.say(cx.out.text(f"{name} logs in as {email}: everturn team login URL --sso"))
 
 
 @frame.command("everturn admin token ann --scope read --days 30", make=command.command)

@@ -29,16 +29,25 @@ def command(cx: frame.CommandContext) -> None:
     """
 
 
-@frame.command("everturn team login https://everturn.example.com < token.txt", make=command.command)
+@frame.command(
+    "everturn team login https://everturn.example.com < token.txt",
+    "everturn team login https://everturn.example.com --sso",
+    make=command.command,
+)
 @click.argument("url")
-def login(cx: frame.CommandContext, url: str) -> None:
+@click.option("--sso", is_flag=True, help="Log in with your team's identity provider, in the browser.")
+def login(cx: frame.CommandContext, url: str, sso: bool) -> None:
     """Remember a server and your token for it, which is read from stdin.
 
-    An administrator makes the token with `everturn admin invite NAME`.
+    An administrator makes the token with `everturn admin invite NAME`. With --sso, a browser opens for the login, and the
+    server makes a token that is valid for 30 days.
     """
     from everturn.team.client import Login, TeamClient, save_login
 
-    token = click.prompt("token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
+    if sso:
+        token = _log_in_by_browser(cx, url.rstrip("/"))
+    else:
+        token = click.prompt("token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
     made = Login(url.rstrip("/"), token.strip())
     path = cx.settings.state / "team.json"
     save_login(path, made)
@@ -46,6 +55,24 @@ def login(cx: frame.CommandContext, url: str) -> None:
     if cx.json:
         cx.out.emit_json("team-login", [], server=made.server, **me)
     cx.out.say(cx.out.text(f"you are {me['name']} on {made.server}; the token is in {path}"))
+
+
+def _log_in_by_browser(cx: frame.CommandContext, url: str) -> str:
+    import webbrowser
+
+    import msgspec
+
+    from everturn.team.client import Login, TeamClient
+    from everturn.team.sign_in import ProviderRules, fetch_code
+
+    def browse(address: str) -> None:
+        cx.out.say(cx.out.text(f"log in here, if no browser opens: {address}"))
+        webbrowser.open(address)
+
+    client = TeamClient(Login(url, ""))
+    rules = client.get("/v1/login")
+    code = fetch_code(ProviderRules(rules["issuer"], rules["client"]), rules["nonce"], browse)
+    return str(client.post("/v1/login", msgspec.json.encode(code))["token"])
 
 
 @frame.command("everturn team search login bug", make=command.command)
