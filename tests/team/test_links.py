@@ -29,6 +29,8 @@ def filled(team: Team) -> Team:
     assert team.admin("project", PROJECT, "--add", "ann", "--add", "bob") == 0
     ann = team.laptop("ann")
     ann.talk(f"where is the walrus {SECRET}", "the walrus sleeps <script>alert(1)</script>", LINKED)
+    copied = ann.history.file(LINKED).read_bytes().replace(LINKED.encode(), PRIVATE.encode())
+    ann.history.write(copied, PRIVATE)  # a fork: the same messages, then others
     ann.talk("where is the zebrafish", "in the tank", PRIVATE)
     assert ann.push(full=True).failed == []
     ann.store.close()

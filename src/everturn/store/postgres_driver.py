@@ -52,7 +52,11 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: Compiling a plan takes longer than running it.
 _SETTINGS = "SELECT set_config('search_path',?,true),set_config('jit','off',true)"
 _READER_SETTINGS = f"{_SETTINGS},set_config('everturn.person',?,true),set_config('role',?,true)"
-_INDEX_ONLY = "SELECT set_config('enable_seqscan','off',true),set_config('enable_mergejoin','off',true)"
+#: How many rows a word has decides the plan, so that no plan is good for all words.
+_INDEX_ONLY = """
+    SELECT set_config('enable_seqscan','off',true),set_config('enable_mergejoin','off',true),
+    set_config('plan_cache_mode','force_custom_plan',true)
+"""
 _WRITER_SETTINGS = """
     SELECT set_config('search_path',?,true),set_config('lock_timeout',?,true),
     set_config('idle_in_transaction_session_timeout',?,true),

@@ -135,7 +135,10 @@ def link_facts(link: ShareLink) -> dict[str, Any]:
 
 
 def linked_page(store: Store, caller: Caller, link: ShareLink) -> bytes:
-    """Return the session of a link as a page, with secrets masked and without pictures. Raises NothingFound if it is gone."""
+    """Return the session of a link as a page: secrets are masked, pictures and other sessions are left out.
+
+    Raises NothingFound if it is gone.
+    """
     from everturn.export.page.standalone import as_html
 
     sessions = [
@@ -147,7 +150,7 @@ def linked_page(store: Store, caller: Caller, link: ShareLink) -> bytes:
     if newest is None:
         raise NothingFound("this link is not valid, or no longer; ask the person who sent it for a new one")
     page = bytearray()
-    for piece in as_html(store, all_sources(), [newest], archive_cleaner(store), False, False):
+    for piece in as_html(store, all_sources(), [newest], archive_cleaner(store), alone=True):
         page += piece.encode("utf-8", "replace")
         if len(page) > LONGEST_PAGE:
             raise UsageError("this session is too long for one page; ask the person who sent the link for an export")

@@ -18,7 +18,7 @@ from everturn.export.page.head import MinimapEntry, draw_minimap, head_html, lis
 from everturn.export.page.markup import SCRIPT, STYLE, Html, PageLook, element
 from everturn.export.page.turn import child_html, turn_html, words_of
 from everturn.model.archive import Session, SessionText
-from everturn.sessions.lineage import Relative, lineage
+from everturn.sessions.lineage import Lineage, Relative, lineage
 from everturn.sessions.lookup import marks_of
 from everturn.sessions.messages import Passage, Sources, TurnView, passages, read_turns
 from everturn.store.contract import Store
@@ -35,11 +35,15 @@ def as_html(
     clean: Callable[[str], str] | None = None,
     context: bool = False,
     pictures: bool = False,
+    alone: bool = False,
 ) -> Iterator[str]:
-    """Yield the parts of the file. `pictures` embeds them as they are: secrets in them cannot be removed."""
+    """Yield the parts of the file. `pictures` embeds them as they are: secrets in them cannot be removed.
+
+    With `alone`, no other session is mentioned or shown: neither subagents nor forks nor what it was made from.
+    """
     look = PageLook(context=context, titles={name: source.title for name, source in sources.items()})
     look = replace(look, clean=clean or look.clean, largest=look.largest if pictures else 0)
-    writer = _PageWriter(store, sources, len(sessions) > 1)
+    writer = _PageWriter(store, sources, len(sessions) > 1, alone)
     titles = [title_of(one, _session_text(store, one), look) for one in sessions]
     yield _page_start(titles[0] if titles else Html("Sessions"))
     yield "<main>\n"
@@ -56,8 +60,8 @@ def as_html(
 class _PageWriter:
     """The state of the file: which sessions are in it, and the list of turns."""
 
-    def __init__(self, store: Store, sources: Sources, several: bool) -> None:
-        self._store, self._sources, self._several = store, sources, several
+    def __init__(self, store: Store, sources: Sources, several: bool, alone: bool) -> None:
+        self._store, self._sources, self._several, self._alone = store, sources, several, alone
         self._numbers = count(1)
         self._written: dict[int, str] = {}  # the anchor of each session
         self.entries: list[MinimapEntry] = []
@@ -66,7 +70,8 @@ class _PageWriter:
         is_first = not self._written
         name = f"s{next(self._numbers)}"
         self._written[session.id] = name
-        relatives, text = lineage(self._store, session), _session_text(self._store, session)
+        relatives = Lineage([], [], [], []) if self._alone else lineage(self._store, session)
+        text = _session_text(self._store, session)
         look = replace(
             look,
             anchor="t" if is_first else f"{name}-t",
