@@ -48,7 +48,7 @@ def test_work_is_counted_by_period(filled: Store, prices: Prices) -> None:
     months = count_stats(filled, AnalyticsScope(), prices).items
     assert [(one.period, one.sessions, one.turns, one.calls, one.errors) for one in months] == [
         ("2026-01", 2, 3, 4, 1),
-        ("2026-02", 2, 2, 3, 0),
+        ("2026-02", 1, 2, 3, 0),  # the subagent is no session; its work counts
     ]
     weeks = count_stats(filled, AnalyticsScope(), prices, "week").items
     assert [(one.period, one.calls) for one in weeks] == [("2026-W02", 4), ("2026-W06", 3)]

@@ -4,6 +4,9 @@ Work and tokens count when they happened, not when their session began. Each cal
 session that made it. A workspace is shown by its key, which groups without naming. Work (turns, calls) has no model of its
 own: by model it belongs to the model of its session's last response.
 
+"Sessions" are what lists show: main sessions, each once, whatever versions and copies there are of it. A period has those that
+did something in it, themselves or by an older version.
+
 Three counts are kept apart: what main sessions did themselves (`own`), that and what subagents did (`inclusive`), and what
 subagents did according to their parents although their own transcripts are not in the archive (`reported`). Reported work
 is in no other count: nobody can check it.
@@ -23,7 +26,7 @@ from everturn.analytics import counts
 from everturn.analytics.cost import Cost, Prices, token_cost
 from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.plots import day_of
-from everturn.model.analytics import SLOT_MS, ActivityRow, UsageRow
+from everturn.model.analytics import COUNTED_KINDS, SLOT_MS, ActivityRow, UsageRow
 from everturn.model.archive import Session
 from everturn.store.contract import SessionFilter, Store
 
@@ -40,7 +43,7 @@ class Period(Struct, frozen=True):
 
     period: str  # 2026-01-31 | 2026-W05 | 2026-01; empty where no time is known, and for a total
     key: str
-    sessions: int
+    sessions: int  # as lists show them: main sessions, each once
     turns: int
     prompts: int  # turns that a human began
     calls: int
@@ -57,7 +60,7 @@ class Period(Struct, frozen=True):
 class WorkTotal(Struct, frozen=True):
     """Calls and tokens of sessions."""
 
-    sessions: int
+    sessions: int  # those that did something, subagents included where they are counted
     calls: int
     tokens: int  # of every kind, cached ones included
 
@@ -104,16 +107,16 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     reported = [row for row in counts.reported(store, scope) if not since or (row.at or 0) >= since]
     gone = [turn for turn in counts.taken_back(store, scope) if not since or (turn.started or 0) >= since]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
-    counted_sessions = {row.session for row in every_activity}
-    for one in sums.values():  # notes beside a session may hold its tokens; they are no session
-        one.sessions &= counted_sessions
+    listed = _ListedSessions(store, scope)
+    for one in sums.values():
+        one.sessions = listed.main(one.sessions)
     counted = counts.read_counts(store, scope, ("tool_total", "tool_failure"))
     failures: Counter[str] = Counter()
     for (_, error_class), (failed, _) in counted.failures().items():
         failures[error_class] += failed
     return Stats(
         [_make_period(*key, sums[key], prices) for key in sorted(sums)],
-        _make_period(UNDATED, "", _add_sums(sums.values()), prices),
+        replace(_make_period(UNDATED, "", _add_sums(sums.values()), prices), sessions=listed.count()),
         token_cost(_subagent_usage(store, scope, own), prices),
         sum(_tokens(row) for row in usage if row.inherited),
         [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
@@ -122,9 +125,9 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
         _total_work(
             activity if not scope.subagents else _of_main(store, scope, activity, counts.activity),
             own if not scope.subagents else _of_main(store, scope, own, counts.usage),
-            counted_sessions,
+            listed,
         ),
-        _total_work(activity, own, counted_sessions),
+        _total_work(activity, own, listed),
         WorkTotal(len(reported), sum(row.calls for row in reported), sum(row.tokens for row in reported)),
         TakenBackTotal(
             len({turn.session for turn in gone}),
@@ -133,6 +136,34 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
             sum(turn.n_errors for turn in gone),
         ),
     )
+
+
+class _ListedSessions:
+    """Which sessions lists show for the rows of a scope. Notes beside a session may hold its tokens; they are no session."""
+
+    def __init__(self, store: Store, scope: AnalyticsScope) -> None:
+        self._store, self._scope = store, scope
+        self._rows = {} if scope.only == () else store.listed_sessions(scope.only or ())
+        # A subagent that was chosen by its id is the session that was asked for.
+        is_subagent = scope.only is not None and all(one.kind != "main" for one in self._rows.values())
+        self._main_kinds = COUNTED_KINDS if is_subagent else ("main",)
+
+    def main(self, rows: Iterable[int]) -> set[int]:
+        return self._select(rows, self._main_kinds)
+
+    def all(self, rows: Iterable[int]) -> set[int]:
+        return self._select(rows, COUNTED_KINDS)
+
+    def count(self) -> int:
+        """Return how many sessions a list with the filter of the scope has."""
+        if self._scope.only is not None:
+            return len(self.main(self._scope.only))
+        session_filter = self._scope.sessions or SessionFilter()
+        return self._store.count_sessions(replace(session_filter, kinds=("main",), states=("current",)))
+
+    def _select(self, rows: Iterable[int], kinds: tuple[str, ...]) -> set[int]:
+        found = (self._rows.get(row) for row in rows)
+        return {one.session for one in found if one is not None and one.kind in kinds}
 
 
 class _PeriodSum:
@@ -195,9 +226,9 @@ def _of_main(
     return [row for row in rows if row.session in main]
 
 
-def _total_work(activity: Iterable[ActivityRow], usage: Iterable[UsageRow], counted: set[int]) -> WorkTotal:
+def _total_work(activity: Iterable[ActivityRow], usage: Iterable[UsageRow], listed: _ListedSessions) -> WorkTotal:
     rows, spent = list(activity), list(usage)
-    sessions = ({row.session for row in rows} | {row.session for row in spent}) & counted
+    sessions = listed.all({row.session for row in rows} | {row.session for row in spent})
     return WorkTotal(len(sessions), sum(row.calls for row in rows), sum(map(_tokens, spent)))
 
 

@@ -70,7 +70,8 @@ class SyncReport:
     rederived: int = 0
     bytes_read: int = 0
     bytes_stored: int = 0
-    sessions: int = 0
+    sessions: int = 0  # that lists did not have before; without subagents
+    subagents: int = 0
     turns: int = 0
     messages: int = 0
     problems: int = 0

@@ -287,7 +287,11 @@ def _take_in(
 
 
 def _finish(writer: ArchiveWriter, report: SyncReport) -> SyncReport:
-    report.sessions, report.turns = writer.written["sessions"], writer.written["turns"]
+    """Complete a report. What it says of sessions is what lists have more than before; versions and copies are none."""
+    opened, listed = set(writer.opened), writer.store.listed_sessions(writer.opened) if writer.opened else {}
+    added = {one.session: one.kind for row, one in listed.items() if row in opened and one.oldest in opened}
+    report.sessions = sum(kind == "main" for kind in added.values())
+    report.subagents, report.turns = len(added) - report.sessions, writer.written["turns"]
     report.messages, report.problems = writer.written["messages"], writer.written["problems"]
     report.doubts = writer.doubts
     return report

@@ -126,6 +126,7 @@ class ArchiveWriter:
     buried_sessions: frozenset[tuple[str, str]] = frozenset()
     buried_messages: frozenset[int] = frozenset()
     written: dict[str, int] = field(default_factory=lambda: {"sessions": 0, "turns": 0, "messages": 0, "problems": 0})
+    opened: list[int] = field(default_factory=list)  # sessions that got their first message
     doubts: list[tuple[str, str]] = field(default_factory=list)  # path and reason of readings that are not sure
 
 
@@ -275,7 +276,9 @@ def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart |
     else:
         start_of = partial(_call_start, store, origin, session.id)
         growth, _ = grow_part(origin.source, part, store.tail(session.id), start_of, origin.version.mode)
-    writer.written["sessions"] += session.n_messages == 0
+    if session.n_messages == 0:
+        writer.written["sessions"] += 1
+        writer.opened.append(session.id)
     writer.written["messages"] += len(growth.messages)
     writer.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
     first_prompt = growth.first_prompt

@@ -58,6 +58,14 @@ class SessionFilter(Struct, frozen=True):
     project: str = ""  # a repository such as github.com/example/shop, the end of one, or a folder's name
 
 
+class ListedSession(NamedTuple):
+    """The session that lists show for a row, which may be an older version or a copy of it."""
+
+    session: int  # id of the row that is listed
+    kind: str
+    oldest: int  # id of the first row with this session
+
+
 class IndexQuery(Struct, frozen=True):
     """A full-text query: every group must match in one message; a group matches by any one of its phrases.
 
@@ -223,7 +231,12 @@ class Store(Protocol):
     ) -> tuple[list[tuple[Session, SessionText]], str]:
         """Return sessions, newest first (ended, then id), and a cursor for the next page ("" at the end)."""
 
-    def count_sessions(self, session_filter: SessionFilter) -> int: ...
+    def count_sessions(self, session_filter: SessionFilter) -> int:
+        """Return how many sessions a list with this filter has. Every surface that says "sessions" counts by this rule."""
+
+    def listed_sessions(self, ids: Sequence[int] = ()) -> dict[int, ListedSession]:
+        """Return what lists show for main sessions and subagents, by id: for all of them, or for the rows with these ids."""
+
     def session(self, session: int) -> tuple[Session, SessionText]: ...
     def sessions_at(self, ids: Sequence[int]) -> list[tuple[Session, SessionText]]:
         """Return the sessions with these ids, in any order; those that do not exist are left out."""

@@ -238,7 +238,7 @@ class Conditions:
 
 
 #: Whether a session is listed: not if another file holds the same session with all of its messages.
-_IS_NO_COPY = """NOT EXISTS (SELECT 1 FROM "session" c WHERE c."agent"={s}."agent" AND c."native_id"={s}."native_id"
+IS_NO_COPY = """NOT EXISTS (SELECT 1 FROM "session" c WHERE c."agent"={s}."agent" AND c."native_id"={s}."native_id"
     AND c."id"<>{s}."id" AND c."state"='current' AND {s}."n_messages">0 AND (
         ({s}."n_inherited"={s}."n_messages" AND c."n_messages">={s}."n_messages" AND c."id"<{s}."id")
         OR (c."n_messages">{s}."n_messages" AND c."n_inherited">={s}."n_messages")))"""
@@ -279,7 +279,7 @@ def _add_origin(conditions: Conditions, session_filter: SessionFilter, s: str, x
 
 def _leave_out_copies(conditions: Conditions, session_filter: SessionFilter, s: str) -> None:
     if session_filter.states == ("current",) and not (session_filter.machine or session_filter.owner):
-        conditions.add(_IS_NO_COPY.format(s=s))
+        conditions.add(IS_NO_COPY.format(s=s))
 
 
 def _end_patterns(name: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from everturn.errors import NewerArchive, NotAnArchive, UnknownSession, UsageError
+from everturn.model.analytics import COUNTED_KINDS
 from everturn.model.archive import (
     FILE,
     Artifact,
@@ -35,7 +36,7 @@ from everturn.model.archive import (
     Turn,
 )
 from everturn.store.checkpoints import CheckpointStore
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import ListedSession, SessionFilter
 from everturn.store.derived import DerivedStore
 from everturn.store.index import Index
 from everturn.store.index_search import IndexSearch
@@ -46,6 +47,7 @@ from everturn.store.sql import (
     CALLS,
     CENSUS,
     ENDED,
+    IS_NO_COPY,
     LINKS,
     MESSAGES,
     PROBLEMS,
@@ -117,6 +119,9 @@ _WITHIN_TURN = """
     BETWEEN (SELECT "first_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
     AND (SELECT "last_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
 """
+_LISTED = f"""SELECT s."id", s."agent", s."native_id", s."kind", (s."state"='current' AND {IS_NO_COPY.format(s="s")})
+    FROM "session" s WHERE s."kind" IN ({",".join(f"'{kind}'" for kind in COUNTED_KINDS)})"""
+_SAME_SESSION = '(s."agent", s."native_id") IN (SELECT "agent", "native_id" FROM "session" WHERE "id" IN ({}))'
 _CURRENT_CENSUS = """
     SELECT 0, c."type", c."client", c."disposition", CAST(SUM(c."n") AS BIGINT)
     FROM "census" c JOIN "source_file" f ON f."version"=c."version"
@@ -152,6 +157,20 @@ class SessionQueries:
         sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
         row = self.driver.one(sql + conditions.where(), conditions.params)
         return int(row[0]) if row else 0
+
+    def listed_sessions(self, ids: Sequence[int] = ()) -> dict[int, ListedSession]:
+        rows = (
+            query_in_lists(self.driver.all, f"{_LISTED} AND {_SAME_SESSION}", ids) if ids else self.driver.all(_LISTED)
+        )
+        families: dict[tuple[str, str, str], dict[int, bool]] = {}
+        for row, agent, native_id, kind, is_listed in rows:
+            families.setdefault((agent, native_id, kind), {})[int(row)] = bool(is_listed)
+        found = {}
+        for (_, _, kind), family in families.items():
+            listed = [row for row in sorted(family) if family[row]]
+            for row in family if listed else ():
+                found[row] = ListedSession(row if family[row] else listed[-1], kind, min(family))
+        return found
 
     def session(self, session: int) -> tuple[Session, SessionText]:
         if (row := self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))) is None:

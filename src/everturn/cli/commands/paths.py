@@ -50,7 +50,7 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
             "paths", found.items, sessions=found.sessions, turns=found.turns, calls=found.calls, sampled=found.sampled
         )
     elif found.items:
-        _print_paths(cx, found)
+        _print_paths(cx, found, scope.subagents)
     if found.items:
         return 0
     if not found.calls or everything:
@@ -61,16 +61,15 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
     return 3
 
 
-def _print_paths(cx: frame.CommandContext, found: Paths) -> None:
+def _print_paths(cx: frame.CommandContext, found: Paths, subagents: bool) -> None:
     rows = [
         [f"{one.n:,}", f"{one.sessions:,}", f"{one.lift:,.1f}", f"{one.position:.1f}", f"{one.errors:,}", one.path]
         for one in found.items
     ]
     columns = ("seen", "sessions", "lift", "position", "failing", "path")
     analytics_options.table(cx, columns, rows, right=range(5), spare=("failing", "position"), last=30)
-    cx.out.say(
-        f"in {plural(found.calls, 'call')} of {plural(found.turns, 'turn')}, {plural(found.sessions, 'session')}"
-    )
+    turns, sessions = plural(found.turns, "turn"), plural(found.sessions, "session")
+    cx.out.say(f"in {plural(found.calls, 'call')} of {turns}, {sessions}{' (subagents included)' * subagents}")
 
 
 def _print_positions(cx: frame.CommandContext, scope: AnalyticsScope, top: int) -> int:

@@ -30,7 +30,8 @@ _MILLION, _THOUSAND = 1_000_000, 1000
 def command(cx: frame.CommandContext, period: str, by: str | None, plot: str, **filters: str) -> int:
     """Show what was done and what it cost, over time (UTC).
 
-    COST is by list price of the tokens; `+` is behind it where a model's price is not known, `?` where none is, `-` where
+    SESSIONS are those that `everturn sessions` lists, in the period in which they did something; subagents are not among
+    them, and their work is counted. COST is by list price of the tokens; `+` is behind it where a model's price is not known, `?` where none is, `-` where
     no tokens were reported. Own prices go into prices.toml beside the config file (`everturn config get prices`). What forks
     repeat is counted once. With --since only what was done since then counts; tools and errors are those of the sessions.
     """
@@ -44,7 +45,7 @@ def command(cx: frame.CommandContext, period: str, by: str | None, plot: str, **
 
         return analytics_options.draw_plot(cx, scope, activity_calendar(cx.store(), scope), plot)
     found = count_stats(cx.store(), scope, cost.load_prices(cx.settings.prices), period, by or "")
-    if not found.total.sessions:
+    if not found.items:
         if cx.json:
             cx.out.emit_json("stats", [])
         return analytics_options.print_nothing(cx, scope, "there is nothing to count")
@@ -90,9 +91,10 @@ def _print_subagents(cx: frame.CommandContext, found: Stats) -> None:
     own, both, told = found.own, found.inclusive, found.reported
     parts = []
     if both.sessions > own.sessions:
+        who = plural(both.sessions - own.sessions, "subagent")
         parts += [
-            f"own {own.calls:,} calls, {_short(own.tokens)} tokens",
-            f"with subagents {both.calls:,} calls, {_short(both.tokens)} tokens",
+            f"main sessions {plural(own.calls, 'call')}, {_short(own.tokens)} tokens",
+            f"with {who} {plural(both.calls, 'call')}, {_short(both.tokens)} tokens",
         ]
     if told.sessions:
         who = plural(told.sessions, "subagent")

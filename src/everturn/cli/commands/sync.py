@@ -259,8 +259,9 @@ def _report_lines(report: SyncReport) -> list[str]:
             f"other: {plural(len(report.other), 'file')} not read, because nothing in them looks like a transcript"
         )
     if report.messages or report.bytes_stored:
+        subagents = f"{plural(report.subagents, 'subagent')}, " if report.subagents else ""
         text.append(
-            f"added: {plural(report.sessions, 'session')}, {plural(report.turns, 'turn')}, {plural(report.messages, 'message')}, "
+            f"added: {plural(report.sessions, 'session')}, {subagents}{plural(report.turns, 'turn')}, {plural(report.messages, 'message')}, "
             f"{report.bytes_stored / 1e6:,.1f} MB"
         )
     if report.problems:

@@ -67,7 +67,7 @@ def _struggles_answer(request: WebRequest) -> dict[str, Any]:
 def _stats_answer(request: WebRequest) -> dict[str, Any]:
     period, by = request.choice("period", PERIODS) or "month", request.choice("by", KEYS)
     found = count_stats(request.store, scope_of(request), load_prices(request), period, by)
-    if not found.total.sessions:
+    if not found.items:
         raise NothingFound("there is nothing to count; remove a filter")
     more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
     return list_frame("stats", found.items, **more)

@@ -70,7 +70,7 @@ def draw_found(request: WebRequest) -> PageReply:
         return PageReply("counting", {"job": job})
     found = cached_answer(request, "found", lambda: find_paths(request.store, scope_of(request), _PATHS))
     items = [{"path": request.line(one.path, 300), "one": one} for one in found.items]
-    return PageReply("found", {"items": items, "found": found})
+    return PageReply("found", {"items": items, "found": found, "subagents": scope_of(request).subagents})
 
 
 def draw_struggles(request: WebRequest) -> PageReply:

@@ -22,12 +22,15 @@ def draw(request: WebRequest) -> PageReply:
     given = {name: value for name, value in filters.items() if value}
     if request.word("starred"):
         starred = (pair for pair in starred_sessions(request.store) if _is_match(pair, filter_of(request)))
-        pairs, following = list(starred)[:LINES], ""
+        matching = list(starred)
+        pairs, following, total = matching[:LINES], "", len(matching)
     else:
         pairs, following = request.store.sessions(filter_of(request), LINES, request.word("after"))
+        total = request.store.count_sessions(filter_of(request)) if following else len(pairs)
     values: dict[str, Any] = {
         "lines": session_lines(request, pairs),
         "next": f"/sessions?{urlencode({**given, 'after': following}, errors='replace')}" if following else "",
+        "total": total,
         "filters": filters,
         "is_narrowed": bool(given),
         "first": not request.word("after"),
