@@ -13,7 +13,7 @@ export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/pycache
 unexport PYTHONDONTWRITEBYTECODE
 DOCS = docs/commands.md docs/schema.md docs/analytics.md docs/habits.md
 
-.PHONY: run test check lint types layers house docs-check docs test-all test-full cover bench bench-peers conformance agents-test recordings fuzz clean
+.PHONY: run test check lint types layers house docs-check docs site test-all test-full cover bench bench-peers conformance agents-test recordings fuzz clean
 
 run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
 	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
@@ -54,6 +54,9 @@ test-full: .venv/ready-dev  ## every test with all of its cases and examples, ea
 docs: .venv/ready-dev  ## write docs/commands.md anew
 	@PYTHONPATH=src:. $(BIN)/cog -r $(DOCS)
 
+site: .venv/ready-docs  ## build the docs site into site/; a broken link is an error
+	@$(BIN)/python -m zensical build --strict --clean
+
 cover: .venv/ready-dev  ## the tests without the slow ones, with branch coverage and the lines that lack it
 	@$(BIN)/python -m pytest -q -m "not slow" $(PYTEST) --cov --cov-branch --cov-report=term
 
@@ -76,7 +79,7 @@ fuzz: .venv/ready-dev  ## ten minutes of random damage for every reader
 	@PYTHONPATH=src:. $(BIN)/python -m tests.fuzz
 
 clean:  ## remove what was made here, except the archive in .everturn/
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	rm -rf .venv dist build site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	find $(FILES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/ready-run: pyproject.toml uv.lock scripts/setup
@@ -86,3 +89,7 @@ clean:  ## remove what was made here, except the archive in .everturn/
 .venv/ready-dev: pyproject.toml uv.lock scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup dev
 	@touch .venv/ready-run $@
+
+.venv/ready-docs: pyproject.toml uv.lock scripts/setup
+	@PYTHON="$(PYTHON)" scripts/setup docs
+	@touch .venv/ready-run .venv/ready-dev $@

@@ -144,11 +144,11 @@ def test_the_agent_that_has_a_session_goes_on_with_it_itself(kept: Archive, sess
 
 def test_why_a_new_session_is_made_is_said(kept: Archive, session: Session, tmp_path: Path) -> None:
     other = next(name for name in WRITTEN if name != session.agent)
-    assert way(kept, session, tmp_path, other)[1].startswith("native: it was held in ")
+    assert way(kept, session, tmp_path, other)[1].startswith("native: the session is from ")
     for more, why in (
-        ({"upto": 0}, "it is taken up at an earlier turn"),
-        ({"machine": "laptop"}, "it was held on another machine"),
-        ({"workspace": str(tmp_path)}, "it goes on in another folder"),
+        ({"upto": 0}, "it continues from an earlier turn"),
+        ({"machine": "laptop"}, "the session is from another machine"),
+        ({"workspace": str(tmp_path)}, "it continues in another folder"),
     ):
         found, note = way(kept, session, tmp_path, session.agent, **more)
         assert (found, why in note) == ("native", True)
@@ -159,7 +159,7 @@ def test_a_session_whose_file_is_gone_comes_back_from_the_archive(
 ) -> None:
     kept.history.file().unlink()
     found, note = way(kept, session, tmp_path, session.agent)
-    assert (found, "its file is gone" in note) == ("native", True)
+    assert (found, "its file no longer exists" in note) == ("native", True)
 
 
 @pytest.mark.parametrize("agent", WRITTEN)

@@ -279,7 +279,7 @@ class Intake:
             return True
 
     def _commit(self, group: list[FilePiece]) -> None:
-        before = dict(self.writer.written)
+        before, opened = dict(self.writer.written), len(self.writer.opened)
         saved = [(p.start, copy(p.start), copy(p.start.version), p.start.candidate.known) for p in group]
         try:
             with self.job.store.write():
@@ -287,6 +287,7 @@ class Intake:
                     write_piece(self.writer, piece)
         except BaseException:  # the rows are rolled back, so our notes must be too
             self.writer.written.update(before)
+            del self.writer.opened[opened:]
             for start, old, version, known in saved:
                 start.__dict__.update(old.__dict__, version=version)
                 start.candidate.known = known

@@ -156,12 +156,20 @@ class TranscriptPrinter:
         elif passage.kind == "problem":
             out.emit(pen("red", f"⚠ could not be read: {out.text(passage.text)}"))
         elif passage.kind == "prompt":
-            self._print_text(passage.text, _PROSE, _PROMPT, "bold")
+            self._print_text(self._prompt(passage), _PROSE, _PROMPT, "bold")
         elif passage.kind == "answer":
             self._print_text(passage.text, _PROSE, "  ")
         elif passage.text:
             out.emit(pen("dim", f"[{_LABELS.get(passage.kind, passage.kind)}]"))
             self._print_text(passage.text, _OUTPUT, "  ", "dim")
+
+    def _prompt(self, passage: Passage) -> str:
+        """Return the text of a prompt; a slash command as it was typed, without the tags of its client."""
+        if self.options.full or passage.row is None or passage.row.kind != "command":
+            return passage.text
+        from everturn.export.page.turn import words_of
+
+        return words_of(passage).replace("\n", " ", 1)
 
     def _print_text(self, text: str, most: int, margin: str, style: str = "") -> None:
         lines, beyond = first_lines(self.out, text, 0 if self.options.full else most)

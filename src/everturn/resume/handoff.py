@@ -249,14 +249,14 @@ def open_session(store: Store, sources: Sources, session: Session, options: Nati
     tokens = read_history(store, sources, session, keep_thoughts=True).tokens if is_own and has_words(session) else 0
     fits = not options.fit or tokens <= options.fit
     if is_own and fits and source.resume_command is not None and workspace is not None:
-        notes = [f"{why} → it is put back from the archive, byte for byte"] if originals else []
+        notes = [f"{why} → it is restored from the archive, byte for byte"] if originals else []
         command = source.resume_command(session.native_id)
         return Handoff("own", source, workspace, [command], notes, tokens=tokens, originals=originals)
     if not why:
         why = f"it is trimmed to {plural(options.fit, 'token')}"
     plan = plan_native(store, sources, session, options)
     commands = [command for command in (plan.take_in, plan.command) if command]
-    notes = [f"native: {why} → a new session is written from the archive, word for word", *plan.history.notes]
+    notes = [f"native: {why} → a new session is written from the archive, verbatim", *plan.history.notes]
     notes += [note] if options.fit and (note := fit_note(plan.history, options.fit)) else []
     return Handoff("native", source, plan.new.workspace, commands, notes, plan, plan.history.tokens)
 
@@ -333,7 +333,7 @@ def show_command(opening: Handoff) -> str:
     return " && ".join(shlex.join(command) for command in [*change_folder, *opening.commands])
 
 
-_GONE = "its file is gone"
+_GONE = "its file no longer exists"
 
 
 def _missing_files(store: Store, session: Session, options: NativeOptions, workspace: str | None) -> list[OriginalFile]:
@@ -347,14 +347,14 @@ def _why_not_own(store: Store, sources: Sources, session: Session, options: Nati
     """Return why the agent's own command is not enough, or ""."""
     if session.agent != options.target.name:
         origin = sources[session.agent].title if session.agent in sources else session.agent
-        return f"it was held in {origin}"
+        return f"the session is from {origin}"
     own = own_workspace(store, options.target, session, options.workspace)
     reasons: Iterable[tuple[bool, str]] = (
-        (options.upto is not None, "it is taken up at an earlier turn"),
+        (options.upto is not None, "it continues from an earlier turn"),
         (session.kind != "main", "it is part of another session"),
-        (session.machine != machine, "it was held on another machine"),
+        (session.machine != machine, "the session is from another machine"),
         (_is_file_gone(store, session), _GONE),
-        (bool(options.workspace) and options.workspace != own, "it goes on in another folder"),
+        (bool(options.workspace) and options.workspace != own, "it continues in another folder"),
         (own is None, "its file is in the folder of another workspace"),
     )
     return next((why for is_so, why in reasons if is_so), "")

@@ -140,7 +140,7 @@ def test_a_session_whose_file_is_gone_comes_back_byte_for_byte(
 ) -> None:
     had = hold_and_delete(desk, home, monkeypatch)
     told = desk.run("resume", SID[:6], "--dry-run")[2]
-    assert "its file is gone → it is put back from the archive, byte for byte" in told
+    assert "its file no longer exists → it is restored from the archive, byte for byte" in told
     assert all(f"would put back {path} ({len(data):,} bytes)" in told for path, data in had.items())
     assert not any(path.exists() for path in had)
     code, out, _ = desk.run("resume", SID[:6], "--print")
@@ -188,7 +188,7 @@ def test_a_session_with_something_forgotten_is_not_put_back(
     had = hold_and_delete(desk, home, monkeypatch)
     assert desk.run("forget", SID, "--turn", "1", "--yes")[0] == 0
     code, out, err = desk.run("resume", SID[:6], "--print")
-    assert code == 0 and "native: its file is gone → a new session is written" in err
+    assert code == 0 and "native: its file no longer exists → a new session is written" in err
     assert SID not in out and not any(path.exists() for path in had)
 
 
@@ -259,7 +259,7 @@ def test_a_folder_that_is_gone_is_said_and_this_one_taken(
     monkeypatch.chdir(home / "here")
     code, out, err = desk.run("resume", SID[:6], "--print")
     assert code == 0 and out.startswith(f"cd {home / 'here'} && {OWN} --resume ")
-    assert "is not there" in err and "it goes on in another folder" in err
+    assert "does not exist" in err and "it continues in another folder" in err
     assert SID not in out
 
 

@@ -71,7 +71,7 @@ def native_options(
     folder = os.path.realpath(workspace) if workspace else ""
     if not folder and not os.path.isdir(original):
         folder = os.getcwd()
-        cx.out.warn(f"the folder it was held in is not there ({original or 'unknown'}); it goes on in {folder}")
+        cx.out.warn(f"the session's folder does not exist ({original or 'unknown'}); it continues in {folder}")
     return NativeOptions(
         target=target,
         places=cx.places(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,14 @@ from everturn.cli.commands.forget import apply_retention
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 from everturn.sources.contract import SearchPlaces
 from everturn.text.printable import plural
+
+_NEXT = (
+    ("everturn search WORDS", "find anything that was said or done"),
+    ("everturn show @last", "read the newest session, turn by turn"),
+    ("everturn resume @last --dry-run", "how it would continue in its agent"),
+    ("everturn export @last --as html -o a.html", "a page to share, secrets masked"),
+    ("everturn doctor", "is everything safe?"),
+)
 
 
 @frame.command()
@@ -73,14 +82,14 @@ def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str 
         return 4 if report.failed else 0
     code = print_sync_report(cx, report)
     _print_status(cx, store)
-    start = f"everturn --db {db}" if db else "everturn"
     cx.out.say()
+    if db:
+        cx.out.say("The sample has an archive of its own. To use it in this shell:")
+        cx.out.say(f"  export EVERTURN_DB={shlex.quote(db)}")
+        cx.out.say()
     cx.out.say("Try next:")
-    cx.out.say(f"  {start} search WORDS          find anything that was said or done")
-    cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
-    cx.out.say(f"  {start} sessions              what was worked on, newest first")
-    cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
-    cx.out.say(f"  {start} doctor                is everything safe?")
+    for command, purpose in _NEXT:
+        cx.out.say(f"  {command:<41}  {purpose}")
     return code
 
 

@@ -108,7 +108,7 @@ def _native_options(cx: frame.CommandContext, diagnosis: Diagnosis, agent: str) 
     held = diagnosis.store.session(session.id)[1].workspace if session is not None else ""
     folder = "" if os.path.isdir(held) else os.getcwd()
     if folder and session is not None and not diagnosis.refused:
-        cx.out.warn(f"the folder it was held in is not there ({held or 'unknown'}); it goes on in {folder}")
+        cx.out.warn(f"the session's folder does not exist ({held or 'unknown'}); it continues in {folder}")
     return NativeOptions(
         target, cx.places(), clock.new_id(), clock.now(), cx.settings.data / "handed-over", folder, is_repair=True
     )
