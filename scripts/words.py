@@ -54,6 +54,15 @@ RETIRED = {
     r"nothing like it": "no match",
     r"[Tt]aken up again": "resumed",
     r"half within": "median",
+    r"\b[Gg]o(es)? on\b(?! the)": "continue",
+    r"\btak(e|es|en|ing) (it |them )?away\b": "remove",
+    r"\b[Mm]end(s|ed)?\b": "repair, fix",
+    r"\bfor good\b": "permanently",
+    r"\bany more\b": "no longer",
+    r"\banew\b": "again",
+    r"put in by itself": "context that the client added",
+    r"unique beginning": "unique prefix",
+    r"\bolder edition": "older version",
 }
 
 

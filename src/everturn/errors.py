@@ -246,7 +246,7 @@ class SessionDiffers(ResumeError):
     """The session was held with another agent, prompt or workspace, and nobody can be asked."""
 
     def __init__(self, session: str, sentences: list[str]) -> None:
-        super().__init__(f"session {session}: {' '.join(sentences)} Add --force to continue it all the same")
+        super().__init__(f"session {session}: {' '.join(sentences)} Add --force to continue anyway")
 
 
 class SnapshotRestoreError(ResumeError, ValueError):
@@ -320,4 +320,4 @@ class BadAnswer(ModelError):
 class OverBudget(ModelError):
     """The next request would exceed the budget."""
 
-    next_step = "raise the budget to go on; what is done already is kept"
+    next_step = "raise the budget to continue; what is done is kept"

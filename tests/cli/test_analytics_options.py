@@ -139,7 +139,7 @@ def test_a_tool_that_fails_first_is_told_with_what_then_works(desk: Desk) -> Non
     turns = [[Made("Bash")], [Made("Edit", "stale", 2500)], [Made("Read")], [Made("Edit")]]
     fill(desk.archive.store, (MadeSession(f"s{n}", [turns]) for n in range(6)))
     _, out, _ = desk.run("suggest")
-    assert "Edit: its first call failed in 6 of 6 sessions; Read worked next. Say how it is to be called." in out
+    assert "Edit: its first call failed in 6 of 6 sessions; Read worked next. Document how to call it." in out
     assert "saves 6 calls, 15s of waiting; seen in 6 sessions" in out
 
 

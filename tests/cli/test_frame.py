@@ -81,7 +81,7 @@ def test_wrong_usage_is_one_sentence_and_exit_2(words: list[str], capsys: Captur
         (UnknownSession("abc"), 3, "no session 'abc'"),
         (Busy("a.db"), 75, "a.db is locked"),
         (PartlyFailed("2 of 3 files were read"), 4, "2 of 3 files were read"),
-        (KeyboardInterrupt(), 130, "interrupted; nothing is lost, run it again to go on"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing is lost, run it again to continue"),
         (click.Abort(), 130, "stopped"),
         (click.exceptions.Exit(3), 3, ""),
         (ValueError("odd \x1b[31m"), 1, "ValueError: odd"),

@@ -38,7 +38,7 @@ def _assert_goes_on(folder: Path, scene: Scene, write: int) -> None:
     pressing = ["strace", "-f", "-o", os.devnull, "-e", f"inject=pwrite64:signal=INT:when={write}"]
     stopped = desktop.run("sync", before=pressing)
     assert stopped.returncode == 130, (write, stopped.stdout, stopped.stderr)
-    assert sentence(stopped.stderr) == "interrupted; nothing is lost, run it again to go on"
+    assert sentence(stopped.stderr) == "interrupted; nothing is lost, run it again to continue"
     store = open_store(str(desktop.archive))
     assert_whole(store, scene)
     store.close()

@@ -91,4 +91,4 @@ def test_closing_stops_a_job_at_its_next_step() -> None:
     job = jobs.start("read", "", endless)
     begun.wait(30)
     jobs.close()
-    assert (job.state, job.error) == ("failed", "the server ends")
+    assert (job.state, job.error) == ("failed", "the server is stopping")

@@ -23,7 +23,7 @@ _OPTIONS = (
     click.option("--since", default="", metavar="WHEN", help="Only sessions active since then: 2026-01-31, 7d, yesterday."),
     click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them."),
     click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE),
-    click.option("--session", default="", metavar="ID", help="Only this session (any unique beginning, @last, @-2)."),
+    click.option("--session", default="", metavar="ID", help="Only this session (any unique prefix, @last, @-2)."),
     click.option(
         "--subagents", default="inclusive", show_default=True, type=click.Choice(["own", "inclusive"]),
         help="Leave out what subagents did, or count it too.",

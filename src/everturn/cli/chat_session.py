@@ -27,7 +27,7 @@ ChatOptions = dict[str, Any]  # by name
 _OPTIONS = (
     click.option(
         "-w", "--workspace", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-        help="The folder to work in; else the one you are in.",
+        help="The folder to work in. Default: the current one.",
     ),
     click.option("--model", default="", metavar="NAME", help="The model of the config, as NAME or NAME/MODEL."),
     click.option(
@@ -49,8 +49,8 @@ _OPTIONS = (
     ),
     click.option("--save-dir", default="", metavar="DIR", help="Where conversations are saved as Markdown."),
     click.option("--no-save", is_flag=True, help="Save no Markdown; the archive has everything."),
-    click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="What this chat may cost in all."),
-    click.option("--force", is_flag=True, help="Go on although agent, system prompt or workspace differ."),
+    click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The most this chat may cost."),
+    click.option("--force", is_flag=True, help="Continue even if agent, system prompt or workspace differ."),
 )  # fmt: skip
 
 

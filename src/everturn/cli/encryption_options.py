@@ -23,7 +23,7 @@ key_option = click.option(
     "--key", "source", default="", metavar="SOURCE", help="file:PATH, command:LINE, keyring:NAME or passphrase."
 )
 backups_option = click.option("--no-backups", is_flag=True, help="Leave the backups that the archive knows of.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 def archive_file(cx: frame.CommandContext) -> Path:

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _silence_stdout()
     except KeyboardInterrupt:
-        return _print_error("interrupted; nothing is lost, run it again to go on", INTERRUPTED, before="\n")
+        return _print_error("interrupted; nothing is lost, run it again to continue", INTERRUPTED, before="\n")
     except Exception as error:
         return _explain(error)
     return code

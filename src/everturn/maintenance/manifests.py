@@ -133,7 +133,7 @@ def _check_version(
     where = f"{one.path} version {one.number} (manifest {number})"
     if version is None:
         is_erased = any(name and name in one.path for name in buried)
-        (report.erased if is_erased else report.wrong).append(f"{where}: it is not in the archive any more")
+        (report.erased if is_erased else report.wrong).append(f"{where}: it is no longer in the archive")
     elif version.erased > one.erased:
         report.erased.append(f"{where}: messages were erased in it")
     elif version.size < one.size or _hash(store, version.id, one.size) != one.sha256:

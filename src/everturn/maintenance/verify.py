@@ -108,5 +108,5 @@ def _compare_with_source(store: Store, file: SourceFile, version: Version, repor
     report.grown += size > version.offset
     if same:
         return 0
-    report.differs.append(f"{file.path}: differs from what was taken in; `everturn sync` keeps both versions")
+    report.differs.append(f"{file.path}: differs from the archived version; `everturn sync` keeps both versions")
     return version.id

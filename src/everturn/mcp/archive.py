@@ -109,7 +109,7 @@ def parse_handle(uri: str) -> tuple[str, int | None, int | None]:
 
 
 def session_name(text: str) -> str:
-    """Return the session name that a model gave as an id, its beginning, @last, or a handle."""
+    """Return the session name that a model gave as an id or its prefix, @last, or a handle."""
     return parse_handle(text)[0] if text.startswith("everturn://") else text
 
 

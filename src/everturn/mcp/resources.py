@@ -110,8 +110,8 @@ _PROMPTS: dict[str, dict[str, Any]] = {
     },
     "handoff": {
         "name": "handoff",
-        "title": "Go on where a session ended",
-        "description": "Put the latest turns of a past session before the agent and let it go on from there.",
+        "title": "Continue where a session ended",
+        "description": "Show the agent the latest turns of a past session and let it continue from there.",
         "arguments": [
             {"name": "session", "description": "Its id, a beginning of it, or @last (the default).", "required": False}
         ],

@@ -127,7 +127,7 @@ class Server:
             return rpc.encode_failure(request.id, refused)
         except Exception as error:
             self._log(f"{request.method}: {error_place(error)}")
-            internal = RpcError(rpc.INTERNAL_ERROR, f"internal error ({type(error).__name__}); the server goes on")
+            internal = RpcError(rpc.INTERNAL_ERROR, f"internal error ({type(error).__name__}); the server continues")
             return rpc.encode_failure(request.id, internal)
 
     def _write(self, message: Any) -> None:

@@ -128,7 +128,7 @@ def session_line(session: Session, text: SessionText, short: str, clean: Clean) 
     folder = "/".join([part for part in text.workspace.replace("\\", "/").split("/") if part][-2:])
     facts = [
         session.agent, iso(session.ended)[:10], safe_line(folder, clean, 60),
-        "" if session.state == "current" else "older edition",
+        "" if session.state == "current" else "older version",
         safe_line(text.title or text.first_prompt, clean, 80),
     ]  # fmt: skip
     return f"[Session {handle(short)}] " + " · ".join(filter(None, facts))

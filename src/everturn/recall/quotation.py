@@ -176,7 +176,7 @@ class SearchQuotation:
         facts = [
             iso(match.session.ended)[:10],
             RINGS[match.ring] or safe_line(folder, self._request.clean, 40),
-            "" if match.session.state == "current" else "older edition",
+            "" if match.session.state == "current" else "older version",
             safe_line(match.text.title or match.text.first_prompt, self._request.clean, 80) if match.turn < 0 else "",
             self._same_text(quote.same),
         ]

@@ -200,7 +200,7 @@ def find_target(name: str, store: Store | None, job: Callable[[Store], SyncJob])
     if kind == "file":
         return _target_of_file(path.resolve(), store, job)
     if kind == "folder":
-        raise UsageError(f"{name} is a folder; name a file in it, or take it in with `everturn add` and name a session")
+        raise UsageError(f"{name} is a folder; name a file in it, or archive it with `everturn add` and name a session")
     if kind:
         raise Unreadable(name, "not an ordinary file; name a file or a session")
     if store is None:

@@ -66,7 +66,7 @@ class History(Struct, frozen=True):
         words = {
             "taken back": "messages that were taken back or edited by going back before them",
             "thoughts": "thoughts of the model, which only its own provider can read",
-            "context": "messages that the client put in by itself",
+            "context": "messages that the client added",
             "notices": "notices of the client",
             "unknown": "messages of kinds that are not known",
             "images": "images that are not in the records, or cannot be told to another model",

@@ -29,9 +29,7 @@ Sources = Mapping[str, Source]
 def copies_of_session(store: Store, sources: Sources, session: Session, machine: str) -> BrokenSession:
     """Return the copies of an archived session. Raise UsageError if none has content."""
     if session.agent not in sources:
-        raise UsageError(
-            f"no source reads sessions of {session.agent} any more; `everturn sources` lists those there are"
-        )
+        raise UsageError(f"no source reads sessions of {session.agent}; `everturn sources` lists those there are")
     rows = [_file_row(store, one) for one in store.sessions_of(session.agent, session.native_id)]
     current, version = _file_row(store, session)
     others = sorted((row for row in rows if row[1].id != version.id), key=lambda row: (row[1].changed_at, row[1].id))
@@ -45,7 +43,7 @@ def copies_of_session(store: Store, sources: Sources, session: Session, machine:
         copies.append(live)
     if not copies:
         raise UsageError(
-            f"the words of session {session.native_id} were not kept (mode {session.mode}); nothing to mend"
+            f"the words of session {session.native_id} were not kept (mode {session.mode}); nothing to repair"
         )
     found = SourceCandidate(Path(current.path), current.kind, current.native_id, current.parent)
     return BrokenSession(source, found, session.native_id, copies, _is_source_gone(store, current, machine))
@@ -137,7 +135,7 @@ def _find_claim(sources: Sources, path: Path, data: bytes, source_name: str) -> 
             return claims[0].source, claims[0].found
         if claims:
             raise UsageError(
-                f"{path} is no file of lines; `everturn add` takes it in, `everturn repair SESSION` mends from there"
+                f"{path} is not a file of lines; archive it with `everturn add`, then run `everturn repair SESSION`"
             )
     if source_name:
         return sources[source_name], SourceCandidate(path, "main", path.stem)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MODES = ("words", "said", "injected", "text", "some", "pattern", "newest")
 #: Notes of a page, by what was tried.
 NOTES = {
-    "injected": "these words stand only in what the client put in by itself",
+    "injected": "these words are only in context that the client added",
     "any": "no message holds all the words; these hold some of them",
     "some": "no message holds {}; these hold other words of the request",
     "prose": "the text is long: quoted words are preferred in it, not required",

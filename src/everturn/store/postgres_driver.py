@@ -7,7 +7,7 @@ No setting outlives a transaction, so a connection pooler may give every transac
 of its own is a transaction of its own, sent together with its settings: one round trip. Inside `reading()` statements are
 sent in a pipeline, so the settings travel with the first query.
 
-Writers take turns. A writer that stops in the middle (a suspended laptop) cannot keep the others waiting: the server ends
+Writers take turns. A writer that stops in the middle (a suspended laptop) cannot keep the others waiting: the server is stopping
 a transaction that is idle for STALLED_SECONDS, and a waiting writer ends one that has waited as long for data of its client.
 """
 

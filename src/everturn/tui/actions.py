@@ -34,7 +34,7 @@ class SessionActions(BrowserScreen):
     """A screen with sessions to act on."""
 
     SESSION_KEYS = (
-        Binding("r", "resume", "resume", tooltip="the commands that go on with the session"),
+        Binding("r", "resume", "resume", tooltip="the commands that continue the session"),
         Binding("d", "document", "restore", tooltip="what happened in the session, as a document with evidence"),
         Binding("e", "export", "export", tooltip="write the session to a file, as Markdown"),
     )
@@ -43,7 +43,7 @@ class SessionActions(BrowserScreen):
         return None
 
     def action_resume(self) -> None:
-        """Show the commands that go on with the session."""
+        """Show the commands that continue the session."""
         session = self.chosen_session()
         if session is not None:
             self.do(self._resume(session))

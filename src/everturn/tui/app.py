@@ -69,5 +69,5 @@ def run(archive: ScreenArchive, write: Write, typed: str = "", session: int | No
     browser = Browser(archive, write, typed, session)
     browser.run()
     if browser.return_code:  # textual has printed the traceback
-        raise EverturnError("the screen was left because of a mistake of ours; please report what is said above")
+        raise EverturnError("the screen closed because of an internal error; please report the message above")
     return browser.to_start

@@ -108,7 +108,7 @@ class SearchScreen(SessionActions):
     AUTO_FOCUS = "InputLine"
     BINDINGS = [
         Binding("enter", "open", "go there", tooltip="read the session from this match on"),
-        Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
+        Binding("backspace,escape", "back", "back", tooltip="back"),
         Binding("slash", "type", "words", tooltip="type other words"),
         *SessionActions.SESSION_KEYS,
         Binding("down", "into_list", "into the list", show=False),

@@ -145,14 +145,14 @@ class SessionScreen(SessionActions):
 """
     BINDINGS = [
         Binding("enter", "open", "open", tooltip="unfold, fold, go to another session; at the head: resume"),
-        Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
+        Binding("backspace,escape", "back", "back", tooltip="back"),
         Binding("right_square_bracket,n", "turn(1)", "next turn", show=False),
         Binding("left_square_bracket,p", "turn(-1)", "turn before", show=False),
-        Binding("v", "whole", "all", tooltip="all of what is under the cursor, on a screen of its own"),
+        Binding("v", "whole", "all", tooltip="the whole text under the cursor, on its own screen"),
         Binding("slash", "search", "search", tooltip="look for words in this session"),
         *SessionActions.SESSION_KEYS,
         Binding("colon", "go", "go to a turn", show=False),
-        Binding("c", "context", "show what the client put in by itself", show=False),
+        Binding("c", "context", "show context that the client added", show=False),
     ]
 
     def __init__(self, archive: ScreenArchive, session: int, spot: StartSpot | None = None) -> None:

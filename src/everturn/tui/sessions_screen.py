@@ -155,14 +155,12 @@ Sessions, newest first: age, agent, turns, failed calls, folder, what it is abou
 The filter takes words of the title or first prompt, and agent: workspace: branch: since:7d until:2026-01-31
 """
     BINDINGS = [
-        Binding(
-            "enter", "start", "go on", tooltip="leave, and go on with the session: in its agent, or else in a chat"
-        ),
+        Binding("enter", "start", "resume", tooltip="leave, and continue the session in its agent, or else in a chat"),
         Binding("o,right", "open", "open", tooltip="read the session"),
         Binding("f", "filter", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
         Binding("slash", "search", "search", tooltip="look for words inside all sessions"),
         *SessionActions.SESSION_KEYS,
-        Binding("a", "everything", "also subagents and older editions", show=False),
+        Binding("a", "everything", "include subagents and older versions", show=False),
         Binding("ctrl+r,f5", "reload", "read the list again", show=False),
         Binding("down", "into_list", "into the list", show=False),
     ]

@@ -108,8 +108,8 @@ class TextScreen(SessionActions):
 
 def resume_screen(archive: ScreenArchive, command: str, ours: str, start: StartCommand) -> TextScreen:
     """Return the screen with the commands that resume a session: in its agent, if it has one, and with everturn."""
-    parts = [f"To go on with this session in its agent:\n\n{command}"] if command else []
-    where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
+    parts = [f"To continue this session in its agent:\n\n{command}"] if command else []
+    where = "In a chat, or with --in in another agent:" if command else "To continue this session:"
     parts += [f"{where}\n\n{ours}"] if ours else []
     text = "\n\n".join([*parts, "Enter leaves and starts the first command; esc goes back."])
     return TextScreen(archive, "resume", text, entered=start)

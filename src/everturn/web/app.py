@@ -275,7 +275,7 @@ def _token(request: Request) -> str:
 
 async def _answer_missing(site: Site, request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    words = {404: "there is no page at this address", 405: "that cannot be done with this address"}
+    words = {404: "there is no page at this address", 405: "this method is not allowed here"}
     return _answer_failure(site, request, words.get(status, "the request cannot be answered"), status)
 
 

@@ -79,9 +79,9 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
     if options.model and (options.model not in site.models or site.open_model is None):
         raise UsageError(f"no model {options.model[:60]!r} is configured; see `everturn config --help`")
     if options.model and not options.confirmed:
-        raise UsageError("a model sees the words of this session, and may cost money: that must be confirmed")
+        raise UsageError("a model gets the words of this session and may cost money; confirm it")
     if options.workspace and not options.model:
-        raise UsageError("workspace is for a model, and none is named")
+        raise UsageError("workspace needs a model; name one")
     if options.workspace and options.workspace != readable_workspace(request, session):
         raise UsageError("a model may read the working folder of the session itself, if it is there, and no other")
     if options.max_turns is not None and options.max_turns < 1:

@@ -58,7 +58,7 @@ class LiveFeed:
                 self._pages.discard((loop, changed))
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield the events for one page until the server ends."""
+        """Yield the events for one page until the server is stopping."""
         page = (asyncio.get_running_loop(), asyncio.Event())
         self._pages.add(page)
         try:

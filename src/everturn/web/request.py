@@ -106,7 +106,7 @@ class WebRequest(Struct):
         """Return the session whose number is in the path. Raises NothingFound."""
         number = self.path["session"]
         if not 0 < number < 1 << 62:
-            raise NothingFound("there is no such session; the list of sessions has those there are")
+            raise NothingFound("no such session; the list of sessions has all of them")
         return self.store.session(number)
 
     # text -----------------------------------------------------------------------------------------------------------

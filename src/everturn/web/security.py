@@ -137,11 +137,11 @@ class Guard:
             return 421, "this server answers to 127.0.0.1 and localhost only"
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self._origins:
-            return 403, "requests of other sites are not answered"
+            return 403, "requests from other sites are refused"
         if method in _SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return 403, "requests of other sites are not answered"
+            return 403, "requests from other sites are refused"
         if not compare_digest(headers.get(TOKEN_HEADER, "").encode(), token.encode()):
             return 403, "changes need the token of this run; reload the page"
         length = headers.get("content-length", "0")

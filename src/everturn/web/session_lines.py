@@ -89,7 +89,7 @@ def title_of(request: WebRequest, session: Session, text: SessionText, marks: Ma
 def sort_of(session: Session) -> str:
     """Return the kind of a session that is not a current main one."""
     words = [] if session.kind == "main" else [session.kind]
-    return ", ".join((*words, *(["older edition"] if session.state != "current" else [])))
+    return ", ".join((*words, *(["older version"] if session.state != "current" else [])))
 
 
 def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:

@@ -95,7 +95,7 @@ class WebJobs:
             if same is not None:
                 return same
             if len(going) >= _MOST_WAITING:
-                raise UsageError(f"{len(going)} jobs are waiting already; let one of them end first")
+                raise UsageError(f"{len(going)} jobs are already waiting; wait for one to finish")
             job = WebJob(new_id(), name, subject)
             self._jobs[job.id] = job
             for old in list(self._jobs)[:-_MOST_JOBS]:
@@ -108,7 +108,7 @@ class WebJobs:
         """Return the job of an id. Raises NothingFound."""
         job = self._jobs.get(number)
         if job is None:
-            raise NothingFound("there is no such job any more; start it again")
+            raise NothingFound("this job no longer exists; start it again")
         return job
 
     def last(self, name: str, subject: str) -> WebJob | None:
@@ -123,7 +123,7 @@ class WebJobs:
     def _run(self, job: WebJob, work: Callable[[Step], Any]) -> None:
         def step(done: int, total: int) -> None:
             if self._ending:
-                raise JobsStopped("the server ends")
+                raise JobsStopped("the server is stopping")
             job.done, job.total = done, total
 
         job.state = "running"

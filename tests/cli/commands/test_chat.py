@@ -38,7 +38,7 @@ def test_without_a_model_it_is_said_what_is_missing(home: Path, capsys: pytest.C
 
 def test_new_and_resume_cannot_both_be_meant(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, err = said(capsys, "chat", "--new", "--resume", "x")
-    assert code == 2 and "--new and --resume cannot both be meant" in err
+    assert code == 2 and "use --new or --resume, not both" in err
 
 
 def test_an_unknown_session_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ def test_marks_are_put_changed_and_taken_away(db: str, capsys: pytest.CaptureFix
     item = json.loads(capsys.readouterr().out)["items"][0]
     assert (item["title"], item["star"], item["note"]) == ("The parser", False, "")
     assert main(["mark", "@last", "--title", "", "--db", db]) == 0
-    assert capsys.readouterr().out == "☆ (no title of its own)\n"
+    assert capsys.readouterr().out == "☆ (no title)\n"
 
 
 def test_a_session_that_is_not_there_is_told(db: str, capsys: pytest.CaptureFixture[str]) -> None:

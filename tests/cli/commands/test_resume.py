@@ -141,7 +141,7 @@ def test_a_session_whose_file_is_gone_comes_back_byte_for_byte(
     had = hold_and_delete(desk, home, monkeypatch)
     told = desk.run("resume", SID[:6], "--dry-run")[2]
     assert "its file no longer exists → it is restored from the archive, byte for byte" in told
-    assert all(f"would put back {path} ({len(data):,} bytes)" in told for path, data in had.items())
+    assert all(f"would restore {path} ({len(data):,} bytes)" in told for path, data in had.items())
     assert not any(path.exists() for path in had)
     code, out, _ = desk.run("resume", SID[:6], "--print")
     assert (code, out) == (0, f"cd {home / 'shop'} && {OWN} --resume {SID}\n")

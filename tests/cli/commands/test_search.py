@@ -213,8 +213,8 @@ def test_what_only_an_older_edition_says_is_marked_as_such(desk: Desk) -> None:
     first = history.turn("keep", "yes")
     desk.take_in(first, history.turn("cut out", "zebra"))
     desk.take_in(first)
-    assert "older edition" in desk.run("search", "zebra")[1]
-    assert "older edition" not in desk.run("search", "keep")[1]
+    assert "older version" in desk.run("search", "zebra")[1]
+    assert "older version" not in desk.run("search", "keep")[1]
 
 
 def test_it_runs_as_a_program_and_marks_matches_in_bold(desk: Desk) -> None:

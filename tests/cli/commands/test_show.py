@@ -157,7 +157,7 @@ def test_an_older_edition_can_be_shown(desk: Desk) -> None:
     desk.take_in(first)
     assert "zebra" not in desk.run("show", SID)[1]
     out = desk.run("show", SID, "--version", "1")[1]
-    assert "zebra" in out and "an older edition" in out
+    assert "zebra" in out and "an older version" in out
     assert desk.run("show", SID, "--version", "9")[0] == 3
 
 

@@ -10,7 +10,7 @@ def command(cx: frame.CommandContext) -> None:
     """Serve the archive over the Agent Client Protocol, on stdin and stdout: a client lists and opens every session.
 
     An editor that can list and load sessions of an agent shows the sessions of all agents. Register `everturn acp` there as an
-    agent. Everything is read only and masked; a prompt is answered with how to go on with the session in its own agent.
+    agent. Everything is read only and masked; a prompt is answered with the command that continues the session in its own agent.
     """
     import sys
 

@@ -1,4 +1,4 @@
-"""Take in transcripts from anywhere: files or folders."""
+"""Import transcripts from anywhere: files or folders."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from everturn.cli.commands.sync import make_sync_job, print_sync_report, process
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read them as this source (`everturn sources`).")
 @processes_option
 def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str, processes: int | None) -> int:
-    """Take in given files, and every transcript below given folders.
+    """Import the given files, and every transcript below the given folders.
 
-    What each file is, is seen from its content. The files are not changed or moved.
+    The format of each file is recognised by its content. The files are not changed or moved.
     """
     from everturn.capture.sync import add_paths
     from everturn.cli.meaning_options import make_new_vectors

@@ -73,7 +73,7 @@ def migrate(cx: frame.CommandContext) -> None:
     "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
 )
 def invite(cx: frame.CommandContext, name: str, role: str, days: int) -> None:
-    """Add a person and print a token for them. Give it to them on a safe way: it is not shown again."""
+    """Add a person and print a token for them. Send it over a secure channel: it is not shown again."""
     from everturn import clock
     from everturn.store.people import SCOPES, People
 
@@ -159,7 +159,7 @@ def revoke(cx: frame.CommandContext, name: str) -> None:
         People(store).end_access(name, clock.now())
     if cx.json:
         cx.out.emit_json("admin-revoke", [], person=name)
-    cx.out.say(cx.out.text(f"{name} has no access any more; `everturn admin invite {name}` gives it back"))
+    cx.out.say(cx.out.text(f"{name} no longer has access; `everturn admin invite {name}` restores it"))
 
 
 @frame.command("everturn admin people", make=command.command)

@@ -14,7 +14,7 @@ from everturn.cli import frame
 def command(cx: frame.CommandContext, path: Path) -> None:
     """Write a complete, checked copy of the archive to PATH, readable by you alone.
 
-    Others may go on writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
+    Others may keep writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
     are not part of it: `everturn sync --meaning` makes them again.
     """
     from everturn import clock

@@ -1,4 +1,4 @@
-"""Look around in the archive on a whole screen."""
+"""Browse the archive full screen."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     reveal=True,
 )
 @click.argument("session", default="")
-@click.option("--filter", "typed", default="", metavar="TEXT", help="Begin with this in the filter of the list.")
+@click.option("--filter", "typed", default="", metavar="TEXT", help="Start with this text in the filter.")
 def command(cx: frame.CommandContext, session: str, typed: str) -> None:
-    """Look around: sessions, their turns with tools folded away, search, and what can be done with a session.
+    """Browse the archive: sessions, their turns with tools folded, search, and the actions on a session.
 
-    With SESSION (an id, any unique beginning of one, @last) it opens at that one. The archive is only read; secrets are
+    With SESSION (an id, any unique prefix, @last) it opens at that one. The archive is only read; secrets are
     masked. Press ? for the keys. Needs a terminal, and textual: pip install 'everturn[browse]'.
     """
     if not sys.stdin.isatty() or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
@@ -98,5 +98,5 @@ def _write_new_file(target: str, pieces: Iterable[bytes]) -> int:
 
     path = Path(target).expanduser()
     if os.path.lexists(path):
-        raise UsageError(f"{target} is there already; name another file")
+        raise UsageError(f"{target} already exists; name another file")
     return write_file(path, pieces)

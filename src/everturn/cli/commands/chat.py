@@ -26,9 +26,9 @@ _LAST_SESSION = "last"
 )
 @click.option(
     "--resume", "sessions", multiple=True, is_flag=False, flag_value=_LAST_SESSION, metavar="[ID|N|pick]",
-    help="Go on from a session: the newest here, a number of the list, an id. Several: told by their summaries.",
+    help="Continue a session: the newest here, a number of the list, or an id. Several are summarised.",
 )  # fmt: skip
-@click.option("--new", is_flag=True, help="Begin a new session without asking.")
+@click.option("--new", is_flag=True, help="Start a new session without asking.")
 @chat_options
 def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **options: Any) -> int | None:
     """Talk with a model of the config, or with an agent of your own, in a workspace.
@@ -40,7 +40,7 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **op
     from everturn.cli.chat_session import chat_screen, chat_setup, remember_lines
 
     if new and sessions:
-        raise click.UsageError("--new and --resume cannot both be meant", click.get_current_context())
+        raise click.UsageError("use --new or --resume, not both", click.get_current_context())
     setup, screen = chat_setup(cx, options), chat_screen(cx)
     program = ChatProgram(setup, screen)
     listed = program.list()

@@ -19,7 +19,7 @@ INSTALL = {
 def command(cx: frame.CommandContext, shell: str) -> None:
     """Print a script that lets SHELL complete commands and options of everturn.
 
-    Its last lines say how to install it for good.
+    Its last lines say how to install it permanently.
     """
     from click.shell_completion import get_completion_class
 

@@ -76,7 +76,7 @@ def _check_retention(cx: frame.CommandContext, store: Store, doctor: HealthRepor
     try:
         rules = retention_rules(cx)
     except EverturnError as error:
-        doctor.note("retention", "bad", str(error), "nothing is erased until the rule is mended")
+        doctor.note("retention", "bad", str(error), "nothing is erased until the rule is fixed")
         return
     if rules.shortest is not None:
         found = len(expired_sessions(store, rules, clock.now()))
@@ -94,7 +94,7 @@ def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
     try:
         models = len(cost.models_of(own))
     except EverturnError as error:
-        doctor.note("prices", "warn", str(error), f"mend {own}, or take it away: everturn has a list of its own")
+        doctor.note("prices", "warn", str(error), f"fix {own} or remove it: everturn has its own list")
     else:
         doctor.note("prices", "ok", f"{own} has the prices of {models:,} model names")
 
@@ -112,7 +112,7 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
             return
         embedder = embedder_of(cx)
     except EverturnError as error:
-        doctor.note("meaning", "warn", str(error), "searches follow words alone until then")
+        doctor.note("meaning", "warn", str(error), "until then, searches use words only")
         return
     from everturn.retrieval.meaning import SCHEME, HeldVectors, coverage
 

@@ -1,4 +1,4 @@
-"""Take in what agents have told through their hooks, now."""
+"""Process the events of the agents' hooks now."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_SESSIONS = 8
 
 @frame.command("everturn drain", "everturn drain --json")
 def command(cx: frame.CommandContext) -> int:
-    """Take in what agents have told through `everturn-hook`, and the transcripts they are writing.
+    """Process the events that `everturn-hook` received, and the transcripts that agents are writing.
 
     The hooks that `everturn install` sets up start this by themselves at the end of each turn and session; it stays for
-    about a second, until nothing comes any more. If another one is at work it leaves the rest to that one.
+    about a second, until nothing more comes. If another one is running, it leaves the rest to that one.
     """
     from everturn.capture.drain import drain_once
     from everturn.install.plan import records
@@ -38,7 +38,7 @@ def command(cx: frame.CommandContext) -> int:
     if cx.json:
         cx.out.emit_json("drain", [], rounds=rounds)
     elif not rounds:
-        cx.out.say("another drain is at work")
+        cx.out.say("another drain is running")
     return 0
 
 

@@ -40,14 +40,12 @@ _SEVERAL = ("html", "bundle")  # forms that hold several sessions
     help="raw, native, json, markdown, html, bundle, csv, parquet, or a format that `everturn sources` says can be written.",
 )  # fmt: skip
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="From this version of its file.")
-@click.option(
-    "-o", "--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing."
-)
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("-o", "--out", "target", default="", metavar="FILE", help="The output file. Default: stdout (-).")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--redacted", is_flag=True, help="native: mask secrets, which is the default without --reveal.")
 @click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
 @click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
-@click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
+@click.option("--context", is_flag=True, help="markdown, html: include context that the client added.")
 @click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
 def command(
     cx: frame.CommandContext,
@@ -63,7 +61,7 @@ def command(
 
     raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. native is
     the file with nothing changed but secrets, for the agent to open: put it where the agent keeps its sessions. A session that
-    the agent keeps in a database is written anew. html is one file to open anywhere, with the subagents in it; pictures
+    the agent keeps in a database is written again. html is one file to open anywhere, with the subagents in it; pictures
     are left out of it unless --pictures or --reveal is given. bundle is a zip file with all versions of the file and of what
     belongs to it, secrets and all. html and bundle take several sessions. Formats that other programs read can be written,
     too: `everturn sources` lists them.
@@ -194,7 +192,7 @@ def _put_in_place(beside: Path, target: Path, force: bool) -> None:
 def _exists_error(target: Path) -> UsageError:
     if target.is_dir():
         return UsageError(f"{target} is a folder; name a file in it")
-    return UsageError(f"{target} is there already; name another file, or replace it with --force")
+    return UsageError(f"{target} already exists; name another file, or replace it with --force")
 
 
 def _write_new(path: Path, pieces: Iterable[bytes]) -> int:

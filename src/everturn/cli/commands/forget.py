@@ -1,4 +1,4 @@
-"""Really erase a session, everywhere, for good."""
+"""Erase a session everywhere, permanently."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--before", default="", metavar="DATE", help="Every session that ended before.")
 @click.option("--retention", is_flag=True, help="Every session that is older than [retention] in the config keeps it.")
 @click.option("--keep-forks", is_flag=True, help="Leave copies of its messages in sessions that were forked from it.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
 def command(
     cx: frame.CommandContext, session: str, before: str, keep_forks: bool, yes: bool, dry_run: bool, **part: Any
@@ -198,7 +198,7 @@ def _is_refused(cx: frame.CommandContext, names: list[str], yes: bool, dry_run: 
         if cx.json:
             cx.out.emit_json("forget", names, dry_run=True)
         return True
-    if not yes and not click.confirm("Erase this for good?", err=True):
+    if not yes and not click.confirm("Erase this permanently?", err=True):
         raise click.Abort
     return False
 

@@ -36,7 +36,7 @@ _FULL = 0.8  # of a context window: the agent adds its own instructions and the 
 )  # fmt: skip
 @click.option(
     "-w", "--workspace", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-    help="The folder to go on in; else that of the session.",
+    help="The folder to continue in. Default: the session's own.",
 )  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Print the command, do not run it.")
 def command(
@@ -92,7 +92,7 @@ def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Hando
         cx.out.say(note)
     _say_size(cx, session, opening)
     for one in opening.originals:
-        cx.out.say(f"{'would put back' if only == 'tell' else 'puts back'} {one.path} ({one.size:,} bytes)")
+        cx.out.say(f"{'would restore' if only == 'tell' else 'restores'} {one.path} ({one.size:,} bytes)")
     if only != "tell":
         put_back(cx.store(), opening.originals)
     if opening.plan is not None:
@@ -147,13 +147,15 @@ def _run_commands(cx: frame.CommandContext, opening: Handoff) -> int:
     programs = [which(command[0]) for command in opening.commands]
     if not all(programs):
         cx.out.emit(cx.out.text(show_command(opening), "\n\t"))
-        raise EverturnError(f"{opening.commands[-1][0]} is not installed here; the line above opens it where it is")
+        raise EverturnError(
+            f"{opening.commands[-1][0]} is not installed here; run the line above where it is installed"
+        )
     cx.store().close()
     try:
         os.chdir(opening.workspace or ".")
     except OSError as failure:
         raise UsageError(
-            f"cannot go to {opening.workspace}: {failure.strerror}; name another with --workspace"
+            f"cannot change to {opening.workspace}: {failure.strerror}; name another with --workspace"
         ) from failure
     commands = [[program or "", *command[1:]] for program, command in zip(programs, opening.commands, strict=True)]
     for command in commands[:-1]:

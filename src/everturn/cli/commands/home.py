@@ -43,7 +43,7 @@ def command(cx: frame.CommandContext) -> int:
                 )
         out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
         out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
-        if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
+        if out.lively and not cx.json and not click.confirm("Continue?", default=True, err=True):
             raise click.Abort
     return _sync_and_status(cx, cx.store(create=True), places)
 

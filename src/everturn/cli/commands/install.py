@@ -1,4 +1,4 @@
-"""Put everturn into an agent: hooks, recall over MCP, commands, a skill."""
+"""Add everturn to an agent: hooks, recall over MCP, commands, a skill."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OPTIONS = ("where", "hints", "statusline")
     "--statusline/--no-statusline", default=None, help="Show in the agent's status line whether it is archived."
 )
 @click.option("--service", is_flag=True, help="Sync in the background, as a service of your session.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def command(
     cx: frame.CommandContext,
     agent: str,
@@ -77,7 +77,7 @@ def command(
     if cx.json:
         cx.out.emit_json("install", items, dry_run=dry_run)
     if not items:
-        cx.out.say("nothing to do: it is all there already")
+        cx.out.say("nothing to do: everything is installed")
     elif not dry_run:
         if not yes and not click.confirm("Make these changes?", err=True):
             raise click.Abort
@@ -237,7 +237,7 @@ def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
         found["EVERTURN_CONFIG"] = str(cx.settings.config)
     if cx.settings.origins["db"] in ("flag", "environment"):
         if "@" in cx.settings.db:
-            cx.out.warn("the address of the archive may hold a password and is not written down; set EVERTURN_DB")
+            cx.out.warn("the archive's address may contain a password, so it is not stored; set EVERTURN_DB")
         else:
             found["EVERTURN_DB"] = cx.settings.db
     return found
@@ -268,7 +268,7 @@ def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
 
 def write_failure(failure: OSError) -> PartlyFailed:
     why = failure.strerror or str(failure)
-    return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` takes out what was done")
+    return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` undoes it")
 
 
 def run_commands(commands: Iterable[Sequence[str]]) -> list[str]:

@@ -16,9 +16,9 @@ from everturn.cli import frame
     reveal=True,
 )
 @click.argument("session")
-@click.option("--title", metavar="TEXT", help="Call it so; an empty one gives its own title back.")
-@click.option("--star/--no-star", default=None, help="Put a star on it, or take it away.")
-@click.option("--note", metavar="TEXT", help="Note this; an empty one takes the note away.")
+@click.option("--title", metavar="TEXT", help="Set the title; an empty one restores the original.")
+@click.option("--star/--no-star", default=None, help="Star the session, or remove the star.")
+@click.option("--note", metavar="TEXT", help="Set a note; an empty one removes it.")
 def command(cx: frame.CommandContext, session: str, title: str | None, star: bool | None, note: str | None) -> None:
     """Put a title, a star or a note on SESSION; without any of them say what is on it.
 
@@ -42,6 +42,6 @@ def command(cx: frame.CommandContext, session: str, title: str | None, star: boo
         }
         cx.out.emit_json("marks", [item])
         return
-    cx.out.emit(f"{'★' if marks.star else '☆'} {cx.out.text(marks.title) or '(no title of its own)'}")
+    cx.out.emit(f"{'★' if marks.star else '☆'} {cx.out.text(marks.title) or '(no title)'}")
     if marks.note:
         cx.out.emit(cx.out.text(marks.note, "\n\t"))

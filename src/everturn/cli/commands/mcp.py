@@ -28,18 +28,18 @@ _PORT = 8765
     "everturn mcp --http --port 8765",
     json=False,
 )
-@click.option("--session", default="", metavar="SESSION", help="What `this session` is: an id, its beginning, @last.")
+@click.option("--session", default="", metavar="SESSION", help="What `this session` is: an id or its prefix, @last.")
 @click.option("--workspace", default="", metavar="DIR", help="What `this workspace` is; without it the current folder.")
 @click.option("--http", is_flag=True, help="Streamable HTTP on this machine only, instead of stdin and stdout.")
 @click.option(
-    "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 takes any free one."
+    "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 uses any free port."
 )
 @click.option("--no-key", is_flag=True, help="For --http: answer every user of this machine, without a key.")
 def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int, no_key: bool) -> None:
     """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
 
     Tools: conversation_recall searches and reads what was said and done, list_sessions and open_session find and read
-    whole sessions, restore_session tells how one stands, to go on with it. Everything is read only, masked, quoted as data and at most 8,000 tokens long.
+    whole sessions, restore_session tells how one stands, so that it can be continued. Everything is read only, masked, quoted as data and at most 8,000 tokens long.
 
     To register it, add a server named `everturn` to the list of MCP servers in your agent's settings, of type stdio, with
     the command `everturn` and the one argument `mcp`; most agents also have a command of their own that adds one, which

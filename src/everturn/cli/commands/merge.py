@@ -40,7 +40,7 @@ def command(cx: frame.CommandContext, other: str) -> None:
             done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total), job.policy)
     finally:
         theirs.close()
-    say_if_there(cx, mine, "what was taken in has no vectors here yet; `everturn sync --meaning` makes them")
+    say_if_there(cx, mine, "what was added has no vectors here yet; `everturn sync --meaning` makes them")
     if cx.json:
         cx.out.emit_json("merge", [], merged=asdict(done))
         return

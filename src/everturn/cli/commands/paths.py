@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "everturn paths --turns",
     "everturn paths --plot transitions.svg",
 )
-@click.option("--all", "everything", is_flag=True, help="Also those that chance explains; the most frequent first.")
+@click.option("--all", "everything", is_flag=True, help="Include paths that chance explains; most frequent first.")
 @click.option("--turns", "by_turn", is_flag=True, help="Where in a turn each tool is used instead.")
 @analytics_options.top_option
 @analytics_options.plot_option

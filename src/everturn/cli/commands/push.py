@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @frame.command("everturn push", "everturn push --full", "everturn push --again")
 @click.option("--full", is_flag=True, help="Do not mask secrets, where your capture rules say `full`.")
-@click.option("--again", is_flag=True, help="Push everything anew, for example in another mode.")
+@click.option("--again", is_flag=True, help="Push everything again, for example in another mode.")
 def command(cx: frame.CommandContext, full: bool, again: bool) -> int | None:
     """Push the sessions of this machine to your team's server (`everturn team login URL`).
 

@@ -1,4 +1,4 @@
-"""Make everything derived again from the kept bytes."""
+"""Rebuild everything derived from the stored bytes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MAX_PROMPT = 100_000  # characters
 
 def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
     session = click.option(
-        "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
+        "--session", default="", metavar="SESSION", help="In this session: an id or its prefix, @last."
     )
     budget = click.option(
         "--budget", type=click.IntRange(200, 8000), help="Most tokens to print: 2000 for a search, else 8000."

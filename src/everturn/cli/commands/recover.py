@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "everturn recover", "everturn recover --with agent:loop", "everturn recover --with agent:loop --every 30"
 )
 @click.option("--with", "program", metavar="MODULE:NAME", help="A `Loop` of yours, or a function that returns one.")
-@click.option("--every", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look again and again, until stopped.")
+@click.option("--every", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Repeat until stopped.")
 def command(cx: frame.CommandContext, program: str | None, every: float | None) -> None:
     """List the sessions of durable loops whose process died; with a program, resume them.
 

@@ -51,4 +51,4 @@ def command(cx: frame.CommandContext, source: str, no_backups: bool) -> int:
     report = convert_archive(archive, others, secret)
     if not report.left:
         save_sources(cx, str(chosen))
-    return report_conversion(cx, report, "encrypted anew", key=str(chosen))
+    return report_conversion(cx, report, "encrypted again", key=str(chosen))

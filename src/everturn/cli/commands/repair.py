@@ -1,4 +1,4 @@
-"""Make a broken session one that opens again."""
+"""Repair a session that no longer opens."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ _MOST_FINDINGS = 40  # findings printed one by one
     "everturn repair 3f2a9c --check    only say what is wrong",
     "everturn repair 3f2a9c",
     "everturn repair ~/Downloads/broken.jsonl",
-    "everturn repair broken.jsonl --print > mended.jsonl",
+    "everturn repair broken.jsonl --print > repaired.jsonl",
 )
 @click.argument("wanted", metavar="SESSION|FILE")
-@click.option("--check", is_flag=True, help="Write nothing; exit code 0 sound, 1 to be mended, 4 something is lost.")
-@click.option("--print", "only_print", is_flag=True, help="Print the mended session instead of writing it.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit code 0: intact, 1: can be repaired, 4: something is lost."
+)
+@click.option("--print", "only_print", is_flag=True, help="Print the repaired session instead of writing it.")
 @click.option("--in", "agent", default="", metavar="AGENT", help="Make it a session of this agent.")
 @click.option(
     "--of", "native_id", default="", metavar="ID", help="Where a file holds records of several sessions: this one."
 )
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read FILE as this source (`everturn sources`).")
-@click.option("--force", is_flag=True, help="Make a new session also where nothing is wrong.")
+@click.option("--force", is_flag=True, help="Make a new session even if nothing is wrong.")
 def command(cx: frame.CommandContext, wanted: str, **options: Any) -> int:
     """Find what is wrong with SESSION, or a FILE of one, and make a new session of all that can be saved.
 

@@ -17,14 +17,14 @@ from everturn.cli import frame
 )
 @click.argument("session")
 @click.option(
-    "--speed", default=20.0, show_default=True, type=click.FloatRange(0), help="Times faster; 0: do not wait."
+    "--speed", default=20.0, show_default=True, type=click.FloatRange(0), help="How many times faster; 0 does not wait."
 )
 @click.option(
-    "--longest", default=3.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="Never wait longer."
+    "--longest", default=3.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="The longest wait."
 )
 @click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
-@click.option("--thinking", is_flag=True, help="Also what the model thought.")
-@click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
+@click.option("--thinking", is_flag=True, help="Include thinking.")
+@click.option("--tools", is_flag=True, help="Include tool input and output.")
 def command(cx: frame.CommandContext, session: str, speed: float, longest: float, turns: str, **flags: bool) -> None:
     """Show SESSION again as it happened, each step when its time has come. Ctrl-C ends it.
 

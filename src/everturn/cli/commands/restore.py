@@ -1,4 +1,4 @@
-"""Bring a session back: a document a fresh agent can work from, each statement with its proof."""
+"""Restore a session as a document a fresh agent can work from, each statement with evidence."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Made = TypeVar("Made")
     help="With a model: how often it may search the session.",
 )  # fmt: skip
 @click.option("--dump-turns", is_flag=True, help="A summary of each turn instead of one of the session.")
-@click.option("--model", default="", metavar="NAME", help="Let this model of the config write it; else none is asked.")
+@click.option("--model", default="", metavar="NAME", help="Let this configured model write it. Default: no model.")
 @click.option("--format", "form", type=click.Choice(("md", "json")), default="md", show_default=True, help="The form.")
-@click.option("-o", "--out", "path", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("-o", "--out", "path", default="", metavar="FILE", help="The output file. Default: stdout (-).")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
     "--budget", type=click.IntRange(0), default=4000, show_default=True, metavar="TOKENS",
-    help="How long it may be; 0 is no limit.",
+    help="The longest result; 0 is no limit.",
 )  # fmt: skip
 @click.option(
     "--prompt-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
@@ -57,11 +57,11 @@ Made = TypeVar("Made")
     "--workspace", type=click.Path(exists=True, file_okay=False, resolve_path=True), metavar="DIR",
     help="With a model: let it search and read the files in DIR. Without this it reads none.",
 )  # fmt: skip
-@click.option("--include-header", is_flag=True, help="Also when, where and with what the session was held.")
+@click.option("--include-header", is_flag=True, help="Include when, where and with which agent it was held.")
 def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **options: Any) -> int:
     """Restore TARGET: what was wanted, decided and changed, what still fails, what is open and what comes next.
 
-    TARGET is a session (an id, any unique beginning of one, @last) or a file: a transcript, or a recording of a terminal. A
+    TARGET is a session (an id, any unique prefix, @last) or a file: a transcript, or a recording of a terminal. A
     file that is not in the archive is only read. Every statement names turn and message, and is checked against them.
 
     Exit code 4 when a model was named and some of its part is missing: the document is whole without it, and says so.

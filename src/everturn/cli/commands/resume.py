@@ -1,4 +1,4 @@
-"""Go on from a session: in its own agent, in another one, or here in a chat."""
+"""Continue a session: in its own agent, in another one, or in a chat."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _BUDGET = 4_000  # tokens of a document
     "everturn resume 3f2a9c --chain HISTORY.md",
 )
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
-@click.option("--in", "target", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
+@click.option("--in", "target", default="", metavar="AGENT", help="Open it in this agent, as a new session.")
 @click.option(
     "--strategy", type=click.Choice(("native", *_IN_A_CHAT)), default=None,
-    help="Where to begin; each that does not work falls to the next, with its reason.  [default: native for sessions of "
-    "agents that can go on with them, else exact]",
+    help="How to continue; one that does not work falls back to the next and says why.  [default: native where the "
+    "agent supports it, else exact]",
 )  # fmt: skip
 @click.option("--upto", type=click.IntRange(1), metavar="TURN", help="Fork: only up to this turn, as a new session.")
 @click.option(
@@ -39,13 +39,13 @@ _BUDGET = 4_000  # tokens of a document
     help="Leave out the oldest tool output, then the oldest turns, until so many tokens are left.",
 )  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Make the session, print the command, do not run it.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; print what would be done.")
 @click.option(
     "--chain", default="", metavar="FILE", help="Only write the session and all it came from into one document."
 )
 @chat_options
 def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **options: Any) -> int | None:
-    """Take SESSION up again. Several are told to a new chat by their summaries.
+    """Continue SESSION. Several are summarised for a new chat.
 
     native: in its agent's own program, or with --in as a new session of another agent, word for word, secrets included; the
     files that are there are never touched. exact: in a chat, every message as it was. window: as much as fits. summary: a

@@ -43,7 +43,7 @@ _SIMILAR = 4  # matches with the same text that are named
     Of a question such as "what did I say about the cache 3 days ago", the time and the speaker are understood: messages that
     fit come first, the others follow, and a line says so. Typed filters win, and --literal turns it off.
 
-    What the client put in by itself is left out while there is anything else. Matches with the same text are shown once, with
+    Context that the client added is left out while there is anything else. Matches with the same text are shown once, with
     their number. A line says when no message holds all the words, and what else was done.
 
     With `everturn[meaning]` installed, a question also finds messages that say the same in other words; nothing is sent. Where
@@ -55,7 +55,7 @@ _SIMILAR = 4  # matches with the same text that are named
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
 @click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--here", is_flag=True, help="Only in sessions held in the current folder.")
-@click.option("--session", default="", metavar="SESSION", help="Only in this session: an id, its beginning, @last.")
+@click.option("--session", default="", metavar="SESSION", help="Only in this session: an id or its prefix, @last.")
 @click.option("--lineage", is_flag=True, help="With --session: also in what it came from and what it started.")
 @click.option("--widen", is_flag=True, help="When nothing is found there: in the same folder, then everywhere.")
 @click.option("--since", default="", metavar="WHEN", help="Only messages since then: 2026-01-31, 7d, yesterday.")
@@ -66,13 +66,13 @@ _SIMILAR = 4  # matches with the same text that are named
 )  # fmt: skip
 @click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
-@click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
+@click.option("--after", default="", metavar="CURSOR", help="Continue where an earlier search ended.")
 @click.option(
     "--sort", default="best", show_default=True, type=click.Choice(["best", "time"]), help="The best first, or the newest.",
 )  # fmt: skip
 @click.option("--no-collapse", is_flag=True, help="Show every match, also those with the same text.")
-@click.option("--literal", is_flag=True, help="Search for the words as they are: understand no time and no speaker.")
-@click.option("--no-meaning", is_flag=True, help="Find and order by words alone, not by meaning.")
+@click.option("--literal", is_flag=True, help="Search for the literal words: do not interpret times and speakers.")
+@click.option("--no-meaning", is_flag=True, help="Find and rank by words only, not by meaning.")
 def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
@@ -168,7 +168,7 @@ def _print_hits(out: Output, items: list[SearchHit], now: int) -> None:
         session, text = group[0].session, group[0].text
         short = out.text(shorts[session_id])
         about = in_one_line(out, text.title or text.first_prompt, out.width - len(short) - 2 if out.fancy else 80)
-        older = "" if session.state == "current" else "older edition"
+        older = "" if session.state == "current" else "older version"
         facts = " · ".join(
             filter(
                 None,
@@ -235,5 +235,5 @@ def _nothing_text(filters: SearchFilters, after: str, words: str) -> str:
     if after:
         return "there are no more matches"
     if filters == EVERYWHERE and not parse_query(words).filters:
-        return "nothing found; try fewer or other words, a beginning like pars*, or `everturn sync` first"
-    return "nothing found; remove a filter, or try fewer words or a beginning like pars*"
+        return "nothing found; try fewer or other words, a prefix like pars*, or `everturn sync` first"
+    return "nothing found; remove a filter, or try fewer words or a prefix like pars*"

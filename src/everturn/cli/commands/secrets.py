@@ -1,4 +1,4 @@
-"""Say which secrets are in the archive and where, without showing them."""
+"""List the secrets in the archive and where they are, without showing them."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _print_tally(cx: frame.CommandContext, found: SecretTally) -> None:
         out.say(f"{len(found.places):,} of {found.total:,} places are listed; --limit shows more")
     out.say("They stay in the archive as they were captured; every way out masks them unless --reveal is given.")
     out.say("To be safe, first replace them where they were issued: what stood in a transcript has been read.")
-    out.say("  everturn forget SESSION                     erases a session for good")
+    out.say("  everturn forget SESSION                     erases a session permanently")
     out.say("  everturn config set capture.mode redacted   masks secrets before anything more is stored")
 
 

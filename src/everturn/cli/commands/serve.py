@@ -15,7 +15,7 @@ _PORT = 8790
     json=False,
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
+@click.option("--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="0 uses any free port.")
 @click.option("--certificate", default=None, type=click.Path(exists=True, dir_okay=False), help="For TLS, in PEM.")
 @click.option("--private-key", default=None, type=click.Path(exists=True, dir_okay=False), help="For TLS, in PEM.")
 @click.option("--log", is_flag=True, help="Print a line of JSON for every request, without any content.")

@@ -37,10 +37,10 @@ _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
     "--project", default="", metavar="NAME", help="Only of this repository: github.com/example/shop, or shop."
 )
 @click.option("--since", default="", metavar="WHEN", help="Only those active since then: 2026-01-31, 7d, yesterday.")
-@click.option("--until", default="", metavar="WHEN", help="Only those begun before then.")
-@click.option("--all", "everything", is_flag=True, help="Also subagents, saved outputs and older editions.")
+@click.option("--until", default="", metavar="WHEN", help="Only those started before then.")
+@click.option("--all", "everything", is_flag=True, help="Include subagents, saved outputs and older versions.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to list.")
-@click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier list ended.")
+@click.option("--after", default="", metavar="CURSOR", help="Continue where an earlier list ended.")
 def command(
     cx: frame.CommandContext, text: tuple[str, ...], everything: bool, limit: int, after: str, **filters: str
 ) -> int:

@@ -27,10 +27,10 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
 )
 @click.argument("session")
 @click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
-@click.option("--thinking", is_flag=True, help="Also what the model thought.")
-@click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
-@click.option("--context", is_flag=True, help="Also what the client put in by itself.")
-@click.option("--full", is_flag=True, help="Do not cut long texts.")
+@click.option("--thinking", is_flag=True, help="Include thinking.")
+@click.option("--tools", is_flag=True, help="Include tool input and output.")
+@click.option("--context", is_flag=True, help="Include context that the client added.")
+@click.option("--full", is_flag=True, help="Show long texts in full.")
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="As it was in this version of its file.")
 @click.option(
     "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
 
-    SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
+    SESSION is an id, any unique prefix, @last, or @-2 for the one before.
     """
     from everturn.cli.output import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
@@ -111,7 +111,7 @@ def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) ->
         cx.out.emit_json("summaries", facts, session=session.native_id)
         return
     for fact, one in zip(facts, found, strict=True):
-        state = "stale: the session has gone on since" if fact["stale"] else "up to date"
+        state = "stale: the session has continued since" if fact["stale"] else "up to date"
         covers = f"turns 1-{one.turns}, messages 1-{one.last_seq + 1}"
         cx.out.emit(cx.out.text(f"{fact['at_text']}  {one.model}  prompts {one.prompt_version}  {covers}  ({state})"))
         cx.out.emit(f"\n{cx.out.text(one.text, chr(10) + chr(9))}")

@@ -22,7 +22,7 @@ _MILLION, _THOUSAND = 1_000_000, 1000
     "everturn stats --plot calendar.svg",
 )
 @click.option(
-    "--period", default="month", show_default=True, type=click.Choice(["day", "week", "month"]), help="How long a line is.",
+    "--period", default="month", show_default=True, type=click.Choice(["day", "week", "month"]), help="The period of each line.",
 )  # fmt: skip
 @click.option("--by", type=click.Choice(["agent", "model", "workspace"]), help="One line for each of these.")
 @analytics_options.plot_option

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     "everturn struggles --since 7d --least 5",
     "everturn struggles --session @last --json",
 )
-@click.option("--least", default=3, show_default=True, type=click.IntRange(2), help="From so many failures in a row.")
+@click.option("--least", default=3, show_default=True, type=click.IntRange(2), help="The fewest failures in a row.")
 @analytics_options.top_option
 @analytics_options.options
 def command(cx: frame.CommandContext, least: int, top: int, **filters: str) -> int:
@@ -50,7 +50,7 @@ def _print_item(cx: frame.CommandContext, one: Kind, known: analytics_options.Na
         cx, f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}", indent="    "
     )
     for path, n in one.recoveries:
-        analytics_options.print_sentence(cx, f"  went on with {path} ({n})", indent="    ")
+        analytics_options.print_sentence(cx, f"  continued with {path} ({n})", indent="    ")
     for place in one.evidence:
         analytics_options.print_sentence(
             cx, f"  everturn show {known[place.agent, place.session]} --turn {place.turn} --tools", "dim"

@@ -64,7 +64,7 @@ def _sentence(one: Suggestion) -> str:
         )
     if one.kind == "fails first":
         then = f"; {one.instead} worked next" if one.instead else ""
-        return f"{path}: its first call failed in {one.n:,} of {plural(one.sessions, 'session')}{then}. Say how it is to be called."
+        return f"{path}: its first call failed in {one.n:,} of {plural(one.sessions, 'session')}{then}. Document how to call it."
     times = plural(one.n, "time")
     if path == ODD_NAME:
         return f"{path}: called {times} with an unknown tool name."

@@ -52,8 +52,8 @@ processes_option = click.option(
     "everturn sync --retry              try files in quarantine again now",
     "everturn sync --meaning            then make all vectors that are missing, for searches by meaning",
 )
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C, taking in what is written as it is written.")
-@click.option("--retry", is_flag=True, help="Also try files again that failed before and are waiting.")
+@click.option("--watch", is_flag=True, help="Run until Ctrl-C and archive what agents write as they write it.")
+@click.option("--retry", is_flag=True, help="Also retry files that failed before.")
 @click.option(
     "--meaning", is_flag=True, help="Then make all missing vectors, by the model of [meaning] or on this machine."
 )
@@ -62,7 +62,7 @@ processes_option = click.option(
 def command(
     cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, processes: int | None, **folders: Any
 ) -> int:
-    """Find every agent's sessions on this machine and take in what is new.
+    """Find every agent's sessions on this machine and archive what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one. A first sync of much
     history is read by several processes and written by one; the archive is the same. With `everturn config set team.push
@@ -77,7 +77,7 @@ def command(
     from everturn.cli.meaning_options import make_new_vectors
 
     if watch and meaning:
-        raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
+        raise click.UsageError("--watch runs until it is stopped; run `everturn sync --meaning` separately")
     embedder = _embedder(cx) if meaning else None
     store = cx.store(create=True)
     job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"), processes)
@@ -233,9 +233,7 @@ def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any)
     for path, why in report.doubts:
         cx.out.warn(f"{path}: {why}")
     for path, why in report.failed:
-        cx.out.warn(
-            f"could not take in {path}: {why}; it will be tried again later (`everturn sync --retry` does it now)"
-        )
+        cx.out.warn(f"could not archive {path}: {why}; everturn will retry (`everturn sync --retry` retries now)")
     return 4 if report.failed else 0
 
 
@@ -247,7 +245,7 @@ def _report_lines(report: SyncReport) -> list[str]:
         (report.moved, "moved"),
         (report.gone, "gone from disk (kept here)"),
         (report.rederived, "read and indexed again by a newer version"),
-        (report.waiting, "waiting to be tried again"),
+        (report.waiting, "waiting for a retry"),
         (report.off, "left out by your rules"),
         (report.forgotten, "left out because you forgot them"),
         (report.unchanged, "unchanged"),

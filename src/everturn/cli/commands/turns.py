@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 )
 @click.option("--patterns", is_flag=True, help="Count the shapes turns have instead of listing turns.")
 @click.option("--pattern", default="", metavar="TOOLS", help="Only turns with these tools side by side: 'Read → Edit'.")
-@click.option("--min-length", default=1, show_default=True, type=click.IntRange(0), help="Only with so many calls.")
+@click.option(
+    "--min-length", default=1, show_default=True, type=click.IntRange(0), help="Only with at least this many calls."
+)
 @click.option("--failed", is_flag=True, help="Only with a call that failed.")
 @analytics_options.top_option
 @analytics_options.plot_option

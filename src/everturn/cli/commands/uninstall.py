@@ -39,7 +39,7 @@ _DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 @click.option("--service", is_flag=True, help="Background sync.")
 @click.option("--purge", is_flag=True, help="Everything: agents, service, archive, settings. Asks for a word.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def command(
     cx: frame.CommandContext, agent: str, project: bool, service: bool, purge: bool, dry_run: bool, yes: bool
 ) -> int:
@@ -47,7 +47,7 @@ def command(
 
     A file that was changed since it was installed keeps those changes and loses our entries; one of our own files that was
     changed is kept beside, as NAME.kept. A link that leads elsewhere now is not followed. The archive stays, unless you say
-    --purge: then the archive, its state and its settings are erased for good.
+    --purge: then the archive, its state and its settings are erased permanently.
     """
     from everturn.install.plan import plan_uninstall, records
 
@@ -95,8 +95,8 @@ def _ask(cx: frame.CommandContext, purge: bool, yes: bool, has_archive: bool) ->
         return
     if purge:
         if has_archive:
-            cx.out.say("This erases the archive for good; what agents have deleted themselves is nowhere else.")
-        if click.prompt(f"Type {_CONFIRM_WORD} to go on", err=True, default="", show_default=False) != _CONFIRM_WORD:
+            cx.out.say("This erases the archive permanently, including sessions that the agents have deleted.")
+        if click.prompt(f"Type {_CONFIRM_WORD} to continue", err=True, default="", show_default=False) != _CONFIRM_WORD:
             raise click.Abort
     elif not click.confirm("Make these changes?", err=True):
         raise click.Abort

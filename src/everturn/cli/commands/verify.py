@@ -50,7 +50,7 @@ def command(cx: frame.CommandContext, live: bool, sign: bool, signed: bool, key:
         if live:
             cx.out.emit(
                 f"{found.compared:,} live files compared ({found.grown:,} have grown since the last sync), "
-                f"{found.gone:,} are only here any more"
+                f"{found.gone:,} are only in the archive now"
             )
         for line in found.wrong:
             cx.out.emit(f"WRONG {cx.out.text(line)}")
@@ -60,7 +60,7 @@ def command(cx: frame.CommandContext, live: bool, sign: bool, signed: bool, key:
             cx.out.emit("the archive is whole")
     if found.wrong:
         cx.out.warn(
-            "the archive is damaged; restore a backup, or `everturn sync` after moving it away takes in what is still on disk"
+            "the archive is damaged; restore a backup, or `everturn sync` after moving it away archives what is still on disk"
         )
         return 1
     return 4 if found.differs else 0

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser, with a link that works once.")
-@click.option("--no-sync", is_flag=True, help="Show the archive as it is: do not take in what agents write.")
+@click.option("--no-sync", is_flag=True, help="Show the archive as it is: do not archive what agents write.")
 @click.option("--no-key", is_flag=True, help="Answer every user of this machine, without a key.")
 @click.option("--private", is_flag=True, hidden=True, help="The default.")
 def command(cx: frame.CommandContext, port: int | None, opens: bool, no_sync: bool, no_key: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 
-    While it runs it takes in what agents write, as `everturn sync --watch` does, and open pages follow.
+    While it runs, it archives what agents write, as `everturn sync --watch` does, and open pages follow.
     Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Only those are answered who have the
     key of this run, which is in the address that is printed: no other machine, no other user of this one, no page of
     another site. Needs starlette and uvicorn: pip install 'everturn[web]'.

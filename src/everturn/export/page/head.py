@@ -113,7 +113,7 @@ def _relative_facts(relatives: Lineage, look: PageLook) -> Iterator[Html]:
 
 def _session_notes(session: Session) -> Iterator[Html]:
     if session.state != "current":
-        yield element("p", "An older edition: its file was rewritten since.", class_="note")
+        yield element("p", "An older version: its file was rewritten since.", class_="note")
     if not has_words(session):
         yield element("p", "Only the structure of this session was kept: there are no words to show.", class_="note")
 

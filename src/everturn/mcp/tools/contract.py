@@ -28,7 +28,7 @@ LEAST_TOKENS, MOST_TOKENS = 200, 8000
 MaxTokens = Annotated[
     int, Meta(ge=LEAST_TOKENS, le=MOST_TOKENS, description=f"How long the answer may be, in tokens (≤ {MOST_TOKENS}).")
 ]
-SessionName = Annotated[str, Meta(description="A session: its id or a unique beginning of it, a handle, or @last.")]
+SessionName = Annotated[str, Meta(description="A session: its id or a unique prefix of it, a handle, or @last.")]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EXTRA_PROPERTIES: dict[str, Any] = {
     "session": {
         "type": "string",
-        "description": "Look only in this session: its id or a unique beginning of it, a handle, or @last.",
+        "description": "Look only in this session: its id or a unique prefix of it, a handle, or @last.",
     },
     "max_tokens": {
         "type": "integer",

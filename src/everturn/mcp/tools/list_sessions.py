@@ -30,10 +30,10 @@ class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
     agent: Annotated[str, Meta(description="Only sessions of this agent, by its name in these lists.")] = ""
     workspace: Annotated[str, Meta(description=f"{FOLDER_RULE} `.` is the current workspace.")] = ""
     since: Annotated[str, Meta(description="Only sessions active since then: 2026-01-31, 7d, yesterday.")] = ""
-    until: Annotated[str, Meta(description="Only sessions begun before then.")] = ""
+    until: Annotated[str, Meta(description="Only sessions started before then.")] = ""
     subagents: Annotated[bool, Meta(description="Also list subagents' own sessions.")] = False
     limit: Annotated[int, Meta(ge=1, le=50, description="How many.")] = 10
-    cursor: Annotated[str, Meta(description="`next` of an earlier answer, to go on there.")] = ""
+    cursor: Annotated[str, Meta(description="`next` of an earlier answer, to continue there.")] = ""
     max_tokens: MaxTokens = 2000
 
 

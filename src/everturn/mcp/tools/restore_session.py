@@ -1,4 +1,4 @@
-"""`restore_session`: what a fresh agent must know to go on with a past session, each statement with its place."""
+"""`restore_session`: what a fresh agent must know to continue a past session, each statement with its place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TOOL = McpTool(
     name="restore_session",
     title="Restore a past session",
     description=(
-        "Tells what a past conversation was about and how it stands, to go on with it: goal, task in progress, constraints, "
+        "Tells what a past conversation was about and how it stands, so that it can be continued: goal, task in progress, constraints, "
         "files changed, what still fails, open plan items and questions, next steps, commits, last requests. Made from its "
         "records without a model; every statement names turn and message, which open_session reads."
     ),

@@ -43,9 +43,7 @@ class Operation(Struct, frozen=True):
     counts: bool = False  # it may have to update the counts of the analytics first
 
 
-SESSION = Parameter(
-    "session", "An id, any unique beginning of one, @last, or number:N as pages have it.", required=True
-)
+SESSION = Parameter("session", "An id, any unique prefix, @last, or number:N as pages have it.", required=True)
 
 
 def list_frame(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
@@ -56,7 +54,7 @@ def session_of(request: WebRequest) -> Session:
     """Return the session of the request. Raises NothingFound, UsageError."""
     name = request.word("session")
     if not name:
-        raise UsageError("no session is named; add session=, with an id, any unique beginning of one, or @last")
+        raise UsageError("no session is named; add session=, with an id, any unique prefix, or @last")
     if not name.startswith(_NUMBER):
         return resolve_session(request.store, name)
     number = name.removeprefix(_NUMBER)
@@ -70,7 +68,7 @@ def body_of(request: WebRequest, type: type[T]) -> T:
     try:
         return msgspec.convert(request.body, type)
     except msgspec.ValidationError as error:
-        raise UsageError(f"the request does not fit: {error}") from error
+        raise UsageError(f"the request is not valid: {error}") from error
 
 
 _REFERENCE = "#/components/schemas/{name}"

@@ -108,7 +108,7 @@ def _health(request: WebRequest) -> dict[str, Any]:
 def _restore_result(request: WebRequest) -> dict[str, Any]:
     job = last_restore_job(request.site, session_of(request).id)
     if job is None or job.state != "done":
-        raise NothingFound("this session was not restored in this run; POST /api/restore begins it")
+        raise NothingFound("this session was not restored in this run; POST /api/restore starts it")
     return list_frame("restore", [job.result])
 
 
@@ -137,7 +137,7 @@ READ_OPERATIONS = (
         "/api/sessions", "List sessions, newest first.", _sessions, schemas.ItemsJson[schemas.SessionJson],
         (
             Parameter("q", "Part of title, first prompt or summary."), *_WHERE,
-            Parameter("all", "1: also subagents, saved outputs and older editions."), *_PAGED,
+            Parameter("all", "1: include subagents, saved outputs and older versions."), *_PAGED,
         ),
     ),
     Operation(
@@ -176,7 +176,7 @@ READ_OPERATIONS = (
         schemas.ItemsJson[schemas.SummaryJson], (SESSION,),
     ),
     Operation(
-        "/api/jobs", "How far a piece of work is.", _job_answer, schemas.JobJson, (Parameter("id", "Of the job.", required=True),)
+        "/api/jobs", "The progress of a job.", _job_answer, schemas.JobJson, (Parameter("id", "Of the job.", required=True),)
     ),
 )  # fmt: skip
 
@@ -215,11 +215,11 @@ CHANGE_OPERATIONS = (
         (SESSION,), "POST", schemas.MarksChangeJson,
     ),
     Operation(
-        "/api/restore", "Begin to restore a session; with a model only where one is named and confirmed.", _start_restore,
+        "/api/restore", "Start restoring a session; with a model only if one is named and confirmed.", _start_restore,
         schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
     ),
     Operation(
-        "/api/sync", "Take in what is new in the agents' files.", _start_sync, schemas.JobJson, (), "POST",
+        "/api/sync", "Archive what is new in the agents' files.", _start_sync, schemas.JobJson, (), "POST",
         schemas.NothingJson,
     ),
     Operation(

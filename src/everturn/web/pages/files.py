@@ -74,7 +74,7 @@ def _ask(request: WebRequest, workspace: str, path: str) -> WhyReport:
     job, file, _ = open_why(request.store, request.sources, request.now, place.parent, place.name)
     with job.repository:
         if file is None:
-            raise NothingFound("this file is not in the working tree any more")
+            raise NothingFound("this file is no longer in the working tree")
         return job.file(file, None, WhyOptions())
 
 

@@ -133,7 +133,7 @@ async function goToHash() {
     try {
       const got = await fetchPart(location.pathname + asked);
       const fresh = fragment(got.text).querySelector(".chunk");
-      if (!fresh) return say("There is no such turn");
+      if (!fresh) return say("No such turn");
       place.replaceChildren(fresh);
     } catch { return say("The server does not respond"); }
   }
