@@ -171,8 +171,8 @@ def test_a_trampled_archive_is_told_and_never_ends_in_a_traceback(
 def test_a_pipe_in_place_of_a_file_is_told_and_the_rest_is_taken_in(desktop: Desktop, history: History) -> None:
     os.mkfifo(history.file(BAD))
     assert _partly(desktop, history) == (
-        f"could not take in {history.file(BAD)}: not an ordinary file; it will be tried again later "
-        "(`everturn sync --retry` does it now)"
+        f"could not archive {history.file(BAD)}: not an ordinary file; everturn will retry "
+        "(`everturn sync --retry` retries now)"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_pipe_given_by_name_is_told(desktop: Desktop, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     refused = desktop.run("add", str(tmp_path / "pipe.jsonl"), patience=20)
     assert refused.returncode == 4
-    assert sentence(refused.stderr).startswith(f"could not take in {tmp_path / 'pipe.jsonl'}: not an ordinary file")
+    assert sentence(refused.stderr).startswith(f"could not archive {tmp_path / 'pipe.jsonl'}: not an ordinary file")
 
 
 @pytest.mark.parametrize("name", [f"{BAD}.jsonl", "x.jsonl", "agent-x.jsonl"])
@@ -214,7 +214,7 @@ def test_a_file_that_may_not_be_read_is_told_and_taken_in_later(desktop: Desktop
     hidden = history.write(history.turn("hidden", "words"), BAD)
     hidden.chmod(0)
     assert _partly(desktop, history) == (
-        f"could not take in {hidden}: Permission denied; it will be tried again later (`everturn sync --retry` does it now)"
+        f"could not archive {hidden}: Permission denied; everturn will retry (`everturn sync --retry` retries now)"
     )
     hidden.chmod(0o600)
     assert desktop.run("sync", "--retry").returncode == 0

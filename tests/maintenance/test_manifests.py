@@ -51,7 +51,7 @@ def test_changed_and_removed_bytes_are_told(store: Store, chain: Path) -> None:
     assert any("were changed" in line for line in check_manifests(store, chain).wrong)
     with store.write():
         store.delete_file(store.version(version).source)
-    assert any("not in the archive any more" in line for line in check_manifests(store, chain).wrong)
+    assert any("no longer in the archive" in line for line in check_manifests(store, chain).wrong)
 
 
 def test_an_erasure_is_visible_as_such(store: Store, chain: Path) -> None:

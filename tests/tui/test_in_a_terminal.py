@@ -131,7 +131,7 @@ def test_a_command_that_cannot_be_started_is_left_on_the_terminal(desk: Desk) ->
     with browsing(desk, size=(140, 24), env={"PATH": str(desk.db.parent)}) as terminal:
         terminal.wait("1 sessions")
         terminal.press("r")
-        terminal.wait("To go on with this session")
+        terminal.wait("To continue this session")
         terminal.press("Enter")
         assert terminal.ended() == 1
         screen = terminal.text()

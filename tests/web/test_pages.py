@@ -208,7 +208,7 @@ def test_a_model_is_asked_only_where_it_is_configured_and_confirmed(full: Served
     assert "is configured" in full.change("/api/restore?session=@last", model="big").json["error"]
     full.site.models, full.site.open_model = ("big",), lambda store, session, model: pytest.fail("asked")
     assert "confirmed" in full.change("/api/restore?session=@last", model="big").json["error"]
-    assert "none is named" in full.change("/api/restore?session=@last", workspace="/").json["error"]
+    assert "workspace needs a model" in full.change("/api/restore?session=@last", workspace="/").json["error"]
     other = full.change("/api/restore?session=@last", model="big", confirmed=True, workspace="/")
     assert "no other" in other.json["error"]
 
@@ -241,7 +241,7 @@ def test_relatives_are_linked_and_drawn(read: Served) -> None:
     child = next(one for one in read.taken.store.sessions_like("11111111", 10) if one.kind != "main")
     assert f'href="/s/{child.id}"' in text and 'class="tie subagent"' in text
     assert f'href="/s/{child.id}"' in read.ask("/s/1").text
-    assert "stands alone" not in read.ask(f"/s/{child.id}/lineage").text
+    assert "No related sessions" not in read.ask(f"/s/{child.id}/lineage").text
 
 
 def test_an_archive_without_sessions_has_pages_too(web: Served) -> None:

@@ -56,7 +56,7 @@ def test_too_many_are_refused(jobs: WebJobs) -> None:
     gate = threading.Event()
     for number in range(8):
         jobs.start("read", str(number), waiting_for(gate))
-    with pytest.raises(UsageError, match="waiting already"):
+    with pytest.raises(UsageError, match="already waiting"):
         jobs.start("read", "one more", waiting_for(gate))
     gate.set()
 

@@ -79,7 +79,7 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
     if options.model and (options.model not in site.models or site.open_model is None):
         raise UsageError(f"no model {options.model[:60]!r} is configured; see `everturn config --help`")
     if options.model and not options.confirmed:
-        raise UsageError("a model gets the words of this session and may cost money; confirm it")
+        raise UsageError("a model gets the words of this session and may cost money; this must be confirmed")
     if options.workspace and not options.model:
         raise UsageError("workspace needs a model; name one")
     if options.workspace and options.workspace != readable_workspace(request, session):

@@ -149,7 +149,7 @@ def test_a_session_whose_file_is_gone_comes_back_byte_for_byte(
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in had)
     sync(desk)
     assert [one["id"] for one in desk.json("sessions")["items"]] == [SID]
-    assert "put back" not in desk.run("resume", SID[:6], "--print")[2]
+    assert "restores" not in desk.run("resume", SID[:6], "--print")[2]
 
 
 def test_a_fork_has_every_record_of_the_path_and_only_the_name_differs(
