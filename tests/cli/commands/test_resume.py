@@ -217,7 +217,7 @@ def test_another_agent_gets_a_session_of_its_own_and_is_run(desk: Desk, home: Pa
     words = ran.read_text().splitlines()
     assert words[:2] == [str(home / "shop"), "resume"] and words[2] in written.name
     assert KEY in written.read_text()
-    assert b"word for word" in done.stderr
+    assert b"verbatim" in done.stderr
     assert desk.archive.history.file().read_bytes() == before
 
 
