@@ -259,6 +259,19 @@ def test_the_last_chunk_grows_until_it_is_big_enough(store: Store) -> None:
         store.read_chunk(hashlib.sha256(SOME[: SEALED - 1]).digest())
 
 
+def test_the_files_of_a_session_are_found_by_their_kind(store: Store) -> None:
+    with store.write():
+        for path, parent, kind in (
+            ("/b", "one", "backup"),
+            ("/a", "one", "backup"),
+            ("/c", "one", "output"),
+            ("/d", "two", "backup"),
+        ):
+            store.add_file(SourceFile(format="x", machine="box", path=path, kind=kind, parent=parent))
+    assert [file.path for file, _ in store.files_of("x", "one", "backup")] == ["/a", "/b"]
+    assert store.files_of("y", "one", "backup") == store.files_of("x", "three", "backup") == []
+
+
 @pytest.mark.parametrize("sizes", [(3 * CHUNK,), (1, SEALED, 5, CHUNK, 0, 70_000), (SEALED - 1, 2 * CHUNK, 9)])
 def test_bytes_packed_elsewhere_are_stored_as_those_packed_here(store: Store, sizes: tuple[int, ...]) -> None:
     here, elsewhere = new_version(store, "/here"), new_version(store, "/elsewhere")

@@ -18,7 +18,7 @@ from msgspec import Raw, Struct
 
 from everturn.model.archive import PackedChunk, SourceFile, Version
 from everturn.model.conversation import ReadResult, SessionFacts
-from everturn.model.vocabulary import ASKING
+from everturn.model.vocabulary import ASKING, BACKUP
 from everturn.sources.contract import Source, SourceCandidate, SourceReader
 from everturn.store.contract import Store
 
@@ -227,8 +227,8 @@ def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
 
 
 def reader_for(source: Source, found: SourceCandidate, state: bytes) -> SourceReader:
-    """Return the reader of a file. A container has none: its members are read instead."""
-    return OpaqueReader() if found.kind == "container" else source.reader(found, state)
+    """Return the reader of a file. A container has none: its members are read instead. A backup is only kept."""
+    return OpaqueReader() if found.kind in ("container", BACKUP) else source.reader(found, state)
 
 
 class OpaqueReader:

@@ -41,6 +41,7 @@ from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.writer import ArchiveWriter, derive_pending, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile, Version
+from everturn.model.vocabulary import BACKUP
 from everturn.sources.contract import Member, PartlyUnread, SearchPlaces, Source, SourceCandidate, read_beginning
 from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import Store
@@ -236,12 +237,14 @@ class Intake:
 
     def _workspace(self, candidate: FileCandidate, file: BinaryIO, head: bytes) -> str:
         """Return the workspace that a file names, or the files around it, or the session it belongs to."""
-        source = candidate.source
-        found = source.workspace(head) or (source.folder_of(candidate.found.path) if source.folder_of else "")
-        if not found and len(head) == HEAD:
-            found = source.workspace(head + file.read(_FURTHER))
+        source, found = candidate.source, ""
+        if candidate.found.kind != BACKUP:  # whose words are the user's, not the agent's
+            found = source.workspace(head) or (source.folder_of(candidate.found.path) if source.folder_of else "")
+            if not found and len(head) == HEAD:
+                found = source.workspace(head + file.read(_FURTHER))
         if found or not candidate.found.parent:
             return found
+        self.flush()  # the session it belongs to may be among the waiting ones
         rows = self.job.store.sessions_of(source.name, candidate.found.parent)
         return next((text for row in rows if (text := self.job.store.session(row.id)[1].workspace)), "")
 

@@ -42,6 +42,7 @@ from everturn.model.archive import (
     Session,
     Tombstone,
 )
+from everturn.model.vocabulary import BACKUP
 from everturn.sessions.state import INHERITED, PIN
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
@@ -395,6 +396,7 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         if any(one.n_messages and one.id not in ids for one in store.sessions_in(version))
     }
     files = {store.version(row.version).source for row in doomed}
+    files |= {file.id for row in doomed for file, _ in store.files_of(row.agent, row.native_id, BACKUP)}
     for source in sorted(files | {store.file_by_id(file)[0].container for file in files} - {0}):
         report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:

@@ -65,6 +65,9 @@ RELATIONS = ("subagent_of", "spawned", "forked_from", "continues", "output_of", 
 #: recording); a `bundle` is a conversation spread over many files, kept as one that holds them all.
 SESSION_KINDS = ("main", "subagent", "sidechain", "output", "meta", "container", "bundle")
 
+#: Kind of a source file that is no session: a copy of a file of the user's, which an agent made before it changed it.
+BACKUP = "backup"
+
 FIDELITIES = ("exact", "rendered", "partial")
 
 #: How much of a workspace the archive stores.

@@ -69,7 +69,7 @@ class SourceCandidate:
     """A file that belongs to a source."""
 
     path: Path
-    kind: str = "main"  # one of SESSION_KINDS; `Source.unpack` unpacks a `container` or `bundle`
+    kind: str = "main"  # one of SESSION_KINDS, or BACKUP; `Source.unpack` unpacks a `container` or `bundle`
     native_id: str = ""
     parent: str = ""  # native id of the parent session
     stamp: int = 0  # latest modification of all files it consists of, in nanoseconds; 0: use the file's own
@@ -229,6 +229,14 @@ class SourceReader(Protocol):
         """Return the state from which a later reader continues after the bytes consumed so far."""
 
 
+class FileBackup(Struct, frozen=True):
+    """A statement of a record: where the copy of a file is that an agent made at a prompt, before it changed the file."""
+
+    message: str  # native id of the prompt
+    path: str  # of the file, absolute or below the workspace
+    name: str  # of the copy: the last part of the native id of a source file of kind `backup`; "": there was no file
+
+
 class CheckedRecord(Struct, frozen=True):
     """One record of one copy of a file."""
 
@@ -293,6 +301,7 @@ class Source:
     fields: tuple[str, ...] = ()  # JSON fields that tell this format from others: evidence of a claim on a file
     original: Callable[[bytes], str | None] | None = None
     """From the record of an edit's result: the file as the edit found it, "" for a new one; None if it does not say."""
+    backups: Callable[[bytes], Sequence[FileBackup]] | None = None  # the copies of files that one record names
     rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 

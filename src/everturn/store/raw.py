@@ -129,6 +129,10 @@ class RawStore:
             raise NothingFound(f"no source file {source} in the archive; `everturn sources` lists them")
         return _file_and_version(row)
 
+    def files_of(self, agent: str, parent: str, kind: str) -> list[tuple[SourceFile, Version]]:
+        sql = f'{_FILES_AND_VERSIONS} WHERE f."format"=? AND f."parent"=? AND f."kind"=? ORDER BY f."path"'
+        return [_file_and_version(row) for row in self.driver.all(sql, (agent, parent, kind))]
+
     def add_file(self, row: SourceFile) -> int:
         """Insert a source file. Raises Conflict if another process has inserted it."""
         sql = f'{FILES.insert} ON CONFLICT ("machine","path") DO NOTHING RETURNING "id"'

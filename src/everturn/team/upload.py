@@ -22,6 +22,7 @@ import msgspec
 from everturn.capture.policy import MODES, Policy
 from everturn.errors import EverturnError, UsageError
 from everturn.model.archive import SourceFile, Version
+from everturn.model.vocabulary import BACKUP
 from everturn.secrets.redaction import redact_text
 from everturn.secrets.rules import open_key_start
 from everturn.sources.contract import all_sources
@@ -65,7 +66,7 @@ class Push:
         """Push what is new. Raises EverturnError if the server cannot be reached; run it again to continue."""
         report = PushReport(erased=self._erase_forgotten())
         places = self._known_places()
-        files = [file for file, _ in self.store.files(self.machine) if file.kind != "container"]
+        files = [file for file, _ in self.store.files(self.machine) if file.kind not in ("container", BACKUP)]
         for number, file in enumerate(files):
             self.progress(number, len(files), file.path)
             report.files += 1

@@ -86,8 +86,13 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
         put(slug / other)
     put(tmp_path / "history.jsonl")
     put(tmp_path / "todos" / f"{SID}-agent-{SID}.json")
+    put(tmp_path / "file-history" / SID / "0123456789abcdef@v2")
+    put(tmp_path / "file-history" / SID / "notes.txt")
+    put(tmp_path / "file-history" / "elsewhere" / "0123456789abcdef@v1")
     at = "projects/-home-ada/"
+    copy = f"file-history/{SID}/0123456789abcdef@v2"
     assert listing(tmp_path) == {
+        copy: ("backup", f"{SID}/file-history/0123456789abcdef@v2", SID),
         at + f"{SID}.jsonl": ("main", SID, ""),
         at + "agent-7f3a91c2.jsonl": ("subagent", "agent-7f3a91c2", ""),
         at + f"{SID}/subagents/agent-a1.jsonl": ("subagent", f"{SID}/agent-a1", SID),
@@ -96,7 +101,9 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
         at + f"{SID}/tool-results/toolu_01X.txt": ("output", f"{SID}/tool-results/toolu_01X.txt", SID),
         at + f"{SID}/tool-results/b7.json": ("output", f"{SID}/tool-results/b7.json", SID),
     }
-    assert set(listing(tmp_path / "projects")) == {name.removeprefix("projects/") for name in listing(tmp_path)}
+    inside = set(listing(tmp_path)) - {copy}
+    assert set(listing(tmp_path / "projects")) == {name.removeprefix("projects/") for name in inside}
+    assert SOURCE.sniff(tmp_path / copy, b"anything") == SourceCandidate(tmp_path / copy, *listing(tmp_path)[copy])
 
 
 def test_any_folder_with_transcripts_can_be_a_root(tmp_path: Path) -> None:

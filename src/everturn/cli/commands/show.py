@@ -23,6 +23,7 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
     "everturn show 3f2a9c --turn last --thinking",
     "everturn show 3f2a9c --raw-message 12",
     "everturn show 3f2a9c --summaries",
+    "everturn show 3f2a9c --file src/app.py --at 4",
     reveal=True,
 )
 @click.argument("session")
@@ -36,6 +37,8 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
     "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
 )
 @click.option("--summaries", is_flag=True, help="Only what models have written about it, and whether it still holds.")
+@click.option("--file", "path", default="", metavar="PATH", help="Only this file, as it was when turn --at began.")
+@click.option("--at", "at_turn", default="end", metavar="N|last|end", help="The turn of --file; by default the end.")
 def command(
     cx: frame.CommandContext,
     session: str,
@@ -43,11 +46,16 @@ def command(
     number: int | None,
     raw_message: int | None,
     summaries: bool,
+    path: str,
+    at_turn: str,
     **flags: bool,
 ) -> None:
     """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
 
     SESSION is an id, any unique prefix, @last, or @-2 for the one before.
+
+    --file shows a file that the session changed, as it was when a turn began: from the copy that the agent made,
+    the text that the next edit found, or the edits before.
     """
     from everturn.cli.output import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
@@ -61,6 +69,9 @@ def command(
         row = session_edition(store, row, number)
     if summaries:
         _tell_summaries(cx, store, row)
+        return
+    if path:
+        _show_file(cx, store, sources, row, path, at_turn)
         return
     if raw_message is not None:
         _tell_record(cx, store, sources, row, raw_message - 1)
@@ -94,6 +105,23 @@ def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
         has = f"{session.n_turns} turn{'' if session.n_turns == 1 else 's'}"
         raise NothingFound(f"session {session.native_id} has {has}; there is no turn {first + 1}")
     return first, int(asked["last"]) - 1 if asked["last"] else None if turns.endswith("-") else first
+
+
+def _show_file(
+    cx: frame.CommandContext, store: Store, sources: Sources, session: Session, path: str, at_turn: str
+) -> None:
+    from everturn.attribution.file_history import file_at_turn
+    from everturn.errors import NothingFound
+
+    turn = session.n_turns if at_turn == "end" else turn_range(at_turn, session)[0]
+    found = file_at_turn(store, sources, session, path, turn)
+    if cx.json:
+        cx.out.emit_json("file", [found], session=session.native_id)
+        return
+    if found.text is None:
+        raise NothingFound(f"there was no {found.path} then: {found.evidence}")
+    cx.out.say(f"{found.path}: {found.evidence}")
+    cx.out.emit(cx.out.text(found.text.removesuffix("\n"), "\n\t"))
 
 
 def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) -> None:

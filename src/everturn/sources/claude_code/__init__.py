@@ -33,6 +33,7 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.claude_code.message:view"),
     workspace=workspace,
     original=lazy_import("everturn.sources.claude_code.records:original"),
+    backups=lazy_import("everturn.sources.claude_code.records:file_backups"),
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,

@@ -4,6 +4,7 @@
     <config>/projects/<slug>/<session>/subagents/**/agent-*.jsonl subagents, with agent-*.meta.json beside them
     <config>/projects/<slug>/agent-*.jsonl                        subagents of older clients
     <config>/projects/<slug>/<session>/tool-results/*             outputs too big for the transcript
+    <config>/file-history/<session>/<hash>@v<n>                   copies of files before the agent changed them
 
 Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that
 cannot be listed does not stop the rest: `find` yields all it can reach and raises that folder's `OSError` at the end.
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from everturn.model.vocabulary import BACKUP
 from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
 from everturn.sources.claude_code.whole_files import form_of, records_in
 from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
@@ -97,6 +99,8 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
 _SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
 _OUTPUTS = "tool-results"
+_BACKUPS = "file-history"
+_BACKUP_NAME = re.compile(r"[0-9a-f]{6,64}@v[0-9]{1,9}")
 _DEEPEST = 12
 
 
@@ -115,14 +119,22 @@ def roots(places: SearchPlaces) -> list[Path]:
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all files below a root: a configuration folder, its `projects`, or any folder with transcripts."""
     start = _start(root)
-    return find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST, in_order=False)
+    failure: OSError | None = None
+    try:
+        yield from find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST, in_order=False)
+    except OSError as first:
+        failure = first
+    if start != root and (root / _BACKUPS).is_dir():
+        yield from find_files(root / _BACKUPS, _pick_backup, deepest=1, in_order=False)
+    if failure is not None:
+        raise failure
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """Classify a file by its first bytes; None when it is not Claude Code's."""
     session = _session_folder(str(path.parent))
     known = _classify_name(path.name, str(path), session, path.parent.name)
-    if known is not None and known.kind in ("output", "meta"):
+    if known is not None and known.kind in ("output", "meta", BACKUP):
         return known
     if not is_transcript(head):
         return None
@@ -165,6 +177,18 @@ def _pick_file(start: int, entry: os.DirEntry[str]) -> SourceCandidate | None:
     return None if found is not None and entry.is_symlink() and not _is_readable_file(entry) else found
 
 
+def _pick_backup(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    session = os.path.basename(os.path.dirname(entry.path))
+    return _backup(entry.path, session) if entry.is_file(follow_symlinks=False) else None
+
+
+def _backup(path: str, session: str) -> SourceCandidate | None:
+    name = os.path.basename(path)
+    if not (_SESSION_NAME.fullmatch(session) and _BACKUP_NAME.fullmatch(name)):
+        return None
+    return SourceCandidate(Path(path), BACKUP, f"{session.lower()}/{_BACKUPS}/{name}", session.lower())
+
+
 @lru_cache(maxsize=64)
 def _session_folder(folder: str) -> str:
     """Return the innermost folder named like a session; "" without one."""
@@ -181,6 +205,8 @@ def _is_readable_file(entry: os.DirEntry[str]) -> bool:
 
 def _classify_name(name: str, path: str, session: str, folder: str) -> SourceCandidate | None:
     """Classify a file by its name, its session folder and the name of its own folder."""
+    if session == folder and os.path.basename(os.path.dirname(os.path.dirname(path))) == _BACKUPS:
+        return _backup(path, session)
     if folder == _OUTPUTS and session:
         return SourceCandidate(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
     if name.startswith("agent-"):

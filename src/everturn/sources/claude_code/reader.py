@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Census, Link, Message, ReadResult, fingerprint
+from everturn.model.vocabulary import BACKUP
 from everturn.sources.claude_code.blocks import CONTEXT
 from everturn.sources.claude_code.message import (
     ClaudeRecordPlace,
@@ -29,7 +30,8 @@ from everturn.sources.toolkit.values import plain, state_of, word
 
 def open_reader(found: SourceCandidate, state: bytes) -> SourceReader:
     """Return the reader for a file: tool outputs and notes are read whole, all else is a transcript."""
-    return ClaudeWholeFileReader(found, state) if found.kind in ("output", "meta") else ClaudeReader(found, state)
+    is_whole = found.kind in ("output", "meta", BACKUP)
+    return ClaudeWholeFileReader(found, state) if is_whole else ClaudeReader(found, state)
 
 
 class ClaudeReader:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
+from everturn.sources.contract import FileBackup
 from everturn.sources.toolkit.values import plain, strings
 
 #: An absent field of type Raw. Such fields are not decoded; only their presence matters.
@@ -285,3 +286,40 @@ def original(raw: bytes) -> str | None:
     if noted is None:
         return None
     return "" if noted.type == "create" and noted.original_file is None else noted.original_file
+
+
+class _Backup(Struct, gc=False, rename="camel"):
+    backup_file_name: str | None = None
+
+
+class _FileSnapshot(Struct, gc=False, rename="camel"):
+    message_id: str = ""
+    tracked_file_backups: dict[str, _Backup] = {}
+
+
+class _FileHistory(Struct, gc=False, rename="camel"):
+    type: str = ""
+    snapshot: _FileSnapshot | None = None
+    snapshot_message_id: str = ""
+    tracking_path: str = ""
+    backup: _Backup | None = None
+
+
+_MARKS = (b'"trackedFileBackups"', b'"trackingPath"')
+
+
+def file_backups(raw: bytes) -> list[FileBackup]:
+    """See `Source.backups`. A snapshot names all copies of a prompt, a delta one more."""
+    if not any(mark in raw for mark in _MARKS):
+        return []
+    try:
+        record = msgspec.json.decode(raw, type=_FileHistory)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    if record.type == "file-history-snapshot" and record.snapshot is not None:
+        named, message = record.snapshot.tracked_file_backups, record.snapshot.message_id
+    elif record.type == "file-history-delta" and record.backup is not None:
+        named, message = {record.tracking_path: record.backup}, record.snapshot_message_id
+    else:
+        return []
+    return [FileBackup(message, path, copy.backup_file_name or "") for path, copy in named.items() if path]
