@@ -132,13 +132,21 @@ class ReadAhead:
     def _serve(self, worker: _Worker) -> None:
         """Give files to a worker and keep its answers, until there are no more files or the worker is lost."""
         with suppress(OSError, ValueError):
-            while batch := self._next_batch(worker):
-                worker.ask([_request(number, self._candidates[number]) for number in batch])
-                if not self._keep_answers(worker, len(batch)):
+            asked = self._ask(worker)
+            while asked:
+                following = self._ask(worker)  # before the answers, so that the worker never waits for a request
+                if not self._keep_answers(worker, asked):
                     break
+                asked = following
         with self._changed:
             worker.is_done = True
             self._changed.notify_all()
+
+    def _ask(self, worker: _Worker) -> int:
+        """Give the next files to a worker; return how many."""
+        if batch := self._next_batch(worker):
+            worker.ask([_request(number, self._candidates[number]) for number in batch])
+        return len(batch)
 
     def _next_batch(self, worker: _Worker) -> list[int]:
         with self._changed:

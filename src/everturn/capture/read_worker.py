@@ -15,6 +15,8 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import IO, BinaryIO, NamedTuple
 
 import msgspec
@@ -71,13 +73,22 @@ _REQUESTS = msgspec.msgpack.Decoder(list[FileRequest])
 def serve_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to end
+    waiting: SimpleQueue[Frame | None] = SimpleQueue()
+    Thread(target=_receive_requests, args=(requests, waiting), daemon=True).start()
     try:
-        while (request := read_frame(requests)) is not None:
+        while (request := waiting.get()) is not None:
             for file in _REQUESTS.decode(request.data):
                 for frame in _frames_of(file):
                     write_frame(answers, frame)
     except BrokenPipeError:
         os._exit(1)
+
+
+def _receive_requests(requests: IO[bytes], waiting: SimpleQueue[Frame | None]) -> None:
+    """Receive requests as they come, also while an answer waits to be read: a full pipe must not stop both sides."""
+    while (request := read_frame(requests)) is not None:
+        waiting.put(request)
+    waiting.put(None)
 
 
 def _frames_of(request: FileRequest) -> Iterator[Frame]:
