@@ -29,6 +29,12 @@ T = TypeVar("T")
 _TOKENS = 8000  # of a page of turns
 _LAST = 999_999_999
 LONGEST_LINK = 365  # days
+#: A page of a session: nothing is loaded, sent or framed, and its scripts have no origin. Search engines leave it out.
+PAGE_HEADERS = {
+    "content-security-policy": "sandbox allow-scripts allow-popups; frame-ancestors 'none'; form-action 'none'; connect-src 'none'",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex, nofollow",
+}
 LONGEST_PAGE = 32 << 20  # bytes
 #: Tools that read files of the machine they run on, which here is the server.
 _LOCAL_TOOLS = ("why",)
@@ -139,8 +145,6 @@ def linked_page(store: Store, caller: Caller, link: ShareLink) -> bytes:
 
     Raises NothingFound if it is gone.
     """
-    from everturn.export.page.standalone import as_html
-
     sessions = [
         row
         for row in store.sessions_of(link.agent, link.native_id)
@@ -149,11 +153,20 @@ def linked_page(store: Store, caller: Caller, link: ShareLink) -> bytes:
     newest = max(sessions, key=lambda row: (row.state == "current", row.id), default=None)
     if newest is None:
         raise NothingFound("this link is not valid, or no longer; ask the person who sent it for a new one")
+    return session_html(store, newest, alone=True)
+
+
+def session_html(store: Store, session: Session, alone: bool = False) -> bytes:
+    """Return a session as a page. Raises UsageError for one that is too long."""
+    from everturn.export.page.standalone import as_html
+
     page = bytearray()
-    for piece in as_html(store, all_sources(), [newest], archive_cleaner(store), alone=True):
+    for piece in as_html(store, all_sources(), [session], archive_cleaner(store), alone=alone):
         page += piece.encode("utf-8", "replace")
         if len(page) > LONGEST_PAGE:
-            raise UsageError("this session is too long for one page; ask the person who sent the link for an export")
+            raise UsageError(
+                "this session is too long for one page; read it in parts with `everturn team show --turns`"
+            )
     return bytes(page)
 
 

@@ -5,6 +5,7 @@ limited to what the caller may see (`store.visibility`), and writes the audit lo
 connection, so none of them filters by itself.
 
     GET  /healthz /readyz /metrics       without a token: alive, able to answer, counters
+    GET  / /login /sessions/{session}    pages for a browser (`team.pages`)
     GET  /v1/login, POST /v1/login       without a token: log in with the identity provider (`team.sign_in`)
     GET  /v1/me                          who am I
     GET  /v1/sessions /v1/search         lists
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
@@ -42,7 +43,7 @@ from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People, ShareLink
 from everturn.store.visibility import release, restrict
-from everturn.team import answers, download, intake
+from everturn.team import answers, download, intake, pages
 from everturn.team.limits import QuotaExceeded, expire_files
 from everturn.team.sign_in import LoginCode, LoginRefused, SignIn, provider_rules
 from everturn.text.printable import printable, to_json
@@ -50,14 +51,9 @@ from everturn.text.printable import printable, to_json
 THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
-PUBLIC = "public"
+PUBLIC, PAGE = "public", "page"
+_PAGES = ("/", "/login", "/logout", "/sessions/{session}", "/s/{link}")
 _NOBODY = Caller(0, 0, "", "", (), 0)
-#: A page of a session: nothing is loaded, sent or framed, and its scripts have no origin. Search engines leave it out.
-_PAGE_HEADERS = {
-    "content-security-policy": "sandbox allow-scripts allow-popups; frame-ancestors 'none'; form-action 'none'; connect-src 'none'",
-    "x-frame-options": "DENY",
-    "x-robots-tag": "noindex, nofollow",
-}
 _MOST = 1 << 50  # of an id or a place in a file
 
 
@@ -74,6 +70,7 @@ class TeamRequest(Struct):
     now: int
     link: ShareLink | None = None
     sign_in: SignIn | None = None
+    headers: Mapping[str, str] = {}
 
     def number(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a parameter that is a number. Raises UsageError."""
@@ -87,7 +84,8 @@ Answer = Callable[[TeamRequest], Any]
 
 
 class TeamRoute(Struct, frozen=True):
-    """An address. `scope` is what the token must allow; "": a link is enough; PUBLIC: nothing is needed.
+    """An address. `scope` is what the token must allow; "": a link is enough; PUBLIC: nothing is needed;
+    PAGE: a token in a cookie, for pages only.
 
     `writes`: the archive is opened to write.
     """
@@ -159,7 +157,11 @@ class TeamServer:
                 if status < 500 or isinstance(error, Busy)
                 else "the server failed"
             )
-            data = Response(to_json({"error": sentence}), status, media_type=_JSON)
+            data = (
+                pages.refusal(sentence, status)
+                if route.path in _PAGES
+                else Response(to_json({"error": sentence}), status, media_type=_JSON)
+            )
         except Exception as failure:  # reported without any content
             status = 500
             data = Response(to_json({"error": "the server failed"}), status, media_type=_JSON)
@@ -179,6 +181,11 @@ class TeamServer:
             link = None
             if route.scope == PUBLIC:
                 caller = _NOBODY
+            elif route.scope == PAGE:
+                found = People(store).caller(pages.token_of(request.headers), now)
+                if found is None or not found.may("read"):
+                    return pages.to_login()
+                caller = found
             elif route.scope:
                 caller = _authenticate(store, request.headers.get("authorization", ""), route.scope, now)
             else:
@@ -188,7 +195,7 @@ class TeamServer:
                 People(store).note(caller, route.action, given.get("session", "")[:200], now)
             if not route.writes:
                 restrict(store, caller.name)
-            made = route.answer(TeamRequest(store, caller, given, body, now, link, self._sign_in))
+            made = route.answer(TeamRequest(store, caller, given, body, now, link, self._sign_in, request.headers))
         if route.path == "/v1/push/piece":
             with self._lock:
                 self._pushed_bytes += len(body)
@@ -386,7 +393,7 @@ def _revoke_link(request: TeamRequest) -> Any:
 def _linked_page(request: TeamRequest) -> Any:
     assert request.link is not None
     page = answers.linked_page(request.store, request.caller, request.link)
-    return Response(page, media_type="text/html", headers=_PAGE_HEADERS)
+    return Response(page, media_type="text/html", headers=answers.PAGE_HEADERS)
 
 
 def _mcp(request: TeamRequest) -> Any:
@@ -395,6 +402,11 @@ def _mcp(request: TeamRequest) -> Any:
 
 
 ROUTES = (
+    TeamRoute("GET", "/", PAGE, pages.overview, "page"),
+    TeamRoute("GET", "/sessions/{session}", PAGE, pages.session_page, "read"),
+    TeamRoute("GET", "/login", PUBLIC, pages.login_form, writes=True),
+    TeamRoute("POST", "/login", PUBLIC, pages.log_in, writes=True),
+    TeamRoute("POST", "/logout", PUBLIC, pages.log_out, writes=True),
     TeamRoute("GET", "/v1/me", "read", lambda request: answers.describe_caller(request.caller)),
     TeamRoute("GET", "/v1/sessions", "read", answers.list_sessions, "list"),
     TeamRoute("GET", "/v1/search", "read", answers.search_archive, "search"),

@@ -163,11 +163,12 @@ class SignIn:
         from joserfc import jwt
         from joserfc.errors import JoseError
 
-        known = {"essential": True}
+        known: Any = {"essential": True}
+        issuer: Any = {**known, "value": self._issuer_of(rules)}
+        audience: Any = {**known, "value": rules.client}
         registry = jwt.JWTClaimsRegistry(
-            now=now // 1000, leeway=_LEEWAY, iss={**known, "value": self._issuer_of(rules)}, aud={**known, "value": rules.client},
-            exp=known, iat=known, sub=known, nonce=known,
-        )  # fmt: skip
+            now=now // 1000, leeway=_LEEWAY, iss=issuer, aud=audience, exp=known, iat=known, sub=known, nonce=known
+        )
         try:
             claims: dict[str, Any] = jwt.decode(id_token, self._key_set(rules, now), algorithms=_ALGORITHMS).claims
             registry.validate(claims)

@@ -1,0 +1,165 @@
+"""The pages of a team's server, for a browser: log in with a token, search, list, read a session.
+
+They are plain HTML without scripts, made from the same answers as the API, over the same limited connection. The token is in a cookie
+that scripts cannot read and other sites cannot send; only these pages, which change nothing, accept it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from starlette.responses import RedirectResponse, Response
+
+from everturn.errors import UsageError
+from everturn.export.page.markup import Html, element
+from everturn.sessions.lookup import resolve_session
+from everturn.team import answers
+from everturn.text.times import iso
+
+if TYPE_CHECKING:
+    from everturn.team.app import TeamRequest
+
+COOKIE = "everturn_team"
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f;background:#fff}
+@media(prefers-color-scheme:dark){body{color:#e6e6ea;background:#17171a}a{color:#8ab4f8}}
+form{display:flex;gap:.5rem;margin:1rem 0}input{flex:1;font:inherit;padding:.4rem}button{font:inherit;padding:.4rem .8rem}
+ol{list-style:none;padding:0}li{margin:.8rem 0;overflow-wrap:anywhere}small{opacity:.75;display:block}mark{font-weight:600}
+nav{display:flex;justify-content:space-between;align-items:center}
+"""
+_DIGEST = b64encode(sha256(_STYLE.encode()).digest()).decode()
+HEADERS = {
+    "content-security-policy": f"default-src 'none'; style-src 'sha256-{_DIGEST}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex, nofollow",
+}
+
+
+def token_of(headers: Mapping[str, str]) -> str:
+    """Return the token in the cookie of a request, or ""."""
+    try:
+        held = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return held.value if held else ""
+
+
+def to_login() -> Response:
+    """Send a browser without a valid token to the form."""
+    return RedirectResponse("/login", 303)
+
+
+def login_form(request: TeamRequest) -> Response:
+    return _page("Log in", _login_body(""))
+
+
+def log_in(request: TeamRequest) -> Response:
+    """Put a valid token into a cookie. A form of another site is refused."""
+    from everturn.store.people import People
+
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    if origin and urlsplit(origin).netloc != host:
+        raise UsageError("this form belongs to another site; open the address of the server itself")
+    token = parse_qs(request.body.decode("ascii", "replace")).get("token", [""])[0].strip()
+    caller = People(request.store).caller(token, request.now)
+    if caller is None or not caller.may("read"):
+        return _page("Log in", _login_body("This token is not valid, or no longer, or not for reading."), 403)
+    answer = RedirectResponse("/", 303)
+    is_local = (urlsplit(f"//{host}").hostname or "") in _LOCAL
+    seconds = max((caller.expires_at - request.now) // 1000, 1)
+    answer.set_cookie(COOKIE, token, max_age=seconds, httponly=True, samesite="strict", secure=not is_local)
+    return answer
+
+
+def log_out(request: TeamRequest) -> Response:
+    answer = to_login()
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def overview(request: TeamRequest) -> Response:
+    """Show the hits of a query or, without one, the newest sessions."""
+    words = request.given.get("q", "").strip()
+    found = answers.search_archive(request) if words else answers.list_sessions(request)
+    items = [_item_html(one) for one in found["items"]] or [
+        element("li", "Nothing was found." if words else "There are no sessions yet.")
+    ]
+    note = element("p", found["note"]) if found.get("note") else Html("")
+    more = Html("")
+    if found["next"]:
+        given = {"q": words, "cursor": found["next"]} if words else {"after": found["next"]}
+        more = element("p", element("a", "more", href=f"/?{urlencode(given)}"))
+    head = element(
+        "nav",
+        element("span", f"{request.caller.name}: what you may see"),
+        element("form", element("button", "Log out"), method="post", action="/logout"),
+    )
+    search = element(
+        "form",
+        _input(name_="q", value=words, placeholder="words, owner:ann project:shop since:7d", aria_label="Search"),
+        element("button", "Search"),
+        action="/",
+    )
+    return _page(words or "Sessions", Html(head + search + note + element("ol", Html("".join(items))) + more))
+
+
+def session_page(request: TeamRequest) -> Response:
+    """Show a session that the caller may see, with secrets masked and without pictures."""
+    session = resolve_session(request.store, request.given["session"])
+    return Response(answers.session_html(request.store, session), media_type="text/html", headers=answers.PAGE_HEADERS)
+
+
+def refusal(sentence: str, status: int) -> Response:
+    """Show an error as a page."""
+    return _page("Not possible", Html(element("p", sentence) + element("p", element("a", "back", href="/"))), status)
+
+
+def _input(**attributes: str) -> Html:
+    return Html(element("input", **attributes).removesuffix("</input>"))
+
+
+def _login_body(note: str) -> Html:
+    field = _input(
+        name_="token", type_="password", autocomplete="current-password", aria_label="Token", required="required"
+    )
+    form = element("form", field, element("button", "Log in"), method="post", action="/login")
+    hint = "An administrator makes your token with `everturn admin invite`, or `everturn team login --sso` gets one."
+    return Html((element("p", note) if note else "") + form + element("p", hint))
+
+
+def _item_html(one: dict[str, Any]) -> Html:
+    address = f"/sessions/{quote(one['session'], safe='')}"
+    turn = f"#t{one['turn']}" if one.get("turn") else ""
+    facts = [
+        one["owner"],
+        one["machine"],
+        one["agent"],
+        one["workspace"],
+        iso(one["ended"])[:10] if one["ended"] else "",
+    ]
+    snippet = _marked(one["snippet"], one["spans"]) if one.get("snippet") else Html("")
+    title = element("a", one["title"] or one["session"], href=address + turn)
+    return element("li", title, element("small", " · ".join(filter(None, facts))), snippet)
+
+
+def _marked(text: str, spans: list[tuple[int, int]]) -> Html:
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [element("span", text[at:start]), element("mark", text[start:end])]
+        at = end
+    return element("span", *parts, element("span", text[at:]))
+
+
+def _page(title: str, body: Html, status: int = 200) -> Response:
+    head = element("title", f"{title} – everturn")
+    text = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, '
+        f'initial-scale=1">\n{head}\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{element("h1", title)}\n{body}\n</main>\n</body>\n</html>\n'
+    )
+    return Response(text, status, media_type="text/html", headers=HEADERS)
