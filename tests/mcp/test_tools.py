@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ from everturn.recall.schema import SCHEMA
 from everturn.store.contract import open_store
 from everturn.text.tokens import estimate_tokens
 from tests.capture.history import OTHER, SID
+from tests.mcp.pipes import Pipes
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 from tests.recall.archives import Archive
+from tests.restore.shop import good, prompt_of, purpose_of, shop
 
 KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 HOSTILE = (
@@ -442,4 +447,33 @@ def test_a_session_is_restored_as_it_stood_after_a_turn(offers: McpServer, archi
 
 def test_an_argument_that_a_tool_does_not_have_is_answered_with_those_it_has(offers: McpServer) -> None:
     said = refused(offers, "restore_session", budget=500)
-    assert "`budget`" in said and said.endswith("It takes: session, last_turn, max_tokens.")
+    assert "`budget`" in said and said.endswith("It takes: session, last_turn, max_tokens, with_model.")
+
+
+def test_a_model_and_files_only_with_the_consent_of_the_user(
+    offers: McpServer, archive: Archive, db: Path, tmp_path: Path
+) -> None:
+    """Both are options of the server, which the user starts; the client of an agent can only ask for what they allow."""
+    shop(archive.store, tmp_path / "shop")
+    assert "--restore-model" in refused(offers, "restore_session", session=SID, with_model=True)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "login.py").write_text("walrus = 1\n")
+    wishes = (Call("read_file", {"file_path": "login.py"}), Call("complete_evidence_search", {}))
+    for folder in ("", str(work)):
+        turns = iter(Says(calls=(one,)) for one in wishes)
+
+        def script(asked: Asked, turns: Iterator[Says] = turns) -> Says:
+            return next(turns) if purpose_of(asked) == "evidence" else good(asked)
+
+        with ModelServer(script) as server:
+            (tmp_path / "config.toml").write_text(
+                f'[models.scripted]\nkind = "anthropic"\nmodel = "model-1"\nbase_url = "{server.root}"\n'
+            )
+            options = ("--restore-model", "scripted", *(("--restore-files", folder) if folder else ()))
+            with Pipes(db, *options, EVERTURN_HOME=str(tmp_path)) as pipes:
+                pipes.shake_hands()
+                text, is_error = pipes.call("restore_session", session=SID, with_model=True)
+        assert "with the model" in text and not is_error
+        assert ("walrus" in prompt_of(server.asked[-1])) is bool(folder)
+    assert archive.store.kept("summary", SID)  # what was paid for is kept

@@ -22,6 +22,7 @@ from everturn.errors import NothingFound
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
+    from everturn.llm.asker import Asker
     from everturn.model.archive import Session
     from everturn.recall.tool import RecallAnswer
     from everturn.retrieval.meaning import MeaningSearch
@@ -39,6 +40,11 @@ class McpArchive:
     #: Opens the search by meaning where it is configured; None: by words alone.
     meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)
 
+    #: Opens the model that may write restore documents, if the user named one.
+    open_model: Callable[[Store, Session], Asker] | None = None
+    #: The folder whose files that model may search and read, if the user allowed one.
+    evidence_folder = ""
+
     def __init__(self, url: str, session: str = "", workspace: str = "", folder: str = "", clock: Clock = now) -> None:
         self.url, self.session, self.workspace, self.folder, self.clock = url, session, workspace, folder, clock
 
@@ -52,6 +58,10 @@ class McpArchive:
     def read(self, job: Callable[[Store], T]) -> T:
         """Run a job that reads (`ArchivePool.read`)."""
         return self._pool.read(job)
+
+    def run_separately(self, job: Callable[[Store], T]) -> T:
+        """Run a job that takes long and keeps what a model wrote (`ArchivePool.run_separately`)."""
+        return self._pool.run_separately(job)
 
     def close(self) -> None:
         """Close the archive; the next request opens it again."""

@@ -242,7 +242,7 @@ class _SynthesisPass:
         options = self.options
         parts = (
             summaries.digest, sorted(summaries.skipped), options.prompts.version, model_of(self.asker),
-            options.skip_evidence, options.max_searches, options.prompt_tokens,
+            options.skip_evidence, options.max_searches, options.prompt_tokens, *filter(None, [options.workspace]),
         )  # fmt: skip
         return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 

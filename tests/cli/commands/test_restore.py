@@ -149,7 +149,7 @@ def test_files_are_read_only_in_the_folder_that_is_named(told: Desk, tmp_path: P
     work.mkdir()
     (work / "login.py").write_text("walrus = 1\n")
     wishes = (Call("read_file", {"file_path": "login.py"}), Call("complete_evidence_search", {}))
-    for number, named in enumerate(((), ("--workspace", str(work)))):
+    for named in ((), ("--workspace", str(work))):
         turns = iter(Says(calls=(one,)) for one in wishes)
 
         def script(asked: Asked, turns: Iterator[Says] = turns) -> Says:
@@ -157,7 +157,7 @@ def test_files_are_read_only_in_the_folder_that_is_named(told: Desk, tmp_path: P
 
         with ModelServer(script) as server:
             config(tmp_path, server)
-            told.run("restore", SID, "--model", "scripted", "--max-searches", str(3 + number), *named)
+            told.run("restore", SID, "--model", "scripted", *named)
         assert ("walrus" in prompt_of(server.asked[-1])) is bool(named)
     code, _, err = told.run("restore", SID, "--workspace", str(work))
     assert code == 2 and "--model" in err

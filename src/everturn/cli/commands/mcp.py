@@ -26,16 +26,27 @@ _PORT = 8765
     "everturn mcp --workspace ~/projects/shop",
     "everturn mcp --session 3f2a9c",
     "everturn mcp --http --port 8765",
+    "everturn mcp --restore-model local --restore-files ~/projects/shop",
     json=False,
 )
 @click.option("--session", default="", metavar="SESSION", help="What `this session` is: an id or its prefix, @last.")
 @click.option("--workspace", default="", metavar="DIR", help="What `this workspace` is; without it the current folder.")
+@click.option(
+    "--restore-model", "model", default="", metavar="NAME",
+    help="Allow restore_session to ask this model of the config, which sees the words of sessions.",
+)  # fmt: skip
+@click.option(
+    "--restore-files", "files", type=click.Path(exists=True, file_okay=False, resolve_path=True), metavar="DIR",
+    help="Allow that model to search and read the files in DIR. Without this it reads none.",
+)  # fmt: skip
 @click.option("--http", is_flag=True, help="Streamable HTTP on this machine only, instead of stdin and stdout.")
 @click.option(
     "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 uses any free port."
 )
 @click.option("--no-key", is_flag=True, help="For --http: answer every user of this machine, without a key.")
-def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int, no_key: bool) -> None:
+def command(
+    cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int, no_key: bool, **restore: Any
+) -> None:
     """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
 
     Tools: conversation_recall searches and reads what was said and done, list_sessions and open_session find and read
@@ -59,6 +70,7 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
     archive = McpArchive(cx.settings.db, session, folder, folder or _current_folder())
     archive.meaning = for_searches(cx)
+    _allow_model(cx, archive, restore["model"], restore["files"] or "")
     signal.signal(signal.SIGTERM, _stop_server)
     with suppress(ServerStopped):
         if http:
@@ -71,6 +83,19 @@ def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, 
             serve(archive, port, cx.out.say, key)
         else:
             _serve_pipes(cx, archive)
+
+
+def _allow_model(cx: frame.CommandContext, archive: McpArchive, model: str, files: str) -> None:
+    """Let `restore_session` ask a model, if the user named one, and let that read a folder, if the user named one."""
+    if files and not model:
+        raise click.UsageError("--restore-files is for a model: add --restore-model NAME", click.get_current_context())
+    if not model:
+        return
+    from everturn.restore.job import open_asker
+
+    cx.open_backend(model)  # a mistake in the config is said at once
+    archive.open_model = lambda store, session: open_asker(store, session, cx.open_backend(model))
+    archive.evidence_folder = files
 
 
 def _http_key(path: Path) -> str:
