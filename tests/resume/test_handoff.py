@@ -25,8 +25,9 @@ from everturn.resume.handoff import (
 )
 from everturn.sessions.lineage import lineage, offspring_of, origin_of
 from everturn.sources.contract import SearchPlaces, all_sources
-from everturn.store.contract import open_store
+from everturn.store.contract import SessionFilter, open_store
 from tests.recall.archives import Archive
+from tests.sources import goldens
 
 SOURCES = all_sources()
 WRITTEN = [name for name, source in SOURCES.items() if source.native is not None]
@@ -192,3 +193,25 @@ def test_a_handover_is_short_enough_for_a_command_line(kept: Archive, tmp_path: 
 def test_a_handover_is_masked(kept: Archive, session: Session) -> None:
     prompt = handoff_prompt(kept.store, SOURCES, session, lambda text: text.replace("ask", "[hidden]"), 2_000)
     assert "ask 0" not in prompt and "[hidden] 0" in prompt
+
+
+def test_a_session_whose_folder_only_a_file_beside_it_names_goes_on_there(tmp_path: Path) -> None:
+    """One agent writes the folder of a session into a file of the project, and not into the session."""
+    import json
+
+    chats, work = tmp_path / ".gemini" / "tmp" / "shop" / "chats", tmp_path / "work"
+    chats.mkdir(parents=True)
+    work.mkdir()
+    (chats.parent / ".project_root").write_text(str(work))
+    name, at = "11111111-2222-4333-8444-555555555555", "2026-03-01T10:00:00.000Z"
+    records = [
+        {"sessionId": name, "projectHash": "p", "startTime": at, "kind": "main"},
+        {"id": "a", "timestamp": at, "type": "user", "content": [{"text": "hello"}]},
+        {"id": "b", "timestamp": at, "type": "gemini", "content": "hi"},
+    ]
+    path = chats / f"session-2026-03-01T10-00-{name[:8]}.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    with goldens.ingest("gemini", path) as archive:
+        [(session, _)] = archive.store.sessions(SessionFilter())[0]
+        opened = open_session(archive.store, SOURCES, session, wanted(tmp_path, "gemini"), session.machine)
+    assert (opened.way, opened.workspace, opened.commands) == ("own", str(work), [["gemini", "--resume", name]])

@@ -101,15 +101,15 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         history = fit_history(history, options.fit, session.native_id, _document_maker(store, sources, session))
     if not history.messages:
         raise UsageError(f"session {session.native_id} has no words that another agent could be told; nothing was made")
-    text = store.session(session.id)[1]
+    text, held_in = store.session(session.id)[1], recorded_workspace(store, sources, session)
     new = NewSession(
         id=native.name(options.random, options.now),
-        workspace=options.workspace or text.workspace,
+        workspace=options.workspace or held_in,
         at=options.now,
         title=_native_title(sources, session, text.title or text.first_prompt, options),
         model=session.model,
         forked_from=session.native_id if is_own else "",
-        moved_from=text.workspace if options.workspace not in ("", text.workspace) else "",
+        moved_from=held_in if options.workspace not in ("", held_in) else "",
     )
     path = native.place(options.places, new)
     copied = _copy_records(store, sources, session, options, new) if history is whole else b""
@@ -261,12 +261,20 @@ def open_session(store: Store, sources: Sources, session: Session, options: Nati
     return Handoff("native", source, plan.new.workspace, commands, notes, plan, plan.history.tokens)
 
 
+def recorded_workspace(store: Store, sources: Sources, session: Session) -> str:
+    """Return the folder that a session was held in, as its records say or a file beside them; "" if nobody knows."""
+    if recorded := store.session(session.id)[1].workspace:
+        return recorded
+    source = sources.get(session.agent)
+    return source.folder_of(_file_path(store, session)) if source is not None and source.folder_of is not None else ""
+
+
 def own_workspace(store: Store, source: Source, session: Session, wanted: str = "") -> str | None:
     """Return the folder in which the agent's own command finds a session; None if no such folder is known.
 
     It is `wanted`, that of the session, or one that a session beside its file names: the file may have been moved there.
     """
-    recorded = store.session(session.id)[1].workspace
+    recorded = recorded_workspace(store, {source.name: source}, session)
     if source.finds is None:
         return recorded
     path = _file_path(store, session)
@@ -304,7 +312,7 @@ def tell_history(
             f"{options.target.title} cannot be started with a prompt; `everturn restore` writes the document"
         )
     prompt = handoff_prompt(store, sources, session, clean, budget)
-    workspace = options.workspace or store.session(session.id)[1].workspace
+    workspace = options.workspace or recorded_workspace(store, sources, session)
     notes, tokens = [reason] if reason else [], estimate_tokens(prompt)
     return Handoff("document", options.target, workspace, [native.begin(prompt)], notes, tokens=tokens)
 

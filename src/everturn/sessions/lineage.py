@@ -12,10 +12,12 @@ from collections import deque
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from everturn.model.analytics import SUBAGENT_KINDS
 from everturn.model.archive import OFFSPRING, ORIGIN, Call, Descent, KeptRow, LinkRow, Session, descents
 from everturn.sessions.lookup import best_match
-from everturn.store.contract import Store
+from everturn.store.contract import SessionFilter, Store
 
 
 def note_descent(store: Store, new: Descent, old: Session, at: int) -> None:
@@ -199,3 +201,52 @@ def _calls_by_child(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session
 def _id_tail(native_id: str) -> str:
     """Return the part of an id after the last `/`, all that some records have."""
     return native_id.rpartition("/")[2]
+
+
+#: Milliseconds after its last record for which a session counts as running.
+RUNNING = 5 * 60_000
+_MOST_RUNNING = 200
+
+
+class RunningSession(Struct, frozen=True):
+    """A session that is running, the subagents of it that are, and its calls without a result."""
+
+    session: Session
+    children: list[Relative]
+    open_calls: list[Call]
+
+
+def find_running(store: Store, session_filter: SessionFilter, now: int) -> list[RunningSession]:
+    """Return the main sessions that are running, the newest first.
+
+    While a subagent works, nothing is written about the session that started it: that is running, too. A subagent has ended
+    when its call has a result.
+    """
+    kinds = ("main", *SUBAGENT_KINDS)
+    rows, _ = store.sessions(replace(session_filter, kinds=kinds, since=now - RUNNING), _MOST_RUNNING)
+    found: dict[int, Session] = {}
+    for session, _ in rows:
+        top = session if session.kind == "main" else _top_of(store, session)
+        if top is not None:
+            found.setdefault(top.id, top)
+    return [_running(store, session, now) for session in found.values()]
+
+
+def _running(store: Store, session: Session, now: int) -> RunningSession:
+    children = [
+        one
+        for one in lineage(store, session).children
+        if one.session is not None
+        and one.session.kind in SUBAGENT_KINDS
+        and (one.call is None or one.call.status == "open")
+        and (one.session.ended or 0) >= now - RUNNING
+    ]
+    waiting = [call for calls in store.tail(session.id).open_calls.values() for call in calls if call.status == "open"]
+    last = session.n_turns - 1
+    return RunningSession(session, children, [call for call in waiting if call.turn == last])
+
+
+def _top_of(store: Store, session: Session) -> Session | None:
+    """Return the main session that a subagent works for."""
+    elders = [one.session for one in ancestors(store, session) if one.relation == "subagent_of"]
+    return next((one for one in reversed(elders) if one is not None and one.kind == "main"), None)

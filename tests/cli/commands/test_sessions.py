@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from everturn import clock
 from everturn.capture.policy import Policy
+from everturn.text.times import iso
 from tests.capture.history import OTHER, SID
 from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 from tests.recall.archives import AGENT
@@ -137,3 +139,29 @@ def test_a_terminal_gets_a_table_that_fits(desk: Desk) -> None:
     assert done.returncode == 0
     lines = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode()).splitlines()
     assert max(map(len, lines)) <= 90 and "\x1b[" in done.stdout.decode()
+
+
+def test_running_sessions_are_listed_with_their_running_subagents_and_open_calls(desk: Desk) -> None:
+    assert desk.run("sessions", "--live")[0] == 3
+    archive, now = desk.archive, iso(clock.now())
+    old = archive.history.turn("long ago", "done", OTHER)
+    pieces = [
+        archive.history.line("user", "do it"),
+        archive.use("Task", "a", "m1", prompt="look for it"),
+        archive.use("Task", "b", "m1", prompt="count it"),
+        archive.back("b", "counted"),
+    ]
+    for name, task in (("walrus", "look for it"), ("otter", "count it")):
+        archive.subagent(name, _at(now, archive.helper(name, "user", task)))
+    desk.take_in(old, sid=OTHER)
+    desk.take_in(_at(now, *pieces))
+    (item,) = desk.json("sessions", "--live")["items"]
+    assert item["id"] == SID
+    assert [child["id"].rpartition("-")[2] for child in item["children"]] == ["walrus"]
+    assert [call["name"] for call in item["open_calls"]] == ["Task"]
+    code, out, _ = desk.run("sessions", "--live")
+    assert code == 0 and "↳ " in out and "no result yet" in out and "long ago" not in out
+
+
+def _at(time: str, *pieces: bytes) -> bytes:
+    return re.sub(rb'"timestamp": "[^"]*"', f'"timestamp": "{time}"'.encode(), b"".join(pieces))

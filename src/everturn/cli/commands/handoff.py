@@ -63,11 +63,11 @@ def command(
 def native_options(
     cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None, fit: int = 0
 ) -> NativeOptions:
-    from everturn.resume.handoff import NativeOptions, agent_named
+    from everturn.resume.handoff import NativeOptions, agent_named, recorded_workspace
     from everturn.sources.contract import all_sources
 
     target = agent_named(all_sources(), agent or session.agent)
-    original = cx.store().session(session.id)[1].workspace
+    original = recorded_workspace(cx.store(), all_sources(), session)
     folder = os.path.realpath(workspace) if workspace else ""
     if not folder and not os.path.isdir(original):
         folder = os.getcwd()

@@ -17,7 +17,7 @@ from everturn.export.page.head import draw_minimap, head_html
 from everturn.export.page.markup import Html, PageLook
 from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText
-from everturn.sessions.lineage import Lineage, Relative, lineage
+from everturn.sessions.lineage import RUNNING, Lineage, Relative, lineage
 from everturn.sessions.lookup import marks_of, resolve_session
 from everturn.sessions.messages import passages
 from everturn.text.printable import plural
@@ -36,7 +36,6 @@ from everturn.web.session_lines import (
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page
-_LIVE = 5 * 60_000  # milliseconds after its last record for which a session counts as running
 _MOST_OF_SECTION = 150_000
 _MOST_OF_TEXT = 8_000
 
@@ -72,7 +71,7 @@ def draw(request: WebRequest) -> PageReply:
         "commands": None if request.is_part else resume_commands(request, session, text),
         "turns": _turn_range(request, session, look),
         "within": _is_within(request),
-        "is_live": session.ended is not None and request.now - session.ended < _LIVE,
+        "is_live": session.ended is not None and request.now - session.ended < RUNNING,
     }
     return PageReply("session", values, values["title"])
 
