@@ -436,6 +436,7 @@ def test_a_hook_event_is_added_once_and_comes_back_in_order_of_time(store: Store
         HookEvent("s1", "c1", "Post", "ended", "c1", at=5),
     ]
     other = HookEvent("s2", "@1-1", "Start", "session", at=6)
+    assert store.last_hook_event("nobody") is None
     with store.write():
         assert store.add_hook_events([*rows, other]) == 3
         assert store.add_hook_events([replace(rows[0], at=99), HookEvent("s1", "c2", "Pre", "begun", "c2", at=4)]) == 1

@@ -92,6 +92,18 @@ def read_record(folder: Path, name: str) -> InstallRecord | None:
         return None
 
 
+def changed_files(record: InstallRecord) -> Iterator[str]:
+    """Yield the files of an installation that are gone, or that no longer hold what was written."""
+    for kept in record.files:
+        try:
+            data = Path(kept.path).read_bytes()
+        except OSError:
+            yield kept.path
+            continue
+        if _digest(data) != kept.digest and (kept.own or not _has_entries(data, kept)):
+            yield kept.path
+
+
 def plan_install(
     edits: Sequence[Edit], earlier: InstallRecord | None, folder: Path, within: Path | None = None
 ) -> InstallPlan:
@@ -308,6 +320,15 @@ def _free_name(path: Path) -> Path:
     """Return a name beside a file that does not exist yet."""
     numbers = chain([""], (f"-{n}" for n in count(2)))
     return next(name for n in numbers if not os.path.lexists(name := path.with_name(f"{path.name}.kept{n}")))
+
+
+def _has_entries(data: bytes, kept: ChangedFile) -> bool:
+    """Whether each of our entries is still in a file."""
+    try:
+        text = data.decode()
+        return all(undo_entries(text, [entry]) != text for entry in kept.entries)
+    except ValueError:
+        return False
 
 
 def _digest(data: bytes) -> str:

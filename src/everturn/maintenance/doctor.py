@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth,
 from everturn.model.vocabulary import DOUBTS
 from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, Source
-from everturn.store.contract import Store
+from everturn.store.contract import SessionFilter, Store
 from everturn.text.printable import plural
+from everturn.text.times import ago
 
 _DAY = 86_400_000
 _SOON = 7 * _DAY
@@ -25,6 +26,7 @@ _CLOUD = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobil
 
 
 _MOST_DOUBTS = 5
+_SILENCE = 10 * 60_000  # ms without an event in which a session went on: its hooks do not fire
 
 
 @dataclass
@@ -95,6 +97,39 @@ def examine_archive(
     now = clock()
     _note_unread(report, store, sources, places, machine)
     return look_at_roots(store, roots(store, sources, places, machine, now), now, report)
+
+
+@dataclass(frozen=True)
+class Integration:
+    """An agent that everturn is installed into."""
+
+    agent: str
+    title: str
+    installed: int  # when, in ms UTC
+    changed: tuple[str, ...] = ()  # files of the installation that are gone or no longer hold what was written
+    advice: str = ""  # what the user has to do once
+
+
+def check_integrations(report: HealthReport, store: Store, found: Sequence[Integration], now: int) -> None:
+    """Check that hooks are in place and fire: an agent that was used since has reported events."""
+    for one in found:
+        name = f"hooks of {one.title}"
+        if one.changed:
+            text = f"{plural(len(one.changed), 'file')} changed since the installation: {one.changed[0]}"
+            report.note(name, "warn", text, f"run `everturn install {one.agent}` again")
+            continue
+        last = store.last_hook_event(one.agent)
+        rows, _ = store.sessions(SessionFilter(agent=one.agent, since=one.installed), 1)
+        newest = rows[0][0] if rows else None
+        told = f"the last event was {ago(last, now)}" if last is not None else "there was no event"
+        used = newest is not None and (newest.started or 0) > one.installed
+        if newest is not None and used and (newest.ended or 0) > (last or 0) + _SILENCE:
+            text = f"they do not fire: {told}, its newest session is from {ago(newest.ended, now)}"
+            report.note(name, "warn", text, one.advice or f"start {one.title} anew, then run `everturn doctor` again")
+        elif last is None:
+            report.note(name, "ok", f"installed {ago(one.installed, now)}; {one.title} was not used since")
+        else:
+            report.note(name, "ok", f"they fire: {told}")
 
 
 def _note_unread(

@@ -397,6 +397,9 @@ class Store(Protocol):
     def hook_events(self, session: str = "") -> list[HookEvent]:
         """Return hook events by time, of one session by its native id, or all."""
 
+    def last_hook_event(self, agent: str) -> int | None:
+        """Return when an archived session of an agent last reported an event to the hook; None for never."""
+
     def unmatched_hook_calls(self, since: int = 0) -> dict[str, int]:
         """Return native id → number of calls since then that only a hook has seen."""
 

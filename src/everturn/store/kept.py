@@ -104,6 +104,11 @@ class HookEventStore:
         sql = f'{_HOOKED.select}{conditions.where()} ORDER BY "at","session","batch_index","ref","event"'
         return _HOOKED.read(self.driver.all(sql, conditions.params))
 
+    def last_hook_event(self, agent: str) -> int | None:
+        sql = 'SELECT MAX(h."at") FROM "hooked" h JOIN "session" s ON s."native_id"=h."session" WHERE s."agent"=?'
+        row = self.driver.one(sql, (agent,))
+        return None if row is None or row[0] is None else int(row[0])
+
     def unmatched_hook_calls(self, since: int = 0) -> dict[str, int]:
         return {str(session): int(calls) for session, calls in self.driver.all(_ALONE, (since,))}
 

@@ -12,8 +12,12 @@ from typing import Any
 
 import pytest
 
+from everturn import clock
 from everturn.cli import main
+from everturn.model.archive import HookEvent
 from everturn.sources.contract import all_sources
+from everturn.store.contract import open_store
+from everturn.text.times import iso
 from tests.sources.amazon_q import test_amazon_q as amazon_q
 from tests.sources.crush import test_crush as crush
 from tests.sources.cursor import test_cursor as cursor
@@ -178,3 +182,48 @@ def test_a_folder_that_cannot_be_listed_is_said_and_does_not_end_the_check(perso
     code, out = person.run("doctor")
     closed.chmod(0o755)
     assert code == 4 and "Permission denied" in out
+
+
+def test_hooks_that_are_in_place_fire_or_do_not_and_the_server_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, db = tmp_path / "home", tmp_path / "archive.db"
+    (home / ".claude").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("EVERTURN_HOME", str(tmp_path / "ours"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+
+    def checks() -> dict[str, tuple[str, str]]:
+        capsys.readouterr()
+        main(["doctor", "--json", "--db", str(db)])
+        return {one["name"]: (one["level"], one["text"]) for one in json.loads(capsys.readouterr().out)["items"]}
+
+    assert not any(name.startswith("hooks of") for name in checks())  # nothing is installed
+    assert main(["install", "claude_code", "--yes", "--db", str(db)]) == 0
+    found = checks()
+    assert found["MCP server"] == ("ok", "it starts and answers")
+    level, text = found["hooks of Claude Code"]
+    assert level == "ok" and "was not used since" in text
+
+    at = clock.now() + 60 * 60_000
+    record = {
+        "type": "user", "uuid": UUID.format(1), "sessionId": UUID.format(0), "cwd": str(home), "version": "2.1.50",
+        "timestamp": iso(at), "message": {"role": "user", "content": "hello"},
+    }  # fmt: skip
+    transcript = home / ".claude" / "projects" / "-home" / f"{UUID.format(0)}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(json.dumps(record) + "\n")
+    assert main(["sync", "--db", str(db)]) == 0
+    level, text = checks()["hooks of Claude Code"]
+    assert level == "warn" and "do not fire: there was no event" in text
+
+    store = open_store(str(db))
+    with store.write():
+        store.add_hook_events([HookEvent(UUID.format(0), "@1", "Stop", "session", at=at)])
+    store.close()
+    level, text = checks()["hooks of Claude Code"]
+    assert level == "ok" and "they fire" in text
+
+    next((home / ".claude").rglob("hooks.json")).unlink()
+    level, text = checks()["hooks of Claude Code"]
+    assert level == "warn" and "hooks.json" in text

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from everturn.store.contract import Store
 
 
+_PATIENCE = 20  # seconds for the MCP server to answer
+
+
 @frame.command("everturn doctor", "everturn doctor --json")
 @folder_options
 def command(cx: frame.CommandContext, **folders: Any) -> int:
     """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
+
+    For each agent that everturn is installed into: whether its hooks are in place and fire, and whether the MCP server answers.
 
     Exit code 1 if something is wrong, 4 if something needs attention.
     """
@@ -31,6 +36,7 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
     places = search_places(cx, folders)
     doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    _check_integrations(cx, store, doctor)
     _check_encryption(cx, store, doctor)
     _check_retention(cx, store, doctor)
     _check_meaning(cx, store, doctor)
@@ -47,6 +53,49 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
         parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
         cx.out.emit(f"     {cx.out.text(cx.settings.db)}: {parts}")
     return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
+
+
+def _check_integrations(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
+    """Check the agents that everturn is installed into: their hooks, and the MCP server that they start."""
+    from everturn.cli.commands.install import installable_agents, program_command, record_folder
+    from everturn.install.plan import changed_files, read_record
+    from everturn.maintenance.doctor import Integration, check_integrations
+    from everturn.sources.contract import all_sources
+
+    found = []
+    for name in installable_agents():
+        source, record = all_sources()[name], read_record(record_folder(cx), name)
+        if record is not None and source.install is not None:
+            found.append(
+                Integration(name, source.title, record.at, tuple(changed_files(record)), source.install.remark)
+            )
+    check_integrations(doctor, store, found, clock.now())
+    if found:
+        trouble = _ask_server([*program_command("everturn"), "mcp", "--db", cx.settings.db])
+        if trouble:
+            doctor.note("MCP server", "bad", trouble, "run `everturn mcp` in a terminal; it says what is wrong")
+        else:
+            doctor.note("MCP server", "ok", "it starts and answers")
+
+
+def _ask_server(command: list[str]) -> str:
+    """Start the MCP server as an agent does and greet it; return what is wrong, or ""."""
+    import json
+    import subprocess
+
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "doctor", "version": "1"}}
+    greeting = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    try:
+        done = subprocess.run(
+            command, input=f"{greeting}\n".encode(), capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as failure:
+        return f"it does not answer: {type(failure).__name__}"
+    try:
+        answer = json.loads(done.stdout.split(b"\n", 1)[0])
+    except ValueError:
+        return f"it does not answer (exit code {done.returncode})"
+    return "" if isinstance(answer, dict) and "result" in answer else "it refuses the greeting of a client"
 
 
 def _check_encryption(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
