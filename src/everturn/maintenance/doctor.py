@@ -125,7 +125,7 @@ def check_integrations(report: HealthReport, store: Store, found: Sequence[Integ
         used = newest is not None and (newest.started or 0) > one.installed
         if newest is not None and used and (newest.ended or 0) > (last or 0) + _SILENCE:
             text = f"they do not fire: {told}, its newest session is from {ago(newest.ended, now)}"
-            report.note(name, "warn", text, one.advice or f"start {one.title} anew, then run `everturn doctor` again")
+            report.note(name, "warn", text, one.advice or f"restart {one.title}, then run `everturn doctor` again")
         elif last is None:
             report.note(name, "ok", f"installed {ago(one.installed, now)}; {one.title} was not used since")
         else:
