@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.needs("module:axe_playwright_python")]
 
 LOOKS = tuple(product(WIDTHS, ("light", "dark")))
-ALL = (*PAGES, "/sessions?q=nothing-like-it", "/search?q=nothing-like-it", "/s/1/files", "/s/1/find?q=question")
+ALL = (*PAGES, "/sessions?q=nothing-like-it", "/search?q=nothing-like-it", "/s/1/files")
 
 
 def complaints(tab: Page) -> list[str]:

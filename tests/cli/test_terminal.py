@@ -85,6 +85,16 @@ def test_sessions_agents_and_tools_are_completed(screen: Desk, monkeypatch: pyte
     assert completed("inspect", "R") == ["Read"]
 
 
+def test_workspaces_and_filters_are_completed(screen: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTURN_DB", str(screen.db))
+    assert completed("sessions", "--workspace", "sh") == ["shop"]
+    assert completed("stats", "--workspace", "/home/ann/s") == ["/home/ann/shop"]
+    assert completed("search", "ag") == ["agent:"]
+    assert completed("search", "parser", "agent:code") == ["agent:codex"]
+    assert completed("search", "workspace:sh") == ["workspace:shop"]
+    assert completed("search", "since:") == []
+
+
 def test_text_is_wrapped_between_words_and_styles_take_no_room() -> None:
     assert wrap_cells("one two three", 7) == ["one two", "three"]
     assert wrap_cells("a" * 10, 4) == ["aaaa", "aaaa", "aa"]

@@ -232,6 +232,10 @@ def _know_names(param: click.Parameter) -> None:
             param.callback = _resolve_agent
     elif param.name == "tool" and param.type is click.STRING:
         param._custom_shell_complete = complete_tools
+    elif param.name == "workspace" and param.metavar == "FOLDER":
+        param._custom_shell_complete = complete_workspaces
+    elif param.name == "words":
+        param._custom_shell_complete = complete_filters
 
 
 def _resolve_agent(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -288,6 +292,42 @@ def complete_tools(ctx: click.Context, param: click.Parameter, incomplete: str) 
         return []
     names = [row.tool for row in rows if row.tool.startswith(incomplete)]
     return [CompletionItem(name) for name in names[:_MOST_COMPLETED]]
+
+
+def complete_workspaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the folders of the newest sessions whose path or name begins so."""
+    from click.shell_completion import CompletionItem
+
+    from everturn.store.contract import SessionFilter
+
+    try:
+        rows = CommandContext(ctx).store().sessions(SessionFilter(), 1000)[0]
+    except (EverturnError, OSError):  # as above
+        return []
+    folders = dict.fromkeys(text.workspace for _, text in rows if text.workspace)
+    whole = [one for one in folders if incomplete and one.startswith(incomplete)]
+    names = dict.fromkeys(one.replace("\\", "/").rstrip("/").rpartition("/")[2] for one in folders)
+    return [
+        CompletionItem(one) for one in [*whole, *(one for one in names if one.startswith(incomplete))][:_MOST_COMPLETED]
+    ]
+
+
+_COMPLETED_FILTERS = {
+    "agent": complete_agents, "session": complete_sessions, "tool": complete_tools, "workspace": complete_workspaces,
+}  # fmt: skip
+
+
+def complete_filters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the filters that begin so; after a colon, their values."""
+    from click.shell_completion import CompletionItem
+
+    from everturn.retrieval.query import FILTERS
+
+    name, colon, value = incomplete.partition(":")
+    if not colon:
+        return [CompletionItem(f"{one}:") for one in FILTERS if name and one.startswith(name)]
+    complete = _COMPLETED_FILTERS.get(name)
+    return [CompletionItem(f"{name}:{one.value}") for one in complete(ctx, param, value)] if complete else []
 
 
 class CommandGroup(click.Group):

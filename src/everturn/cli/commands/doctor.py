@@ -168,7 +168,7 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
     found = coverage(store, embedder, vectors or HeldVectors())
     text = (
         f"{plural(found.vectors, 'vector')} of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
-        f"{found.complete:,} of {plural(found.sessions, 'session')} (subagents included) complete, {found.stale:,} stale and not used"
+        f"{found.complete:,} of {plural(found.sessions, 'session')} complete, {found.stale:,} stale and not used"
     )
     more = "" if found.complete == found.sessions else "; `everturn sync --meaning` makes the rest"
-    doctor.note("meaning", "ok", text + more)
+    doctor.note("meaning", "ok", f"{text}{more} (subagents included)")

@@ -292,10 +292,11 @@ def child_html(one: Relative, look: PageLook) -> Iterator[Html]:
         return
     counts = [plural(one.session.n_turns, "turn"), plural(one.session.n_calls, "call")]
     fetched = f' data-inside="{escape(look.to_inside(one))}"' if look.to_inside else ""
-    yield Html(f'<details class="child"{fetched}><summary>')
-    yield Html(
-        f'{show_text(label)} {relative_link(one, look)} <span class="took">{", ".join(counts)}</span></summary>\n'
-    )
+    name = relative_link(one, replace(look, to_session=None))  # what folds may hold nothing else to press
+    yield Html(f'<details class="child"{fetched}><summary>{show_text(label)} {name} ')
+    yield Html(f'<span class="took">{", ".join(counts)}</span></summary>\n')
+    if look.to_session:
+        yield element("p", relative_link(one, look, "open this session"), class_="records")
     yield from map(Html, look.inside(one) if look.inside else ())
     yield Html("</details>\n")
 

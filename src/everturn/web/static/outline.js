@@ -6,6 +6,7 @@ import { goToAddress } from "./turns.js";
 
 const ROW = 28; // pixels, as in the style sheet
 const WINDOW = 200; // entries fetched at a time
+const PAUSE = 25; // ms without a key before a search starts
 
 export function watchOutline(page, turns) {
   const nav = document.getElementById("outline");
@@ -39,7 +40,7 @@ export function watchOutline(page, turns) {
     const row = document.createElement("a");
     row.href = `${location.pathname}?turn=${number}#t${number}`;
     row.style.top = `${(number - 1) * ROW}px`;
-    row.tabIndex = isCurrent || (!current && number === 1) ? 0 : -1; // one stop for Tab; j and k go on from there
+    row.tabIndex = isCurrent || (!current && number === 1) ? 0 : -1; // one stop for Tab; j and k continue from there
     if (isCurrent) row.setAttribute("aria-current", "true");
     row.append(span("number", number), span("words", entry?.words || "…"));
     if (entry?.edits) row.append(span("edits", `✎${entry.edits}`, `${entry.edits} edited`));
@@ -80,6 +81,9 @@ function watchFind(page, nav) {
   const place = document.getElementById("matches");
   const steps = [document.getElementById("match-before"), document.getElementById("match-behind")];
   let waiting = 0;
+  let busy = false;
+  let stale = false;
+  let shown = ""; // the words of the matches on the page
   let mine = 0;
   let at = -1;
 
@@ -96,6 +100,7 @@ function watchFind(page, nav) {
         tell(place.querySelector(".hint")?.textContent || "");
       } catch { say("The server does not respond"); }
     } else place.replaceChildren();
+    shown = words;
     place.hidden = !words;
     nav.hidden = Boolean(words);
     for (const one of steps) one.hidden = !links().length;
@@ -118,10 +123,17 @@ function watchFind(page, nav) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     clearTimeout(waiting);
-    if (!links().length) await look();
+    if (shown !== field.value.trim()) await look();
     step(1);
   });
-  field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(look, 120); });
+  // One search at a time: what is typed meanwhile is searched for when the answer is there, so that a pause can be short.
+  const lookAgain = async () => {
+    if (busy) { stale = true; return; }
+    busy = true;
+    do { stale = false; await look(); } while (stale);
+    busy = false;
+  };
+  field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(lookAgain, PAUSE); });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && field.value) { field.value = ""; look(); }
   });
