@@ -29,6 +29,10 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact, say
 from benchmarks.latency import million, queries
 from benchmarks.processes import MB
+from benchmarks.recall.archive import Archive
+from benchmarks.recall.dialogues import locomo
+from benchmarks.recall.measuring import asked, judged
+from benchmarks.recall.metrics import mean
 from everturn import clock
 from everturn.capture.policy import Policy
 from everturn.capture.sync import SyncJob, add_paths
@@ -54,6 +58,8 @@ _NOW = 1_790_000_000_000
 INGEST = 10.0  # MB per CPU second, client and server
 SIZE = 0.60  # of the source
 SEARCH_MS = 1000.0  # while others push
+POINTS = 0.5  # between the engines
+_ONE_IN = 8  # questions
 _CLIENTS = 100
 _FEW_CLIENTS = 20
 _PIECES = 5  # of each client
@@ -119,6 +125,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
         with running() as server, _proxied(server) as (proxy, url):
             yield from _taken_in(corpora, server)
+            yield from _dialogues(corpora, server)
             yield from _pushes(server, _CLIENTS if corpora.big else _FEW_CLIENTS)
             yield from _searches(corpora.folder, server, proxy, url, messages)
     except (ImportError, RuntimeError) as failure:
@@ -245,6 +252,30 @@ def _taken_in(corpora: Corpora, server: str) -> Iterator[Figure]:
         parts = store.sizes()
         note = f"raw {parts['raw'] / size:.2f}, index {parts['index'] / size:.2f}, rest {parts['rest'] / size:.2f}"
         yield Figure("archive / source, before VACUUM", parts["total"] / size, "", SIZE, note=note)
+
+
+# --- the same answers on both engines ---
+
+
+def _dialogues(corpora: Corpora, server: str) -> Iterator[Figure]:
+    """Ask the questions of LoCoMo on both engines: all with --big, else one in eight."""
+    folder = corpora.folder / "locomo"
+    questions = locomo(folder)
+    if questions is None:
+        yield Figure("LoCoMo on PostgreSQL", None, note="the set is not beside the checkout")
+        return
+    questions = questions[:: 1 if corpora.big else _ONE_IN]
+    scores = []
+    for url in (f"{server}&schema=locomo", str(corpora.folder / "locomo.db")):
+        with closing(Archive(open_store(url))) as archive:
+            archive.take_in(folder)
+            scores.append(asked(questions, archive.ask))
+    for level, metric in (("session", "hit@1"), ("session", "hit@5"), ("message", "recall@5")):
+        ours, reference = (100 * mean(judged(one, level)).values[metric] for one in scores)
+        note = f"PostgreSQL {ours:.1f}, SQLite {reference:.1f}; {len(questions):,} questions"
+        yield Figure(
+            f"LoCoMo, {level} {metric}: difference of the engines", abs(ours - reference), "points", POINTS, note=note
+        )
 
 
 # --- pushes ---
