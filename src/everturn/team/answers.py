@@ -54,6 +54,13 @@ class LinkRequest(Struct, frozen=True):
     days: int = 7
 
 
+class EraseRequest(Struct, frozen=True):
+    """A session of the caller's own, or everything that the caller has pushed."""
+
+    session: str = ""
+    everything: bool = False
+
+
 class RequestArchive(McpArchive):
     """The archive of one request, for the MCP server."""
 
@@ -168,6 +175,28 @@ def session_html(store: Store, session: Session, alone: bool = False) -> bytes:
                 "this session is too long for one page; read it in parts with `everturn team show --turns`"
             )
     return bytes(page)
+
+
+def erase_own(store: Store, caller: Caller, wanted: EraseRequest, now: int) -> dict[str, Any]:
+    """Erase an own session, which is not pushed again, or all files of the caller. Raises UsageError, NothingFound."""
+    if wanted.everything == bool(wanted.session):
+        raise UsageError("name one session, or everything")
+    people = People(store)
+    if wanted.everything:
+        files = [file for file, _ in store.files() if file.owner == caller.name]
+        for file in files:
+            with store.write():
+                people.share_file(file.id, None)
+                store.delete_file(file.id)
+        people.note(caller, "erase everything", "", now)
+        return {"erased": len(files)}
+    session, sources = _own_session(store, caller, wanted.session)
+    for source in sources:
+        with store.write():
+            people.share_file(source, None)
+            store.empty_file(source)
+            people.note(caller, "erase", session.native_id, now)
+    return {"erased": len(sources)}
 
 
 def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) -> dict[str, Any]:

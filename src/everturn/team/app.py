@@ -12,6 +12,7 @@ connection, so none of them filters by itself.
     GET  /v1/sessions/{session}          the turns of a session as text
     GET  /v1/links, POST /v1/links       links to single sessions, which expire; POST /v1/links/{number}/revoke ends one
     GET  /s/{link}                       the session of a link as a page, without a token
+    POST /v1/erase                       erase an own session, or everything of one's own
     POST /v1/share                       share an own session with a project, or take it back
     GET  /v1/push, POST /v1/push/*       see `team.intake`
     GET  /v1/pull /v1/pull/bytes         one's own files, for another machine (`team.download`)
@@ -396,6 +397,14 @@ def _linked_page(request: TeamRequest) -> Any:
     return Response(page, media_type="text/html", headers=answers.PAGE_HEADERS)
 
 
+def _erase(request: TeamRequest) -> Any:
+    try:
+        wanted = msgspec.json.decode(request.body, type=answers.EraseRequest)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request cannot be read: {error}") from error
+    return answers.erase_own(request.store, request.caller, wanted, request.now)
+
+
 def _mcp(request: TeamRequest) -> Any:
     answer = answers.answer_rpc(request.store, request.body, request.now)
     return Response(status_code=202) if answer is None else answer
@@ -418,6 +427,7 @@ ROUTES = (
     TeamRoute("POST", "/v1/links", "push", _new_link, writes=True),
     TeamRoute("POST", "/v1/links/{number}/revoke", "push", _revoke_link, writes=True),
     TeamRoute("GET", "/s/{link}", "", _linked_page, "link"),
+    TeamRoute("POST", "/v1/erase", "push", _erase, writes=True),
     TeamRoute("GET", "/v1/push", "push", _pushed, writes=True),
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
     TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),

@@ -189,6 +189,26 @@ def unlink(cx: frame.CommandContext, number: int) -> None:
     cx.out.say(f"link {number} is no longer valid")
 
 
+@frame.command("everturn team erase 3f2a9c", "everturn team erase --everything --yes", make=command.command)
+@click.argument("session", required=False, default="")
+@click.option("--everything", is_flag=True, help="Everything that you have pushed, from all of your machines.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def erase(cx: frame.CommandContext, session: str, everything: bool, yes: bool) -> None:
+    """Erase one of your sessions on the server, or everything of yours. Your own archives keep it.
+
+    A session is not pushed again; with --everything, the next push starts anew. Backups of the server keep what they hold.
+    """
+    import msgspec
+
+    what = "everything you have pushed" if everything else session
+    if not yes:
+        click.confirm(cx.out.text(f"erase {what} on the server?"), abort=True, err=True)
+    done = _client(cx).post("/v1/erase", msgspec.json.encode({"session": session, "everything": everything}))
+    if cx.json:
+        cx.out.emit_json("team-erase", [], **done)
+    cx.out.say(f"{done['erased']:,} files were erased on the server")
+
+
 def _client(cx: frame.CommandContext) -> TeamClient:
     from everturn.team.client import TeamClient, load_login
 
