@@ -109,6 +109,21 @@ def test_a_prompt_says_how_to_go_on_and_mistakes_are_told(client: Client) -> Non
     assert client.ask("session/close", sessionId=SID)[0]["result"] == {}
 
 
+def test_a_result_that_its_file_has_before_the_call_comes_after_it(desk: Desk) -> None:
+    archive = desk.archive
+    result, call = archive.back("c9", "three"), archive.use("Bash", "c9", command="make count")
+    desk.take_in(archive.history.line("user", "count the walruses"), result, call)
+    client = Client(desk.db)
+    try:
+        _, updates = client.ask("session/load", sessionId=SID, cwd="/", mcpServers=[])
+    finally:
+        assert client.close() == 0
+    started, ended = (one for one in updates if "toolCallId" in one)
+    assert (started["sessionUpdate"], ended["sessionUpdate"]) == ("tool_call", "tool_call_update")
+    assert started["toolCallId"] == ended["toolCallId"]
+    assert ended["status"] == "completed"
+
+
 @pytest.mark.needs("module:acp")
 def test_the_models_of_the_official_package_accept_what_is_sent(client: Client) -> None:
     from acp import schema  # type: ignore[import-not-found,unused-ignore]

@@ -177,15 +177,20 @@ def session_updates(store: Store, sources: Sources, session: Session, clean: Cle
     """Yield the updates of a whole session; `clean` masks secrets in every text."""
     calls = {(call.seq, call.idx): call for call in store.calls(session.id) if call.status != "orphan"}
     answered = {(call.result_seq, call.call_id): call for call in calls.values() if call.result_seq is not None}
+    early: dict[tuple[int, int], Block] = {}  # results that a file has before their calls
     for row, message in read_messages(store, sources, session):
         speaker = "user" if row.role == "user" and row.origin in ("human", "agent") else "agent"
         for idx, block in enumerate(message.blocks):
             call = calls.get((row.seq, idx)) if block.call is not None else None
             if call is not None:
                 yield _call_update(call, block, clean)
+                yield from _result_updates(call, early.pop((row.seq, idx), None), clean)
             elif block.result is not None:
-                if (ended := answered.get((row.seq, block.result.call_id))) is not None:
-                    yield _result_update(ended, block, clean)
+                ended = answered.get((row.seq, block.result.call_id))
+                if ended is not None and ended.seq > row.seq:
+                    early[ended.seq, ended.idx] = block
+                else:
+                    yield from _result_updates(ended, block, clean)
             elif update := _text_update(speaker, row.seq, block, clean):
                 yield update
 
@@ -210,9 +215,11 @@ def _call_update(call: Call, block: Block, clean: Clean) -> Update:
     }  # fmt: skip
 
 
-def _result_update(call: Call, block: Block, clean: Clean) -> Update:
+def _result_updates(call: Call | None, block: Block | None, clean: Clean) -> Iterator[Update]:
+    if call is None or block is None:
+        return
     content = {"type": "content", "content": {"type": "text", "text": clean(block.text)}}
-    return {
+    yield {
         "sessionUpdate": "tool_call_update", "toolCallId": _call_name(call), "status": _STATES[call.status],
         "content": [content] if block.text else [],
     }  # fmt: skip
