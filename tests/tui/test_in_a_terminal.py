@@ -143,7 +143,7 @@ def test_a_file_is_written_and_never_written_over(desk: Desk) -> None:
     history(desk)
     with browsing(desk) as terminal:
         terminal.wait("1 sessions")
-        for said in ("wrote", "is there already"):
+        for said in ("wrote", "already exists"):
             terminal.press("e")
             terminal.wait("write as Markdown to")
             terminal.press("Enter")

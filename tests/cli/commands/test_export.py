@@ -141,7 +141,7 @@ def test_a_file_system_without_links_is_no_hindrance(tmp_path: Path, monkeypatch
     target = tmp_path / "copy"
     assert write_file(target, [b"one", b"two"]) == 6
     assert (target.read_bytes(), os.listdir(tmp_path)) == (b"onetwo", ["copy"])
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_file(target, [b"three"])
 
 
