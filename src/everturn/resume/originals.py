@@ -1,7 +1,7 @@
 """Put the files of a session back where its agent had them, byte for byte, under their own names.
 
-A session whose file is gone needs no new form if the archive has all of its bytes: the file and those in the folder of the same
-name (subagents, large results) are written again. Only files that are missing are written. One that exists is never touched.
+A session whose file is gone needs no new form if the archive has all of its bytes: the file, those in the folder of the same
+name (subagents, large results) and those that belong to it elsewhere (copies of files, lists of tasks) are written again. Only files that are missing are written. One that exists is never touched.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def find_originals(store: Store, source: Source, session: Session, places: Searc
     others = [
         OriginalFile(Path(one.path), last.id, last.size)
         for one, last in store.files(file.machine)
-        if one.path.startswith(beside) and not one.container and is_whole(one, last) and not os.path.lexists(one.path)
+        if (one.path.startswith(beside) or (one.format == file.format and one.parent == session.native_id))
+        and not (one.container or os.path.lexists(one.path))
+        and is_whole(one, last)
     ]
     return [OriginalFile(Path(file.path), version.id, version.size), *others]
 

@@ -127,11 +127,19 @@ def hold_and_delete(desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     snapshot = b'{"type":"file-history-snapshot","messageId":"m1","snapshot":{"trackedFileBackups":{}}}\n'
     history.write(b"".join([turns[0], snapshot, *turns[1:]]))
     desk.archive.subagent("helper", desk.archive.helper("helper", "user", "look for it"))
+    beside = {
+        f"file-history/{SID}/0123456789abcdef@v1": "x = 1\n",
+        f"tasks/{SID}/1.json": '{"id":"1","subject":"peel the walrus","status":"pending"}',
+        f"todos/{SID}-agent-{SID}.json": '[\n  {"content": "count the otters", "status": "pending"}\n]\n',
+    }
+    for name, text in beside.items():
+        (history.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (history.root / name).write_text(text)
     sync(desk)
-    had = {path: path.read_bytes() for path in history.project.rglob("*.jsonl")}
+    had = {path: path.read_bytes() for path in history.root.rglob("*") if path.is_file()}
     for path in had:
         path.unlink()
-    assert len(had) == 2
+    assert len(had) == 2 + len(beside)
     return had
 
 

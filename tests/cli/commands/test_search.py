@@ -283,3 +283,27 @@ def test_a_question_is_understood_unless_it_is_literal(desk: Desk) -> None:
     assert "looked first at what you said, 1 March 2026" in err
     for literal in (desk.json("search", "--literal", *question), desk.json("search", *question, "literal:yes")):
         assert not any("looked first" in note for note in literal["notes"])
+
+
+def test_notes_and_tasks_of_an_agent_are_found_and_follow_the_rules_of_their_project(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = desk.archive.history
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(history.root))
+    history.write(history.turn("hello", "hi"))
+    private = history.root / "projects" / "-home-ann-private"
+    private.mkdir()
+    (private / f"{OTHER}.jsonl").write_bytes(history.turn("secret", "hi", OTHER, cwd="/home/ann/private"))
+    for folder, text in ((history.project, "the walrus is Postgres"), (private, "the walrus is private")):
+        (folder / "memory").mkdir()
+        (folder / "memory" / "MEMORY.md").write_text(f"# Notes\n\n{text}\n")
+    tasks = history.root / "tasks" / SID
+    tasks.mkdir(parents=True)
+    (tasks / "1.json").write_text('{"id":"1","subject":"feed the walrus","status":"pending"}')
+    (tmp_path / "config.toml").write_text('[[workspace]]\npath = "/home/ann/private"\nmode = "off"\n')
+    assert desk.run("sync")[0] == 0
+    found = desk.json("search", "walrus")["items"]
+    assert {one["session"] for one in found} == {f"memory/{history.project.name}/MEMORY.md", f"{SID}/tasks/1.json"}
+    assert "feed the walrus" in desk.run("show", f"{SID}/tasks/1.json", "--context")[1]
+    assert desk.run("forget", SID, "--yes")[0] == 0
+    assert [one["session"][:6] for one in desk.json("search", "walrus")["items"]] == ["memory"]

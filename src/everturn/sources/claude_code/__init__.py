@@ -6,7 +6,7 @@ itself), `reader` (records together).
 
 from __future__ import annotations
 
-from everturn.sources.claude_code.files import NAME, find, roots, sniff, workspace
+from everturn.sources.claude_code.files import NAME, find, folder_of, roots, sniff, workspace
 from everturn.sources.claude_code.program import resume_command, retention
 from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
 
@@ -32,6 +32,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.claude_code.reader:open_reader"),
     view=lazy_import("everturn.sources.claude_code.message:view"),
     workspace=workspace,
+    folder_of=folder_of,
     original=lazy_import("everturn.sources.claude_code.records:original"),
     backups=lazy_import("everturn.sources.claude_code.records:file_backups"),
     option="claude-dir",

@@ -4,6 +4,8 @@
     <config>/projects/<slug>/<session>/subagents/**/agent-*.jsonl subagents, with agent-*.meta.json beside them
     <config>/projects/<slug>/agent-*.jsonl                        subagents of older clients
     <config>/projects/<slug>/<session>/tool-results/*             outputs too big for the transcript
+    <config>/projects/<slug>/memory/*.md                          notes of the agent on a project
+    <config>/tasks/<session>/*.json, todos/<session>-agent-*.json the lists of tasks of a session
     <config>/file-history/<session>/<hash>@v<n>                   copies of files before the agent changed them
 
 Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that
@@ -100,8 +102,11 @@ _SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
 _SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
 _OUTPUTS = "tool-results"
 _BACKUPS = "file-history"
+_MEMORY, _TASKS, _TODOS = "memory", "tasks", "todos"
+_TODO_NAME = re.compile(rf"({_UUID})-agent-{_UUID}\.json", re.IGNORECASE)
 _BACKUP_NAME = re.compile(r"[0-9a-f]{6,64}@v[0-9]{1,9}")
 _DEEPEST = 12
+_MOST_BESIDE = 20  # transcripts that are looked at to find the folder of a project
 
 
 def roots(places: SearchPlaces) -> list[Path]:
@@ -126,6 +131,9 @@ def find(root: Path) -> Iterator[SourceCandidate]:
         failure = first
     if start != root and (root / _BACKUPS).is_dir():
         yield from find_files(root / _BACKUPS, _pick_backup, deepest=1, in_order=False)
+    for name in (_TASKS, _TODOS) if start != root else ():
+        if (root / name).is_dir():
+            yield from find_files(root / name, _pick_tasks, deepest=1, in_order=False)
     if failure is not None:
         raise failure
 
@@ -182,6 +190,47 @@ def _pick_backup(entry: os.DirEntry[str]) -> SourceCandidate | None:
     return _backup(entry.path, session) if entry.is_file(follow_symlinks=False) else None
 
 
+def _pick_tasks(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    folder = os.path.basename(os.path.dirname(entry.path))
+    return _tasks(entry.path, folder) if entry.is_file(follow_symlinks=False) else None
+
+
+def _tasks(path: str, folder: str) -> SourceCandidate | None:
+    """Return the list of tasks of a session."""
+    name = os.path.basename(path)
+    if folder == _TODOS and (named := _TODO_NAME.fullmatch(name)):
+        session = named[1].lower()
+        return SourceCandidate(Path(path), "meta", f"{session}/{_TODOS}/{name}", session)
+    above = os.path.basename(os.path.dirname(os.path.dirname(path)))
+    if above == _TASKS and _SESSION_NAME.fullmatch(folder) and name.endswith(".json") and not name.startswith("."):
+        return SourceCandidate(Path(path), "meta", f"{folder.lower()}/{_TASKS}/{name}", folder.lower())
+    return None
+
+
+def _is_of_project(path: str) -> bool:
+    """Whether a file is in a folder of a project, as the client names it: many folders are called `memory`."""
+    project = os.path.dirname(os.path.dirname(path))
+    return os.path.basename(os.path.dirname(project)) == "projects" and "-" in os.path.basename(project)
+
+
+def _memory(path: str) -> SourceCandidate:
+    """Return a note of the agent on a project."""
+    project = os.path.basename(os.path.dirname(os.path.dirname(path)))
+    return SourceCandidate(Path(path), "meta", f"{_MEMORY}/{project}/{os.path.basename(path)}")
+
+
+def folder_of(path: Path) -> str:
+    """Return the working folder of the project that a note is about, as a transcript beside it names it."""
+    if path.parent.name != _MEMORY:
+        return ""
+    try:
+        names = sorted(name for name in os.listdir(path.parent.parent) if name.endswith(".jsonl"))
+    except OSError:
+        return ""
+    heads = (read_beginning(path.parent.parent / name) for name in names[:_MOST_BESIDE])
+    return next((folder for head in heads if (folder := workspace(head))), "")
+
+
 def _backup(path: str, session: str) -> SourceCandidate | None:
     name = os.path.basename(path)
     if not (_SESSION_NAME.fullmatch(session) and _BACKUP_NAME.fullmatch(name)):
@@ -207,6 +256,10 @@ def _classify_name(name: str, path: str, session: str, folder: str) -> SourceCan
     """Classify a file by its name, its session folder and the name of its own folder."""
     if session == folder and os.path.basename(os.path.dirname(os.path.dirname(path))) == _BACKUPS:
         return _backup(path, session)
+    if folder == _MEMORY and name.endswith(".md") and _is_of_project(path):
+        return _memory(path)
+    if (folder == _TODOS or session == folder) and (tasks := _tasks(path, folder)) is not None:
+        return tasks
     if folder == _OUTPUTS and session:
         return SourceCandidate(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
     if name.startswith("agent-"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from everturn.model.conversation import Census, Link, Message, ReadResult, SessionFacts, SessionPart
-from everturn.sources.claude_code.message import about_agent, decode_element, output
+from everturn.sources.claude_code.message import about_agent, decode_element, output, view
 from everturn.sources.claude_code.records import ClaudeRecord
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_document import DocumentWalk
@@ -32,6 +32,8 @@ class ClaudeWholeFileReader:
         """See `SourceReader`."""
         cuts = list(_cut_ranges(data, last))
         build, kind = (about_agent, "(meta)") if self._found.kind == "meta" else (output, "(output)")
+        if is_note(self._found):
+            build, kind = _note, "(note)"
         messages = [build(data[start:end], base + start) for start, end in cuts]
         census = [Census(kind, "", "message", len(cuts))] if cuts else []
         parts = [self._part(messages, base)] if cuts else []
@@ -43,12 +45,25 @@ class ClaudeWholeFileReader:
 
     def _part(self, messages: list[Message], base: int) -> SessionPart:
         found = self._found
-        links = [] if base else [_link(found)]
+        links = [link for link in ([] if base else [_link(found)]) if link.native_id]
         return SessionPart(found.native_id, SessionFacts(found.kind, found.parent), messages, links)
+
+
+def is_note(found: SourceCandidate) -> bool:
+    """Whether a file is a note on a project, or a list of tasks: notes on subagents are named like these."""
+    return found.kind == "meta" and not found.path.name.startswith("agent-")
+
+
+def _note(raw: bytes, start: int = 0) -> Message:
+    """Return the message of a note, with the blocks that it has when it is shown."""
+    shown = view(raw) or output(raw)
+    return Message("system", "system", "context", blocks=shown.blocks, start=start, size=len(raw))
 
 
 def _link(found: SourceCandidate) -> Link:
     name = found.native_id.rpartition("/")[2]
+    if is_note(found):
+        return Link("about", found.parent)
     if found.kind == "meta":
         return Link("about", found.native_id.removesuffix(_META))
     call_id = name.partition(".")[0]
