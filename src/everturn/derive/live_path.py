@@ -20,7 +20,7 @@ _PROMPT_KINDS = ("text", "command")
 def takes_back(seq: int, message: Message) -> TakesBack | None:
     """Return what a message takes back, as it says; None if it takes nothing back."""
     said = message.takes_back
-    if message.takes_back_at >= 0:
+    if message.takes_back_at is not None:
         return TakesBack(seq, start=message.takes_back_at)
     if isinstance(said, str):
         return TakesBack(seq, native_id=said) if said else None

@@ -83,7 +83,9 @@ class Message(Struct, frozen=True):
     tokens: int = 0  # of this message, where its source counts each one
     speaker: str = ""  # the name of the agent that said it, where its source records that
     takes_back: int | str = 0  # the human took back so many turns, or all from the message with this native id on
-    takes_back_at: int = -1  # the same by the place of the first message that was taken back: the offset of its record
+    takes_back_at: int | None = (
+        None  # the same by the place of the first message that was taken back: the offset of its record
+    )
 
 
 class Link(Struct, frozen=True):

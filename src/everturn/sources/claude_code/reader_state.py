@@ -181,16 +181,16 @@ class ClaudeReaderState(Struct, array_like=True):
             _put(self.chains, uuid, name, _MOST_UUIDS)
         return name
 
-    def replaced_prompt(self, parent: str, start: int) -> int:
-        """Note a prompt, and return the offset of the one under the same parent that it replaces; -1 for none.
+    def replaced_prompt(self, parent: str, start: int) -> int | None:
+        """Note a prompt, and return the offset of the one under the same parent that it replaces; None if there is none.
 
         A person who goes back before a prompt and types another one leaves two prompts under one parent. The first prompt
         may have none; where no prompt has one, the records do not tell.
         """
         key = fingerprint("parent", parent) if parent else 0
-        before = self.prompts.pop(key, -1)
+        before = self.prompts.pop(key, None)
         _put(self.prompts, key, start, _MOST_UUIDS)
-        return before if key or len(self.prompts) > 1 else -1
+        return before if key or len(self.prompts) > 1 else None
 
     def title_for(self, leaf: str, title: str) -> str:
         """Return the title if the record it names is in this file; otherwise remember it until that record comes."""
