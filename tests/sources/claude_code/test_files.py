@@ -86,12 +86,19 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
         put(slug / other)
     put(tmp_path / "history.jsonl")
     put(tmp_path / "todos" / f"{SID}-agent-{SID}.json")
+    put(tmp_path / "todos" / "notes.json")
+    put(tmp_path / "tasks" / SID / "1.json")
+    put(tmp_path / "tasks" / SID / ".lock")
     put(tmp_path / "file-history" / SID / "0123456789abcdef@v2")
     put(tmp_path / "file-history" / SID / "notes.txt")
     put(tmp_path / "file-history" / "elsewhere" / "0123456789abcdef@v1")
     at = "projects/-home-ada/"
     copy = f"file-history/{SID}/0123456789abcdef@v2"
+    tasks, todos = f"tasks/{SID}/1.json", f"todos/{SID}-agent-{SID}.json"
     assert listing(tmp_path) == {
+        tasks: ("meta", f"{SID}/tasks/1.json", SID),
+        todos: ("meta", f"{SID}/todos/{SID}-agent-{SID}.json", SID),
+        at + "memory/MEMORY.md": ("meta", "memory/-home-ada/MEMORY.md", ""),
         copy: ("backup", f"{SID}/file-history/0123456789abcdef@v2", SID),
         at + f"{SID}.jsonl": ("main", SID, ""),
         at + "agent-7f3a91c2.jsonl": ("subagent", "agent-7f3a91c2", ""),
@@ -101,9 +108,11 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
         at + f"{SID}/tool-results/toolu_01X.txt": ("output", f"{SID}/tool-results/toolu_01X.txt", SID),
         at + f"{SID}/tool-results/b7.json": ("output", f"{SID}/tool-results/b7.json", SID),
     }
-    inside = set(listing(tmp_path)) - {copy}
+    inside = set(listing(tmp_path)) - {copy, tasks, todos}
     assert set(listing(tmp_path / "projects")) == {name.removeprefix("projects/") for name in inside}
-    assert SOURCE.sniff(tmp_path / copy, b"anything") == SourceCandidate(tmp_path / copy, *listing(tmp_path)[copy])
+    for name in (copy, tasks, todos, at + "memory/MEMORY.md"):
+        assert SOURCE.sniff(tmp_path / name, b"anything") == SourceCandidate(tmp_path / name, *listing(tmp_path)[name])
+    assert SOURCE.sniff(tmp_path / "repository" / "memory" / "MEMORY.md", b"anything") is None
 
 
 def test_any_folder_with_transcripts_can_be_a_root(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ class ClaudeReaderState(Struct, array_like=True):
     leaves: dict[str, str] = {}  # short uuid of a record not seen yet → the title that names it
     form: str = ""  # lines | document; "" when too little was seen to tell
     stage: str = ""  # of the walk through a document
-    prompts: dict[int, int] = {}  # mark of a prompt's parent, 0 for none → offset of the latest prompt under it
+    prompts: dict[int, int] = {}  # mark of a prompt's parent → offset of the latest prompt under it
 
     def reported_facts(self, native_id: str) -> ReportedFacts:
         """Return the facts already reported of a session."""
@@ -184,13 +184,15 @@ class ClaudeReaderState(Struct, array_like=True):
     def replaced_prompt(self, parent: str, start: int) -> int | None:
         """Note a prompt, and return the offset of the one under the same parent that it replaces; None if there is none.
 
-        A person who goes back before a prompt and types another one leaves two prompts under one parent. The first prompt
-        may have none; where no prompt has one, the records do not tell.
+        A person who goes back before a prompt and types another one leaves two prompts under one parent. Prompts without a
+        parent do not tell: a program may have appended them.
         """
-        key = fingerprint("parent", parent) if parent else 0
+        if not parent:
+            return None
+        key = fingerprint("parent", parent)
         before = self.prompts.pop(key, None)
         _put(self.prompts, key, start, _MOST_UUIDS)
-        return before if key or len(self.prompts) > 1 else None
+        return before
 
     def title_for(self, leaf: str, title: str) -> str:
         """Return the title if the record it names is in this file; otherwise remember it until that record comes."""
