@@ -13,19 +13,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Message, ReadResult, TokenUsage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Message, TokenUsage
 from everturn.sources.contract import SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_document
-from everturn.sources.toolkit.line_reader import ReadTally, SessionTally, add, listing, mapping
+from everturn.sources.toolkit.json_document import (
+    DocumentItem,
+    DocumentReader,
+    DocumentState,
+    DocumentWalk,
+    decode_item,
+    first_object,
+)
+from everturn.sources.toolkit.line_reader import SessionTally, add, listing, mapping
 from everturn.sources.toolkit.values import (
     blocks_of,
     count,
@@ -35,7 +39,6 @@ from everturn.sources.toolkit.values import (
     is_result,
     milliseconds,
     plain,
-    state_of,
     strings,
     text_blocks,
     unknown_message,
@@ -198,9 +201,7 @@ def _ledger_usage(event: dict[str, Any]) -> TokenUsage | None:
 
 
 # --- threads ---
-class AmpReaderState(Struct, array_like=True):
-    stage: str = ""
-    index: int = 0  # messages read
+class AmpReaderState(DocumentState, array_like=True):
     counted: bool = False  # an answer has tokens of its own
     ledger: dict[str, list[int]] = {}  # tokens by message, where the ledger comes first
 
@@ -209,22 +210,11 @@ def reader(candidate: SourceCandidate, state: bytes) -> AmpReader:
     return AmpReader(candidate, state)
 
 
-class AmpReader:
+class AmpReader(DocumentReader[AmpReaderState]):
     """Reads one thread."""
 
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        self._state = state_of(state, AmpReaderState)
-        self._name = candidate.native_id or candidate.path.stem
-        self._walk = DocumentWalk("messages", self._state.stage)
-        self._tally = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        self._tally = ReadTally()
-        return read_document(self._tally, self._walk, data, base, last, self._read_item)
-
-    def state(self) -> bytes:
-        self._state.stage = self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        super().__init__(candidate, state, "messages", AmpReaderState)
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
@@ -270,10 +260,8 @@ class AmpReader:
                 self._add(replace(build(value), provider_id=f"{self._name}/{name}", model=model), event)
 
     def _add(self, message: Message, item: DocumentItem) -> None:
-        mark = blake2b(item.raw, digest_size=8).hexdigest()
-        identity = fingerprint(f"{self._name}/{item.start if item.key else self._state.index}", mark)
-        message = replace(message, start=item.start, size=len(item.raw), fingerprint=identity)
-        add(self._tally, self._session(), message)
+        name = str(item.start if item.key else self._state.index)
+        add(self._tally, self._session(), self._identified(message, item, name))
 
     def _session(self) -> SessionTally:
         return self._tally.session(self._name)

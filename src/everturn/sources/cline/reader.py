@@ -7,14 +7,11 @@ elements become messages.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, ReadResult, TokenUsage, fingerprint
+from everturn.model.conversation import Link, Message, TokenUsage
 from everturn.sources.cline.calls import find_folder
 from everturn.sources.cline.files import file_message, find_version, is_file_note
 from everturn.sources.cline.message import (
@@ -36,9 +33,15 @@ from everturn.sources.cline.message import (
     unknown_element,
 )
 from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, read_document
-from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
-from everturn.sources.toolkit.values import milliseconds, plain, state_of, word
+from everturn.sources.toolkit.json_document import (
+    DocumentItem,
+    DocumentReader,
+    DocumentState,
+    DocumentWalk,
+    decode_item,
+)
+from everturn.sources.toolkit.line_reader import SessionTally
+from everturn.sources.toolkit.values import milliseconds, plain, word
 
 _RANGE = "conversationHistoryDeletedRange"
 
@@ -46,9 +49,7 @@ _RANGE = "conversationHistoryDeletedRange"
 _NOT_IN_HISTORY = NOTICES | COMPACTED | {THOUGHT}
 
 
-class ClineReaderState(Struct, array_like=True):
-    stage: str = ""
-    index: int = 0  # elements read
+class ClineReaderState(DocumentState, array_like=True):
     waiting: list[str] = []  # calls of the last answer
     request: int = 0  # number of the last request, in a panel
     tokens: list[int] = []  # of it, not yet given to an answer
@@ -57,20 +58,9 @@ class ClineReaderState(Struct, array_like=True):
     linked: bool = False
 
 
-class ClineReader:
+class ClineReader(DocumentReader[ClineReaderState]):
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        self._candidate, self._state = candidate, state_of(state, ClineReaderState)
-        self._name = candidate.native_id or candidate.path.stem
-        self._walk = DocumentWalk("files_in_context", self._state.stage)
-        self._tally = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        self._tally = ReadTally()
-        return read_document(self._tally, self._walk, data, base, last, self._read_item)
-
-    def state(self) -> bytes:
-        self._state.stage = self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        super().__init__(candidate, state, "files_in_context", ClineReaderState)
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
@@ -171,9 +161,7 @@ class ClineReader:
         if parent and not self._state.linked:
             self._state.linked = True
             session.links.append(Link("about", parent))
-        mark = blake2b(item.raw, digest_size=8).hexdigest()
-        identity = fingerprint(f"{self._name}/{self._state.index}/{number}", mark)
-        session.messages.append(replace(message, start=item.start, size=len(item.raw), fingerprint=identity))
+        session.messages.append(self._identified(message, item, f"{self._state.index}/{number}"))
         return "message"
 
     def _learn_folder(self, details: str) -> None:

@@ -14,19 +14,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Message, ReadResult, TokenUsage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Message, TokenUsage
 from everturn.sources.contract import SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_document
-from everturn.sources.toolkit.line_reader import ReadTally, add, listing, mapping
+from everturn.sources.toolkit.json_document import (
+    DocumentItem,
+    DocumentReader,
+    DocumentState,
+    decode_item,
+    first_object,
+)
+from everturn.sources.toolkit.line_reader import add, listing, mapping
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -36,7 +39,6 @@ from everturn.sources.toolkit.values import (
     milliseconds,
     plain,
     result_block,
-    state_of,
     text_blocks,
     tool_kind,
     unknown_block,
@@ -221,9 +223,7 @@ def _usage(usage: Any) -> TokenUsage | None:
 
 
 # --- sessions ---
-class ContinueReaderState(Struct, array_like=True):
-    stage: str = ""
-    index: int = 0  # items read
+class ContinueReaderState(DocumentState, array_like=True):
     answers: int = 0
     thought: bool = False  # the last item was a thought, so the next is of the same response
     ended: list[str] = []  # calls whose result the answer had
@@ -233,22 +233,11 @@ def reader(candidate: SourceCandidate, state: bytes) -> ContinueReader:
     return ContinueReader(candidate, state)
 
 
-class ContinueReader:
+class ContinueReader(DocumentReader[ContinueReaderState]):
     """Reads one session."""
 
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        self._state = state_of(state, ContinueReaderState)
-        self._name = candidate.native_id or candidate.path.stem
-        self._walk = DocumentWalk("history", self._state.stage)
-        self._tally = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        self._tally = ReadTally()
-        return read_document(self._tally, self._walk, data, base, last, self._read_item)
-
-    def state(self) -> bytes:
-        self._state.stage = self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        super().__init__(candidate, state, "history", ContinueReaderState)
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         session = self._tally.session(self._name)
@@ -263,10 +252,7 @@ class ContinueReader:
         if message is None:
             self._tally.count(kind, "known")
         else:
-            mark = blake2b(item.raw, digest_size=8).hexdigest()
-            identity = fingerprint(f"{self._name}/{self._state.index}", mark)
-            message = replace(message, start=item.start, size=len(item.raw), fingerprint=identity)
-            add(self._tally, session, message)
+            add(self._tally, session, self._identified(message, item, str(self._state.index)))
             is_known = message.kind != "unknown"
             self._tally.count(kind if is_known else "?", "message" if is_known else "unknown")
         self._state.index += 1

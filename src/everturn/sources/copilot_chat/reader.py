@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Message, ReadResult, TokenUsage, fingerprint
+from everturn.model.conversation import Message, TokenUsage, fingerprint
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.copilot_chat.files import WINDOW_FOLDER
 from everturn.sources.copilot_chat.message import (
@@ -27,38 +25,22 @@ from everturn.sources.copilot_chat.message import (
 from everturn.sources.toolkit.json_document import (
     Damage,
     DocumentItem,
-    DocumentWalk,
+    DocumentReader,
+    DocumentState,
     Element,
     decode_item,
     elements,
-    read_document,
 )
-from everturn.sources.toolkit.line_reader import ReadTally, add, listing, mapping
-from everturn.sources.toolkit.values import count, milliseconds, state_of, unknown_message, word
+from everturn.sources.toolkit.line_reader import add, listing, mapping
+from everturn.sources.toolkit.values import count, milliseconds, unknown_message, word
 
 _CANCELLED = 2  # a value of `modelState`
 _ANSWERED = ("response", "result")
 
 
-class CopilotChatReaderState(Struct, array_like=True):
-    stage: str = ""
-    index: int = 0  # requests read
-
-
-class CopilotChatReader:
+class CopilotChatReader(DocumentReader[DocumentState]):
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        self._state = state_of(state, CopilotChatReaderState)
-        self._name = candidate.native_id or candidate.path.stem
-        self._walk = DocumentWalk("requests", self._state.stage)
-        self._tally = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        self._tally = ReadTally()
-        return read_document(self._tally, self._walk, data, base, last, self._read_item)
-
-    def state(self) -> bytes:
-        self._state.stage = self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        super().__init__(candidate, state, "requests", DocumentState)
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:

@@ -21,14 +21,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from everturn.model.conversation import Problem, ReadResult
+from everturn.model.conversation import Message, Problem, ReadResult, fingerprint
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
 from everturn.sources.toolkit.line_reader import ReadTally
+from everturn.sources.toolkit.values import state_of
 
 _TORN = "the document breaks off here (it may still be written)"
 
@@ -206,6 +210,46 @@ def settle(walk: DocumentWalk, tally: ReadTally) -> None:
     if walk.tail is not None:
         start, size, trouble = walk.tail
         tally.problems.append(Problem(trouble, _TORN, start, size, provisional=True))
+
+
+class DocumentState(Struct, array_like=True):
+    """The state of a `DocumentReader`. A format adds fields of its own."""
+
+    stage: str = ""  # of the walk
+    index: int = 0  # elements read, as the format counts them
+
+
+StateT = TypeVar("StateT", bound=DocumentState)
+
+
+class DocumentReader(Generic[StateT]):
+    """A reader of one document, whose elements are below one key, as one session. A format implements `_read_item`."""
+
+    def __init__(self, candidate: SourceCandidate, state: bytes, key: str, kind: type[StateT]) -> None:
+        self._candidate, self._state = candidate, state_of(state, kind)
+        self._name = candidate.native_id or candidate.path.stem
+        self._walk = DocumentWalk(key, self._state.stage)
+        self._tally = ReadTally()
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        """See `SourceReader`."""
+        self._tally = ReadTally()
+        return read_document(self._tally, self._walk, data, base, last, self._read_item)
+
+    def state(self) -> bytes:
+        """See `SourceReader`."""
+        self._state.stage = self._walk.stage
+        return msgspec.msgpack.encode(self._state)
+
+    def _read_item(self, item: DocumentItem, value: Any) -> None:
+        """Read an element, or another value of the document, which has a key."""
+        raise NotImplementedError
+
+    def _identified(self, message: Message, item: DocumentItem, name: str) -> Message:
+        """Return a message with the byte range of its element, and a fingerprint of this name and these bytes."""
+        mark = blake2b(item.raw, digest_size=8).hexdigest()
+        identity = fingerprint(f"{self._name}/{name}", mark)
+        return replace(message, start=item.start, size=len(item.raw), fingerprint=identity)
 
 
 # --- a sound document, as nearly all are: its elements are found without looking at every bracket ---
