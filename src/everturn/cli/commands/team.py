@@ -196,7 +196,7 @@ def unlink(cx: frame.CommandContext, number: int) -> None:
 def erase(cx: frame.CommandContext, session: str, everything: bool, yes: bool) -> None:
     """Erase one of your sessions on the server, or everything of yours. Your own archives keep it.
 
-    A session is not pushed again; with --everything, the next push starts anew. Backups of the server keep what they hold.
+    A session is not pushed again; after --everything, the next push sends all of it again. Backups of the server keep what they hold.
     """
     import msgspec
 
