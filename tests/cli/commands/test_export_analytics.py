@@ -30,7 +30,7 @@ def test_where_one_table_is_in_the_way_none_is_written(desk: Desk, tmp_path: Pat
     (tmp_path / "turns.csv").write_text("mine")
     before = set(tmp_path.iterdir())
     code, _, err = desk.run("export", "--analytics", "--as", "csv", "--out", str(tmp_path))
-    assert code == 2 and "turns.csv is there already" in err
+    assert code == 2 and "turns.csv already exists" in err
     assert set(tmp_path.iterdir()) == before and (tmp_path / "turns.csv").read_text() == "mine"
 
 
