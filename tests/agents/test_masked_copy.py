@@ -51,6 +51,7 @@ def test_a_program_opens_a_masked_copy(agent: str, tmp_path: Path) -> None:
         copy = _exported(run, session, archive, tmp_path / "copy")
         assert _SECRET.encode() not in copy.read_bytes()
         told = next_request(run, resume(agent, _put_back(run, store, session, copy)))
+    told = list(dict.fromkeys(told))  # Gemini CLI repeats results when it goes on with a file of its own
     assert_told(told, (*EXPECTED[:7], ("user", LAST)))
     shown = "\n".join(one.text for one in told)
     assert _SECRET not in shown and "[REDACTED:aws_access_key" in shown
