@@ -220,7 +220,9 @@ def _costs(folder: Path) -> Iterator[Figure]:
     _many_commits(story)
     story.save_transcripts()
     everturn(place, "sync", "--json")
-    yield Figure("one line", _ask(story, place, "src/long.py:500").cpu, "CPU-s", _LINE)
+    lines = sorted(_ask(story, place, "src/long.py:500").cpu for _ in range(_RUNS))
+    note = f"the least of {_RUNS} runs, up to {lines[-1]:.2f}: other programs cost it cache"
+    yield Figure("one line", lines[0], "CPU-s", _LINE, note=note)
     yield Figure("one file of 1,000 lines", _ask(story, place, "src/long.py").cpu, "CPU-s", _FILE)
     count = story.git("rev-list", "--count", "HEAD").strip()
     yield Figure(

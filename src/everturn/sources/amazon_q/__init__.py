@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports, named_folders, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="amazon_q",
@@ -24,6 +24,6 @@ SOURCE = Source(
     private=("DELETE FROM auth_kv", "DELETE FROM state WHERE key LIKE '%token%' OR key LIKE '%auth%'"),
     roots=named_folders("amazon_q", "{data}/amazon-q", "{data}/kiro-cli"),
     option="amazon-q-dir",
-    workspace=no_workspace,
+    workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
     **lazy_imports("everturn.sources.amazon_q.reader", "find", "sniff", "view", "reader", "unpack"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports, named_folders, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="openhands",
@@ -22,6 +22,6 @@ SOURCE = Source(
     ),
     roots=named_folders("openhands", "~/.openhands/conversations", "~/.openhands-state/sessions"),
     option="openhands-dir",
-    workspace=no_workspace,
+    workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
     **lazy_imports("everturn.sources.openhands.reader", "find", "sniff", "view", "reader", "unpack"),
 )

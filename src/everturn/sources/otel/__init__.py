@@ -6,7 +6,7 @@ is a session. docs/standards.md lists what the conventions cannot hold.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, no_candidates, no_folders, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, no_candidates, no_folders
 
 SOURCE = Source(
     name="otel",
@@ -24,7 +24,7 @@ SOURCE = Source(
     ),
     roots=no_folders,
     find=no_candidates,
-    workspace=no_workspace,
+    workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
     **lazy_imports("everturn.sources.otel.reader", "sniff", "view", "reader", "unpack"),
     write=lazy_import("everturn.sources.otel.writer:write"),
     write_pieces=lazy_import("everturn.sources.otel.writer:write_pieces"),

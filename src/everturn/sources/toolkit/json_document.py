@@ -412,6 +412,13 @@ def first_object(data: bytes) -> dict[str, Any]:
     return members
 
 
+def workspace(head: bytes) -> str:
+    """Return the folder that the first line of an unpacked conversation names as its `workspace`."""
+    value, _ = decode_item(head.partition(b"\n")[0])
+    folder = value.get("workspace") if isinstance(value, dict) else ""
+    return folder if isinstance(folder, str) else ""
+
+
 def follow_keys(data: bytes, at: int, *keys: str) -> Element | None:
     """Return the value under a path of keys; None when there is none. Raises Damage like `elements`."""
     found: Element | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports, named_folders, no_workspace
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="zed",
@@ -11,6 +11,6 @@ SOURCE = Source(
     is_database=True,
     roots=named_folders("zed", "{data}/zed/threads", "~/Library/Application Support/Zed/threads"),
     option="zed-dir",
-    workspace=no_workspace,
+    workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
     **lazy_imports("everturn.sources.zed.reader", "find", "sniff", "view", "reader", "unpack"),
 )
