@@ -190,13 +190,11 @@ def hostile_logs(folder: Path) -> Iterator[tuple[str, Path]]:
         place.parent.mkdir(parents=True)
         zipped(("header.json", head), *members)(place)
         yield f"inspect_eval-{kind}", place
-    for kind, change in {
-        "cut": lambda data: data[: len(data) // 2],
-        "garbage": lambda data: data[:60] + bytes(500),
-    }.items():
+    packed = place.read_bytes()
+    for kind, data in {"cut": packed[: len(packed) // 2], "garbage": packed[:60] + bytes(500)}.items():
         other = folder / f"inspect_eval-{kind}" / "log.eval"
         other.parent.mkdir(parents=True)
-        other.write_bytes(change(place.read_bytes()))
+        other.write_bytes(data)
         yield f"inspect_eval-{kind}", other
     document = folder / "inspect_eval-document" / "log.json"
     document.parent.mkdir(parents=True)
@@ -262,7 +260,7 @@ def test_each_is_told_and_memory_is_bounded(tmp_path: Path) -> None:
         told |= {paths.get(path, path): why for path, why in (*report["failed"], *report["skipped"], *report["doubts"])}
         with closing(open_store(str(tmp_path / "home" / "archive.db"))) as store:
             stored = {file.path for file, _ in store.files()}
-            assert not store.search(IndexQuery((("walrusword",),)))
+            assert not store.search(IndexQuery(((("walrusword",),),)))
         untold += [name for path, name in paths.items() if name not in told and path not in stored]
     assert untold == []
     assert TOLD - set(told) == set()
