@@ -61,6 +61,7 @@ def test_many_processes_take_in_growing_files_and_every_line_is_there_once(
     _assert_complete(archive, history)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("turns", TURNS)
 def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, archive: str, turns: int) -> None:

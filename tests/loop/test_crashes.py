@@ -157,6 +157,7 @@ def test_a_disk_that_fills_up_is_told_and_costs_nothing(empty: Path, tmp_path: P
         assert judge(scene) == [], number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["power", "process"])
 def test_what_is_promised_to_survive_the_power_does(empty: Path, tmp_path: Path, durability: str) -> None:
     lost = whole = 0
