@@ -99,8 +99,8 @@ def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: t
     with browsing(desk, "@last", size=size) as terminal:
         terminal.wait("▸ ✓ Edit")
         terminal.press("/")
-        screen = terminal.wait("session:")
-        assert "no word to look for" not in screen and "↵ ↓ into the list" in screen
+        screen = terminal.wait(lambda text: "session:" in text and "↵ ↓ into the list" in text)
+        assert "no word to look for" not in screen
         terminal.type("green")
         terminal.wait("tool input")
         terminal.press("Down", "Enter")
