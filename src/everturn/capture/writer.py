@@ -24,8 +24,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.file_reader import UNFINISHED, FilePiece, PreparedPart, ReaderStart, empty_result, reader_for
-from everturn.derive.live_path import find_taken_back
-from everturn.derive.turns import grow_session, message_texts
+from everturn.derive.turns import find_taken_back, grow_session, message_texts
 from everturn.errors import Conflict
 from everturn.model.archive import (
     HANDED_OVER,

@@ -5,6 +5,14 @@ or in any pieces gives the same rows. File order is the base order; times only g
 
 A turn starts with a message that `starts_turn`, unless the model has not answered since the last one: several messages in a
 row are one request. A step is all messages of one model response (same provider id). A compaction is not a boundary.
+
+The live path of a session: the messages that the agent would continue from.
+
+A person may go back before an earlier message and continue from there. What came after it stays in the records and in the
+archive, marked as taken back. Agents record this in three ways: a second prompt under one parent (`takes_back_at`), a number
+of turns, or the id of the first message that is taken back (`takes_back`). A message that was taken back stays so.
+
+The result depends only on rows and records, so that reading a file at once or in any pieces gives the same.
 """
 
 from __future__ import annotations
@@ -19,7 +27,6 @@ from msgspec.structs import astuple
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.edits import added_lines, file_edits
-from everturn.derive.live_path import takes_back
 from everturn.model.archive import (
     RECENT_STEPS,
     Artifact,
@@ -32,6 +39,8 @@ from everturn.model.archive import (
     ReportedWork,
     SessionGrowth,
     Step,
+    TakenBack,
+    TakesBack,
     Turn,
 )
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
@@ -344,3 +353,49 @@ def _encode(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(str(value))
+
+
+# --- The live path of a session: the messages that the agent would continue from ---
+_PROMPT_KINDS = ("text", "command")
+
+
+def takes_back(seq: int, message: Message) -> TakesBack | None:
+    """Return what a message takes back, as it says; None if it takes nothing back."""
+    said = message.takes_back
+    if message.takes_back_at is not None:
+        return TakesBack(seq, start=message.takes_back_at)
+    if isinstance(said, str):
+        return TakesBack(seq, native_id=said) if said else None
+    return TakesBack(seq, turns=said) if said > 0 else None
+
+
+def find_taken_back(
+    said: Sequence[TakesBack], rows: Iterable[MessageRow], name_of: Callable[[MessageRow], str]
+) -> list[TakenBack]:
+    """Return the messages that are taken back, among all rows of a session. `name_of` reads the native id of one."""
+    waiting = {one.seq: one for one in said}
+    path: list[MessageRow] = []
+    found = []
+    for row in rows:
+        if row.taken_back:
+            continue
+        if (one := waiting.get(row.seq)) is not None and (place := _find_place(path, one, name_of)) < len(path):
+            found.append(TakenBack(path[place].seq, row.seq - 1, row.seq))
+            del path[place:]
+        path.append(row)
+    return found
+
+
+def _find_place(path: list[MessageRow], said: TakesBack, name_of: Callable[[MessageRow], str]) -> int:
+    """Return where the messages that are taken back begin in the path; its length if there are none."""
+    end = len(path)
+    if said.start >= 0:
+        return next((place for place, row in enumerate(path) if row.start == said.start), end)
+    if said.native_id:
+        return next((place for place, row in enumerate(path) if name_of(row) == said.native_id), end)
+    prompts = [place for place, row in enumerate(path) if _is_prompt(row)]
+    return prompts[max(0, len(prompts) - said.turns)] if prompts else end
+
+
+def _is_prompt(row: MessageRow) -> bool:
+    return row.role == "user" and row.origin in ("human", "agent") and row.kind in _PROMPT_KINDS

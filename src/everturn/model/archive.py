@@ -222,6 +222,11 @@ class TakesBack(Struct, frozen=True):
     start: int = -1
 
 
+def is_live(row: MessageRow, last: int | None = None) -> bool:
+    """Whether a message is on the live path, or was when `last` was the last message."""
+    return not row.taken_back or (last is not None and row.taken_back > last)
+
+
 class TakenBack(Struct, frozen=True):
     """Messages that a later one took back: the person went back before the first of them. Both ends are included."""
 

@@ -14,7 +14,6 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.live_path import is_live
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.open_items import PlanItem
 from everturn.derive.session_state import (
@@ -25,7 +24,7 @@ from everturn.derive.session_state import (
     still_failing,
 )
 from everturn.derive.turn_facts import TurnFacts
-from everturn.model.archive import Session
+from everturn.model.archive import Session, is_live
 from everturn.restore.dialogue import (
     constraints,
     high_level_goal,

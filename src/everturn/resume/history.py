@@ -15,8 +15,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.live_path import is_live
-from everturn.model.archive import Call, MessageRow, Session
+from everturn.model.archive import Call, MessageRow, Session, is_live
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.sessions.messages import Sources, read_messages, result_block
 from everturn.sources.toolkit.agent_program import pictures

@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import Commit, find_commits
-from everturn.derive.live_path import is_live
-from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn
+from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn, is_live
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
