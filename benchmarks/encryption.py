@@ -33,9 +33,12 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     folder.mkdir(parents=True)
     key.write_text("5e" * 32)
     key.chmod(0o600)
-    yield from _ingest(corpus, folder, key)
-    yield from _search(folder, key)
-    yield from _conversion(corpus, folder, key)
+    try:
+        yield from _ingest(corpus, folder, key)
+        yield from _search(folder, key)
+        yield from _conversion(corpus, folder, key)
+    finally:
+        use_key_sources(KeySources())  # the next section has no key
 
 
 def _ingest(corpus: Corpus, folder: Path, key: Path) -> Iterator[Figure]:
