@@ -185,7 +185,7 @@ def test_the_database_is_kept_and_its_conversations_are_found(tmp_path: Path) ->
     path = tmp_path / "state.vscdb"
     connection = database(path)
     with goldens.ingest("cursor", path) as taken:
-        assert taken.report.sessions == 4
+        assert (taken.report.sessions, taken.report.subagents) == (3, 1)
         assert taken.hits("make count") == [NEWER]
         assert taken.hits("an old answer") == [CHAT]
         (session,) = taken.store.sessions_of("cursor", NEWER)

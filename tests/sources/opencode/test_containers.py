@@ -136,7 +136,7 @@ def test_subagents_that_are_asked_the_same_at_the_same_time_are_two(store: Store
 # databases --------------------------------------------------------------------------------------------------------------
 def test_a_live_database_is_taken_in_and_linked(live: sqlite3.Connection, store: Store, tmp_path: Path) -> None:
     report = run(store, tmp_path / "data")
-    assert report.sessions == 2
+    assert (report.sessions, report.subagents) == (1, 1)
     (parent,) = store.sessions_of("opencode", PARENT)
     (child,) = store.sessions_of("opencode", CHILD)
     assert (child.kind, child.parent, parent.kind) == ("subagent", PARENT, "main")
@@ -309,7 +309,7 @@ def files_in(value: object) -> Iterator[Rec]:
 
 def test_a_folder_is_read_again_when_a_part_in_it_changed(store: Store, tmp_path: Path) -> None:
     root = storage(tmp_path / "data")
-    assert run(store, root).sessions == 2
+    assert run(store, root).subagents == 1
     assert run(store, root).unchanged == 2
     part = next(root.rglob("prt_000015_01.json"))
     done = {**json.loads(part.read_text()), **tool("bash", "call_g", {"command": "sleep 9"}, "slept", exit=0)}
