@@ -329,6 +329,29 @@ def test_bytes_that_are_the_same_are_stored_once_and_go_with_the_last_that_has_t
         store.read_chunk(hashlib.sha256(SOME[:CHUNK]).digest())
 
 
+def test_an_emptied_file_keeps_only_how_far_it_was_read(store: Store) -> None:
+    version = new_version(store, "/a")
+    with store.write():
+        store.append_raw(version, 0, SOME)
+        store.set_version(version, offset=len(SOME))
+    source = store.version(version).source
+    with store.write():
+        store.empty_file(source)
+    assert (store.version(version).size, store.version(version).offset) == (0, len(SOME))
+    assert store.chunks(version) == []
+    assert store.file_by_id(source)[0].path == "/a"
+
+
+def test_a_file_belongs_to_the_repository_that_was_named_last(store: Store) -> None:
+    version, other = new_version(store, "/a"), new_version(store, "/b")
+    source = store.version(version).source
+    assert store.project_of(version) == ""
+    for name in ("github.com/example/shop", "github.com/example/till"):
+        with store.write():
+            store.set_project_of(source, name)
+        assert (store.project_of(version), store.project_of(other)) == (name, "")
+
+
 def test_chunks_are_replaced_by_others_of_the_same_length(store: Store) -> None:
     first, second = new_version(store, "/a"), new_version(store, "/b")
     with store.write():

@@ -24,6 +24,16 @@ def test_a_session_is_found_by_its_version_and_native_id(store: Store) -> None:
     assert store.sessions_in(version) == store.sessions_of("a", "n") + store.sessions_of("a", "n2")
 
 
+def test_main_sessions_and_subagents_are_listed_once(store: Store) -> None:
+    main, child = new_session(store, "one"), new_session(store, "two", kind="subagent", parent="one")
+    listed = store.listed_sessions()
+    assert {number: (row.session, row.kind) for number, row in listed.items()} == {
+        main: (main, "main"),
+        child: (child, "subagent"),
+    }
+    assert store.listed_sessions([child]) == {child: listed[child]}
+
+
 def test_the_calls_of_a_session_are_counted_by_turn_and_kind(store: Store) -> None:
     session, other = new_session(store), new_session(store, "two")
     assert store.work(session) == []

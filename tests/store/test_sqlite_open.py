@@ -198,8 +198,9 @@ def a_step(number: int, sql: str) -> Migration:
 
 @pytest.fixture
 def more_steps(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
-    """What an everturn knows; this one only the first step, however many there really are."""
-    steps = list(sql_store.known_migrations("sqlite")[:1])
+    """What an everturn knows; this one has everything in its first step, however many there really are."""
+    known = sql_store.known_migrations("sqlite")
+    steps = [Migration(1, "first", "\n".join(step.sql for step in known), known[0].checksum)]
     monkeypatch.setattr(sql_store, "known_migrations", lambda engine: tuple(steps))
     return steps
 

@@ -139,4 +139,4 @@ def _choose_path(path: str, known: Sequence[str]) -> str:
     if found:
         listed = ", ".join(found[:_LISTED])
         raise UsageError(f"{path} is one of several files: {listed}; name more of its folders")
-    raise NothingFound(f"the session changed no file {path}; `everturn artifacts` lists what it changed")
+    raise NothingFound(f"the session changed no file {path}; `everturn show ID` shows what it changed")

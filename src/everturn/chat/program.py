@@ -213,11 +213,11 @@ class ChatProgram:
 
     def _tell_cuts(self, conversation: Conversation) -> None:
         """Tell in one line what the model does not see of the conversation, when that has changed."""
-        cuts = [one for one in conversation.said if "cut" in one or "longer than" in one]
+        cuts = list(dict.fromkeys(one for one in conversation.said if "cut" in one or "longer than" in one))
         if conversation.left_out and not self._left_out:
             cuts.append("earlier messages are no longer in view; recall finds them")
         self._left_out = bool(conversation.left_out)
-        if cuts and cuts != self._told_cuts:
+        if set(cuts).difference(self._told_cuts):
             self.screen.say(f"(in the request: {'; '.join(cuts)})")
         self._told_cuts = cuts
 
