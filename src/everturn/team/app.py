@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -48,6 +48,8 @@ from everturn.team import answers, download, intake, pages
 from everturn.team.limits import QuotaExceeded, expire_files
 from everturn.team.sign_in import LoginCode, LoginRefused, SignIn, provider_rules
 from everturn.text.printable import printable, to_json
+
+T = TypeVar("T")
 
 THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
@@ -347,11 +349,16 @@ def _packed(data: bytes) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-def _share(request: TeamRequest) -> Any:
+def _read_json(request: TeamRequest, kind: type[T]) -> T:
+    """Return the body as JSON. Raises UsageError."""
     try:
-        wanted = msgspec.json.decode(request.body, type=answers.ShareRequest)
+        return msgspec.json.decode(request.body, type=kind)
     except msgspec.DecodeError as error:
         raise UsageError(f"the request cannot be read: {error}") from error
+
+
+def _share(request: TeamRequest) -> Any:
+    wanted = _read_json(request, answers.ShareRequest)
     return answers.share_session(request.store, request.caller, wanted, request.now)
 
 
@@ -364,18 +371,12 @@ def _login_rules(request: TeamRequest) -> Any:
 
 def _log_in(request: TeamRequest) -> Any:
     assert request.sign_in is not None
-    try:
-        given = msgspec.json.decode(request.body, type=LoginCode)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request cannot be read: {error}") from error
+    given = _read_json(request, LoginCode)
     return request.sign_in.log_in(request.store, given, request.now)
 
 
 def _new_link(request: TeamRequest) -> Any:
-    try:
-        wanted = msgspec.json.decode(request.body, type=answers.LinkRequest)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request cannot be read: {error}") from error
+    wanted = _read_json(request, answers.LinkRequest)
     return answers.make_link(request.store, request.caller, wanted, request.now)
 
 
@@ -398,10 +399,7 @@ def _linked_page(request: TeamRequest) -> Any:
 
 
 def _erase(request: TeamRequest) -> Any:
-    try:
-        wanted = msgspec.json.decode(request.body, type=answers.EraseRequest)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request cannot be read: {error}") from error
+    wanted = _read_json(request, answers.EraseRequest)
     return answers.erase_own(request.store, request.caller, wanted, request.now)
 
 

@@ -35,13 +35,13 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,
     count,
     decode_value,
     error_class,
-    milliseconds,
     plain,
     state_of,
     strings,
@@ -441,9 +441,4 @@ _BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
 def _message(
     record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
-    at, precision = milliseconds(record.get("timestamp"))
-    name = word(record.get("id"))
-    return Message(
-        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
-        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
-    )  # fmt: skip
+    return record_message(record, place, word(record.get("id")), role, origin, blocks, kind)

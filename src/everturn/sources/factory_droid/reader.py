@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Link, Message, fingerprint
+from everturn.model.conversation import Block, Link, Message
 from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.line_reader import (
@@ -31,11 +31,11 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
     count,
-    milliseconds,
     plain,
     state_of,
     strings,
@@ -139,12 +139,7 @@ def _without_prompt(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 def _message(
     record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
-    at, precision = milliseconds(record.get("timestamp"))
-    name = word(record.get("id"))
-    return Message(
-        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
-        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
-    )  # fmt: skip
+    return record_message(record, place, word(record.get("id")), role, origin, blocks, kind)
 
 
 # --- files ---

@@ -36,12 +36,12 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import (
     call_block,
     count,
     digest,
     error_class,
-    milliseconds,
     plain,
     state_of,
     strings,
@@ -374,9 +374,4 @@ def _changed_file(outcome: Rec) -> tuple[str, str]:
 def _message(
     record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
-    at, precision = milliseconds(record.get("timestamp"))
-    name = word(record.get("uuid"))
-    return Message(
-        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
-        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
-    )  # fmt: skip
+    return record_message(record, place, word(record.get("uuid")), role, origin, blocks, kind)

@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -219,7 +219,11 @@ class DocumentState(Struct, array_like=True):
     index: int = 0  # elements read, as the format counts them
 
 
-StateT = TypeVar("StateT", bound=DocumentState)
+class _HasStage(Protocol):
+    stage: str
+
+
+StateT = TypeVar("StateT", bound=_HasStage)
 
 
 class DocumentReader(Generic[StateT]):

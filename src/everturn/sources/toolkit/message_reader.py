@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Message, ReadResult, fingerprint
+from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, read_document
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader
 from everturn.sources.toolkit.line_reader import Counted, LineReader, ReadTally, Rec, RecordPlace, SessionTally, add
-from everturn.sources.toolkit.values import message_digest, plain, state_of
+from everturn.sources.toolkit.values import message_digest, milliseconds, plain, state_of, word
 
 #: Facts of `SessionFacts`.
 Facts = dict[str, Any]
@@ -52,26 +51,14 @@ class MessageLines(LineReader[MessageReaderState]):
         return *_take_record(self._form, self._gathering, session, self._state, record, place), ""
 
 
-class MessageElements:
+class MessageElements(DocumentReader[MessageReaderState]):
     """Reads a document in which every element of one list is a record; `about` gets the other values."""
 
     def __init__(
         self, form: RecordFormat, key: str, candidate: SourceCandidate, state: bytes, about: Callable[[str, Any], Facts]
     ) -> None:
-        self._form, self._candidate, self._about = form, candidate, about
-        self._state = state_of(state, MessageReaderState)
-        self._walk = DocumentWalk(key, self._state.stage)
-        self._tally = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
-        self._tally = ReadTally()
-        return read_document(self._tally, self._walk, data, base, last, self._read_item)
-
-    def state(self) -> bytes:
-        """See `SourceReader`."""
-        self._state.stage = self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        super().__init__(candidate, state, key, MessageReaderState)
+        self._form, self._about = form, about
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         session = _open(self._tally, self._candidate)
@@ -110,3 +97,14 @@ def _take_record(
     identity = fingerprint(f"{session.native_id}/{message.native_id or index}", message_digest(message))
     add(tally, session, replace(message, start=place.start, size=place.size, fingerprint=identity))
     return ("?", "unknown") if message.kind == "unknown" else (name, "message")
+
+
+def record_message(
+    record: Rec, place: RecordPlace, name: str, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+) -> Message:
+    """Return the message of a record with a `timestamp`. `name` is its own id; "" if it has none."""
+    at, precision = milliseconds(record.get("timestamp"))
+    return Message(
+        role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
+        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
+    )  # fmt: skip
