@@ -189,7 +189,7 @@ def test_a_subagent_is_opened_in_place_and_can_be_gone_to(web: Served, open_tab:
     tab.keyboard.press("Enter")
     child.get_by_text("found it in b.py").wait_for()
     assert tab.locator("#t1").count() == 1
-    child.locator("summary a").click()
+    child.get_by_text("open this session").click()
     tab.wait_for_url(re.compile(r"/s/\d+$"))
     assert tab.get_by_text("Subagent of").is_visible()
     assert heard.complaints == []

@@ -15,6 +15,7 @@ from everturn.store.contract import IndexQuery, Store, open_store
 from everturn.store.sqlite import open_sqlite
 from everturn.text.terms import terms
 from tests.capture.history import FORMAT, SOURCES, ticking
+from tests.quick import QUICK
 from tests.transcript_truth import SessionTruth, Truth
 from tests.transcripts import append_turn, write_history
 
@@ -100,7 +101,7 @@ def test_every_record_is_accounted_for(archive: Store, truth: Truth) -> None:
     assert verify_archive(archive, "box", lambda *numbers: None).wrong == []
 
 
-@pytest.mark.parametrize("others", [10, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("others", [10, pytest.param(800 if QUICK else 3000, marks=pytest.mark.slow)])
 def test_the_work_after_one_more_turn_follows_the_new_bytes(tmp_path: Path, others: int) -> None:
     """The same small number of rows and bytes, however many sessions there are."""
     store = open_sqlite(str(tmp_path / "a.db"))

@@ -16,6 +16,7 @@ import pytest
 from tests.chat.program import Desk, Model, Terminal, last_words, words_of
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Call, Says
+from tests.quick import QUICK
 
 
 def told(process: subprocess.Popen[bytes], until: bytes, seconds: float = 60) -> bytes:
@@ -134,7 +135,7 @@ def test_chats_killed_at_random_moments_lose_nothing_that_was_acknowledged(tmp_p
     with ModelServer(Model()) as server:
         desk = Desk(tmp_path, server, held_by=held_by)
         acknowledged: list[str] = []
-        for number in range(12):
+        for number in range(4 if QUICK else 12):
             process = desk.start("chat", *(["--resume"] if acknowledged else ["--new"]), "--no-summary")
             for line in range(3):
                 type_in(process, f"line {number}-{line}")

@@ -333,6 +333,7 @@ def killed(home: Path, kept: Path, command: str, last: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.few(1)
 @pytest.mark.skipif(os.name == "nt", reason="processes are killed otherwise there")
 @pytest.mark.parametrize("begun", ["first", "again", "out"])
 def test_an_installation_that_was_killed_anywhere_is_completed_or_undone(begun: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from everturn.sources.toolkit.sqlite_file import open_snapshot
 from everturn.sources.toolkit.zstd_data import zstd_module
 from everturn.store.contract import IndexQuery, open_store
 from tests.fuzz import seeds
+from tests.quick import some
 from tests.sources.codex.test_files import NAME as ROLLOUT
 from tests.sources.test_hostile_archives import MEASURED, MOST_MEMORY, deep, zipped
 
@@ -250,7 +251,8 @@ def test_each_is_told_and_memory_is_bounded(tmp_path: Path) -> None:
     env = {**os.environ, "EVERTURN_HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     peaks: dict[str, int] = {}
     untold, told = list[str](), dict[str, str]()
-    for source in (*DATABASES, "codex", "inspect_eval", "openhands"):
+    chosen = some((*DATABASES, "codex", "inspect_eval", "openhands"), 4)
+    for source in chosen:
         paths = {str(path): name for name, path in given if name.startswith(f"{source}-")}
         words = [sys.executable, "-c", MEASURED, "add", *paths, "--as", source, "--json"]
         ran = subprocess.run(words, env=env, capture_output=True, check=False, timeout=600)
@@ -263,7 +265,7 @@ def test_each_is_told_and_memory_is_bounded(tmp_path: Path) -> None:
             assert not store.search(IndexQuery(((("walrusword",),),)))
         untold += [name for path, name in paths.items() if name not in told and path not in stored]
     assert untold == []
-    assert TOLD - set(told) == set()
+    assert {name for name in TOLD if name.partition("-")[0] in chosen} - set(told) == set()
     assert max(peaks.values()) <= MOST_MEMORY, {name: f"{peak >> 20} MB" for name, peak in peaks.items()}
 
 
