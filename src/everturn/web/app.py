@@ -83,8 +83,8 @@ BAR = (
 )
 
 
-def render_page(site: Site, page: PageReply, path: str, now: int, part: bool, token: str = "") -> str:
-    """Render a page, or only its changing part. `token` is the one of the browser session."""
+def render_page(site: Site, page: PageReply, path: str, now: int, part: bool, token: str = "", change: int = -1) -> str:
+    """Render a page, or only its changing part. `token` is the one of the browser session, `change` that of its data."""
     name = f"parts/{page.template}.html" if part else f"{page.template}.html"
     return (
         environment()
@@ -98,6 +98,7 @@ def render_page(site: Site, page: PageReply, path: str, now: int, part: bool, to
             bar=BAR,
             version=__version__,
             token=token or site.token,
+            change=change,
         )
     )
 
@@ -163,7 +164,7 @@ def application(site: Site, port: int) -> Guard:
 
 
 async def _answer_page(site: Site, page: PageAddress, request: Request) -> Response:
-    now = site.clock()
+    now, change = site.clock(), site.live.number  # before anything is read: what changes later is told
     is_part = request.query_params.get("part") == "1"
 
     def job(store: Store) -> Response:
@@ -172,7 +173,7 @@ async def _answer_page(site: Site, page: PageAddress, request: Request) -> Respo
             return RedirectResponse(made.to, 303)
         if isinstance(made, Bytes):
             return _file_response(request, made)
-        text = render_page(site, made, request.url.path, now, is_part, _token(request))
+        text = render_page(site, made, request.url.path, now, is_part, _token(request), change)
         return _tagged_response(request, text.encode("utf-8", "replace"), made.status)
 
     try:

@@ -38,6 +38,11 @@ class LiveFeed:
         self.problem = ""  # why the watch does not run, or ""
 
     @property
+    def number(self) -> int:
+        """How many changes were published. A page that is told of another number than its own asks for what is new."""
+        return self._number
+
+    @property
     def is_watching(self) -> bool:
         return self._watch is not None and not self.problem
 

@@ -10,13 +10,14 @@ export function onChange(deed) {
 export function listen() {
   if (!listeners.length) return;
   const channel = globalThis.BroadcastChannel ? new BroadcastChannel("everturn-live") : null;
-  channel?.addEventListener("message", (event) => hear(event.data));
+  // Of the page as it was read: what changed before this tab listened is noticed at the first event.
+  let last = Number(document.querySelector("meta[name=everturn-change]")?.content ?? -1);
+  channel?.addEventListener("message", (event) => { last = event.data.change; hear(); });
   const open = () => new Promise(() => { // never settled: this tab listens as long as it is there
     const source = new EventSource("/events");
-    let last = -1;
     source.addEventListener("message", (event) => {
       const told = JSON.parse(event.data);
-      if (last >= 0 && told.change !== last) { hear(told); channel?.postMessage(told); }
+      if (last >= 0 && told.change !== last) { hear(); channel?.postMessage(told); }
       last = told.change;
     });
   });
