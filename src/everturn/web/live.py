@@ -34,13 +34,8 @@ class LiveFeed:
         self._pages: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._stop = Event()
         self._threads: list[Thread] = []
-        self._number = 0
+        self.number = 0  # of changes published: a page that is told of another than its own asks for what is new
         self.problem = ""  # why the watch does not run, or ""
-
-    @property
-    def number(self) -> int:
-        """How many changes were published. A page that is told of another number than its own asks for what is new."""
-        return self._number
 
     @property
     def is_watching(self) -> bool:
@@ -55,7 +50,7 @@ class LiveFeed:
 
     def publish(self) -> None:
         """Tell every open page that something changed."""
-        self._number += 1
+        self.number += 1
         for loop, changed in list(self._pages):
             try:
                 loop.call_soon_threadsafe(changed.set)
@@ -92,7 +87,7 @@ class LiveFeed:
             thread.join(30)
 
     def _event(self) -> bytes:
-        data = {"change": self._number, "watching": self.is_watching, "problem": self.problem}
+        data = {"change": self.number, "watching": self.is_watching, "problem": self.problem}
         return b"data: " + msgspec.json.encode(data) + b"\n\n"
 
     def _keep_watching(self) -> None:
