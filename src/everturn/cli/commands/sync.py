@@ -42,7 +42,7 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
 #: Of the commands that may take in much at once.
 processes_option = click.option(
     "--processes", type=click.IntRange(min=1), metavar="N",
-    help="How many processes read many new files: one per core by default, 1 for this one alone.",
+    help="How many processes read many new files. By default this one alone.",
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def command(
     """Find every agent's sessions on this machine and archive what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one. A first sync of much
-    history is read by several processes and written by one; the archive is the same. With `everturn config set team.push
+    history can be read by several processes (--processes); the archive is the same. With `everturn config set team.push
     masked`, what is new is pushed to your team's server afterwards (`everturn push --help`).
 
     With `everturn[meaning]` installed, vectors of new prompts and answers are made on this machine at the end, for a tenth
