@@ -93,6 +93,25 @@ def test_a_message_that_waited_is_kept_though_the_same_words_were_sent_later_wit
     assert texts(list(found[0].said)) == ["hello", "yes", long(1), "yes", long(2)]
 
 
+@pytest.mark.parametrize(
+    ("fidelity", "place", "kept"),
+    [
+        ("partial", 300, ["first row\nsecond row of it\nthe end"]),
+        ("partial", 100, ["first row\nsecond row", "first row\nsecond row of it\nthe end"]),
+        ("rendered", 300, ["first row\nsecond row", "first row\nsecond row of it\nthe end"]),
+    ],
+)
+def test_a_part_of_a_prompt_that_was_drawn_after_it_and_stands_above_it_is_the_same_prompt(
+    fidelity: str, place: int, kept: list[str]
+) -> None:
+    part = user("first row\nsecond row", bytes=(place, place + 50), fidelity=fidelity)
+    whole = user("first row\nsecond row of it\nthe end", bytes=(200, 290))
+    talk = TalkBuilder("boxes", cut_top=False)
+    talk.said = [part, whole]
+    found = finish_talk([talk], TerminalTranscript((TranscriptSegment((TranscriptLine(""),)),), 80, 24))
+    assert texts(list(found[0].said)) == kept
+
+
 def test_a_prompt_whose_ends_are_covered_is_the_prompt_of_its_time() -> None:
     known = [*turns(1, 2), user("a question that is long\nenough for two rows", "02:40 PM"), called("Read a.py")]
     shown = [user("a question that\nenough for", "02:40 PM", fidelity="partial"), called("Read a.py", "1")]

@@ -57,6 +57,17 @@ def is_alike(old: str, new: str) -> bool:
     return _DIGITS.sub("", before) == _DIGITS.sub("", after)
 
 
+def covers_rows(whole: str, text: str) -> bool:
+    """Return whether the rows of a text come in `whole`, which has no white space: the first at its beginning, with gaps."""
+    place = 0
+    for number, row in enumerate(filter(None, ("".join(row.split()) for row in text.split("\n")))):
+        found = whole.find(row, place)
+        if found < 0 or (number == 0 and found):
+            return False
+        place = found + len(row)
+    return place > 0
+
+
 def compare_drawings(old: Sequence[str], new: Sequence[str], anywhere: bool = False) -> Redrawing:
     """Return which old lines the new ones draw again, in order; the new drawing may begin `anywhere` in the old one."""
     text = _OldText(old)

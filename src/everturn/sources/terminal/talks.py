@@ -16,6 +16,7 @@ from difflib import SequenceMatcher
 
 from msgspec.structs import replace
 
+from everturn.sources.terminal.redraws import covers_rows
 from everturn.sources.terminal.rows import date_sayings
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
 
@@ -397,20 +398,9 @@ def _uncover(item: DrawnSaying, known: Sequence[DrawnSaying]) -> Key:
     key = _key(item)
     if item.role == "user" and item.fidelity == "partial":
         wholes = {whole for one in known if (whole := _key(one))[0] == "user" and whole[3] == key[3]}
-        fitting = [whole for whole in wholes if _covers(whole[1], item.text)]
+        fitting = [whole for whole in wholes if covers_rows(whole[1], item.text)]
         return fitting[0] if len(fitting) == 1 else key
     return key
-
-
-def _covers(whole: str, text: str) -> bool:
-    """Return whether the rows of a text come in a whole one, the first at its beginning, with gaps between them."""
-    place = 0
-    for number, row in enumerate(filter(None, map(squash, text.split("\n")))):
-        found = whole.find(row, place)
-        if found < 0 or (number == 0 and found):
-            return False
-        place = found + len(row)
-    return place > 0
 
 
 def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
@@ -418,22 +408,28 @@ def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
 
 
 def _drop_wordless(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
-    """Drop prompts of which only author and time were seen, where a prompt of that time is known with its words."""
+    """Drop prompts of which less was seen than of another one: author and time only, or rows drawn again above it."""
     known = {(item.author, item.time_text) for item in said if item.role == "user" and item.text}
     return [
         item
-        for item in said
-        if item.role != "user" or item.text or item.attached or (item.author, item.time_text) not in known
+        for item, below in zip(said, [*said[1:], None], strict=False)  # none at the end
+        if item.role != "user"
+        or item.attached
+        or (not _is_drawn_again(item, below) if item.text else (item.author, item.time_text) not in known)
     ]
+
+
+def _is_drawn_again(item: DrawnSaying, below: DrawnSaying | None) -> bool:
+    """Return whether a part of the prompt below was drawn after it: order is time, so it is the same prompt."""
+    if below is None or below.role != "user" or item.fidelity != "partial" or item.bytes[0] <= below.bytes[0]:
+        return False
+    return covers_rows(squash(below.text), item.text)
 
 
 def _drop_announced(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
     """Drop calls of which nothing was seen but the words in the place of their title."""
-    return [
-        item
-        for item in said
-        if not item.calls or any(call.title or call.command or call.status != "open" for call in item.calls)
-    ]
+    seen = [[call for call in item.calls if call.title or call.command or call.status != "open"] for item in said]
+    return [item for item, calls in zip(said, seen, strict=True) if calls or not item.calls]
 
 
 def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
