@@ -73,6 +73,7 @@ def test_a_rule_turned_round_is_left_out_and_told_and_what_rests_on_nothing_is_m
     assert "The user said to use an ORM" not in desk.saved[0].read_text()
 
 
+@pytest.mark.slow
 def test_tests_that_failed_did_not_pass(tmp_path: Path) -> None:
     script = summarising(topics=("run the tests", "All tests passed"))
     with ModelServer(script) as server:

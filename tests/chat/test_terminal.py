@@ -66,6 +66,7 @@ def test_ctrl_c_at_the_prompt_gives_the_line_up_and_stays(desk: Desk) -> None:
     assert desk.server.asked == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("answer", "there"), [("y", True), ("n", False), ("", False)])
 def test_writing_asks_first_and_shows_what_is_to_be_written(tmp_path: Path, answer: str, there: bool) -> None:
@@ -114,6 +115,7 @@ def test_a_command_that_fails_tells_its_status_and_one_that_hangs_is_stopped(tmp
     assert call.status == "error"
 
 
+@pytest.mark.slow
 def test_earlier_sessions_are_offered_at_the_start(desk: Desk) -> None:
     desk.chat("work on the zebra")
     with Terminal(desk, "chat", "--no-summary") as terminal:
@@ -150,6 +152,7 @@ def test_another_agent_is_asked_about_with_both_paths(desk: Desk, answer: str, c
         assert terminal.ended() == code
 
 
+@pytest.mark.slow
 def test_an_answer_is_styled_and_its_controls_are_shown_not_obeyed(tmp_path: Path) -> None:
     text = "# Title\n- **bold** and `code`\n```\nx = 1\n```\n\x1b]0;owned\x07 end"
     for colour in ({}, {"NO_COLOR": "1"}):

@@ -45,6 +45,7 @@ def test_a_disk_that_fills_up_at_many_points_costs_nothing(folder: Path, name: s
     assert set(told) <= {FULL, ""}
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")

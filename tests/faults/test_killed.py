@@ -26,6 +26,7 @@ MANY, PARTS = (32 if QUICK else 120), 4
 POINTS, SEVERAL = (4, 10) if QUICK else (8, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUICK_SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:

@@ -40,6 +40,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("turns", TURNS)
 def test_many_processes_take_in_growing_files_and_every_line_is_there_once(

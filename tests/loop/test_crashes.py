@@ -106,6 +106,7 @@ def test_the_scene_kills_its_process_only_after_the_other_results_are_durable(
     assert told == [{"call_a", "call_c"}]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.parametrize("call", CALLS)

@@ -57,6 +57,7 @@ def state(messages: list[ChatMessage], last: PreparedRequest | None) -> JournalS
     )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("wires", [*([wire] for wire in WIRES), list(WIRES)], ids="-".join)
 @pytest.mark.parametrize(("window", "faults"), [(800, 0.0), (4_000, 0.0), (4_000, 0.1), (100_000, 0.0), (100_000, 0.1)])
 def test_a_growing_session_has_the_requests_of_one_prepared_from_scratch(

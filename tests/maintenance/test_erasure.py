@@ -114,6 +114,7 @@ def kill_at(store: Store, statement: int) -> None:
     driver._execute = counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_an_erasure_that_was_killed_anywhere_is_completed_later(tmp_path: Path, part: int) -> None:
     whole = tmp_path / "whole.db"

@@ -16,12 +16,14 @@ PARSE, INVALID, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
 def test_every_published_version_is_spoken(pipes: Pipes, version: str) -> None:
     assert pipes.shake_hands(version)["protocolVersion"] == version
     assert pipes.result("ping") == {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", ""])
 def test_an_unknown_version_is_answered_with_the_newest(pipes: Pipes, version: str) -> None:
     assert pipes.shake_hands(version)["protocolVersion"] == "2025-11-25"
@@ -45,6 +47,7 @@ def test_the_level_of_logging_is_one_of_eight(pipes: Pipes) -> None:
     assert pipes.error("logging/setLevel", level="loud")[0] == BAD_PARAMS
 
 
+@pytest.mark.few(3)
 @pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("line", "code"),

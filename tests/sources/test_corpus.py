@@ -32,6 +32,7 @@ def test_every_folder_is_known() -> None:
     assert {path.name for path in goldens.CORPUS.iterdir() if path.is_dir()} <= set(READ_BY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", READ_BY)
 def test_every_file_is_claimed_by_the_right_source_alone(folder: str) -> None:
     expected = [READ_BY[folder]] if READ_BY[folder] else []

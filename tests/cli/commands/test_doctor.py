@@ -142,6 +142,7 @@ def homes() -> dict[str, Callable[[Path], Any]]:
     return HOMES | {name: copy_tree(name, "extra") for name in rest}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", homes())
 def test_after_a_sync_every_folder_is_fully_in_the_archive(name: str, person: Person) -> None:
     held = homes()[name](person.home)

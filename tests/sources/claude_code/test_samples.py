@@ -59,6 +59,7 @@ def test_only_words_of_the_vocabulary_are_used(path: Path) -> None:
     assert {disposition for _, _, disposition in whole.census} <= set(vocabulary.DISPOSITIONS)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("path", samples() + corpus(), ids=lambda path: path.stem)
 def test_a_record_by_itself_says_what_the_reader_said(path: Path) -> None:
     data, whole = whole_of(path)
@@ -72,6 +73,7 @@ def test_a_record_by_itself_says_what_the_reader_said(path: Path) -> None:
         assert repeated or (viewed.origin, viewed.kind) == (message.origin, message.kind)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("path", samples() + corpus(), ids=lambda path: path.stem)
 def test_everything_read_can_be_stored_as_utf8(path: Path) -> None:
     _, whole = whole_of(path)

@@ -237,6 +237,7 @@ def test_the_log_of_the_screen_gives_what_was_typed_and_said() -> None:
     assert whole.texts("answer") == ["Ahoy!"]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("path", corpus("codex", "codex-tui-log"))
 def test_a_real_file_is_kept_whole_and_its_calls_are_paired(path: Path) -> None:
     with ingest("codex", path) as taken:

@@ -184,6 +184,7 @@ def test_a_saved_session_is_searched_in_the_archive() -> None:
         assert taken.hits("bun test") == ["oldest"]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("path", corpus("specstory"))
 def test_a_real_session_is_read_whole(path: Path) -> None:
     ((found, data, whole),) = readings(SOURCE, path)
