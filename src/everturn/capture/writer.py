@@ -316,6 +316,7 @@ def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> S
         text.session, facts.title if better else text.title, facts.title_rank if better else text.title_rank,
         facts.summary or text.summary, text.workspace or facts.workspace, facts.branch or text.branch,
         text.first_prompt or first_prompt, facts.team or text.team, facts.agent_name or text.agent_name,
+        facts.slug or text.slug,
     )  # fmt: skip
 
 

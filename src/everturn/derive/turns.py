@@ -220,8 +220,7 @@ class _Grower:
             self._add_artifacts(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
 
     def _add_result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
-        waiting = self.open_calls.get(end.call_id, [])
-        call = next((other for other in waiting if other.status == "open"), None)
+        call = self._call_of(end)
         error_class = (end.error_class or "other") if end.is_error else ""
         if call is None:
             orphan = Call(
@@ -232,7 +231,7 @@ class _Grower:
             self.calls[orphan.seq, idx] = orphan
             self.open_calls.setdefault(end.call_id, []).append(orphan)
             return -1
-        waiting.remove(call)
+        self.open_calls[call.call_id].remove(call)
         self.calls[call.seq, call.idx] = call
         status = "error" if end.is_error else "ok"
         self._close_call(call, status, error_class, end.exit_status, message.at, self.seq, turn)
@@ -254,6 +253,23 @@ class _Grower:
             self.steps[self.step.idx] = self.step
         return call.step
 
+    def _call_of(self, end: CallEnd) -> Call | None:
+        """Return the open call that a result answers: of calls with its id the one in the message that it names.
+
+        A result whose id no open call has answers the only open call of that message.
+        """
+        same_id = [call for call in self.open_calls.get(end.call_id, ()) if call.status == "open"]
+        if len(same_id) == 1 or not end.asked_in:
+            return same_id[0] if same_id else None
+        every = same_id or [call for calls in self.open_calls.values() for call in calls if call.status == "open"]
+        asked = [call for call in every if (start := self._start(call)) is not None and start.asked_in == end.asked_in]
+        if same_id:
+            return (asked or same_id)[0]
+        return asked[0] if len(asked) == 1 else None
+
+    def _start(self, call: Call) -> CallStart | None:
+        return self.starts.get((call.seq, call.idx)) or self.start_of(call)
+
     def _close_call(
         self, call: Call, status: str, error_class: str, exit_status: int | None, at: int | None, seq: int, turn: Turn
     ) -> None:
@@ -267,7 +283,7 @@ class _Grower:
             turn.n_errors += 1
 
     def _add_artifacts(self, call: Call, end: CallEnd, output: str) -> None:
-        start = self.starts.get((call.seq, call.idx)) or self.start_of(call)
+        start = self._start(call)
         if start is None:
             return
         for n, (action, path) in enumerate(touched_files(start, end, output)):

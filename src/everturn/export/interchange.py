@@ -43,7 +43,7 @@ def session_part(store: Store, sources: Sources, session: Session) -> SessionPar
         messages.append(_in_step(found, step, counted) if step is not None else replace(found, usage=None))
     facts = SessionFacts(
         session.kind, session.parent, text.workspace, text.branch, session.client, text.title, text.title_rank,
-        text.summary, text.team, text.agent_name or session.agent,
+        text.summary, text.team, text.agent_name or session.agent, text.slug,
     )  # fmt: skip
     return SessionPart(session.native_id, facts, messages)
 

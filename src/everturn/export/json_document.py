@@ -51,6 +51,7 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
         "branch": text.branch or None,
         "team": text.team or None,
         "agent_name": text.agent_name or None,
+        "slug": text.slug or None,
         "machine": session.machine,
         "owner": session.owner,
         "client": session.client or None,

@@ -108,6 +108,7 @@ class SessionText(Struct):
     first_prompt: str = ""
     team: str = ""
     agent_name: str = ""
+    slug: str = ""  # the short name that the agent gave the session
 
 
 class Turn(Struct):

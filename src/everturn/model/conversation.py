@@ -22,6 +22,7 @@ class CallStart(Struct, frozen=True):
     command: str = ""  # the shell command, as given
     input: Any = None  # verbatim arguments
     prompt: str = ""  # what a task call asks of a subagent
+    asked_in: str = ""  # native id of the message that makes the call, where its result names it
 
 
 class CallEnd(Struct, frozen=True):
@@ -38,6 +39,7 @@ class CallEnd(Struct, frozen=True):
     others: tuple[tuple[str, str], ...] = ()  # (action, path) of further files, when one call touched several
     reported_tokens: int = 0  # what the subagent it started used, as the result says
     reported_calls: int = 0
+    asked_in: str = ""  # native id of the message that made the call, where the result says so
 
 
 class Block(Struct, frozen=True):
@@ -110,6 +112,7 @@ class SessionFacts(Struct, frozen=True):
     summary: str = ""
     team: str = ""
     agent_name: str = ""
+    slug: str = ""  # a short name that the agent made up for the session
 
 
 class SessionPart(Struct, frozen=True):

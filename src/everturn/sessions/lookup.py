@@ -1,7 +1,7 @@
 """Find the session a person means, list sessions, and read and write marks. Plain functions that take the store first.
 
 A session is named by its native id, by a unique prefix of it, by the part after the last `/` for sessions that belong to
-another, or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
+another, by the short name that its agent gave it (`slug`), or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
 versions of one native id count as one session: the current one, or the fullest. A mark belongs to (agent, native id), so
 it is found whichever version of the session is read; it is in the kept layer, which no rebuild touches.
 """
@@ -24,6 +24,7 @@ from everturn.store.contract import SessionFilter, Store
 _CANDIDATES = 2000
 _LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut at its hyphens
 _LONGER = (18, 23, 28)  # for ids that share a first word
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 _BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
 
 
@@ -37,10 +38,20 @@ def resolve_session(store: Store, name: str) -> Session:
         raise UnknownSession(name)
     matches = _likeliest_sessions(store.sessions_like(stripped, _CANDIDATES), stripped)
     if not matches:
+        matches = _sessions_with_slug(store, stripped)
+    if not matches:
         raise UnknownSession(name)
     if len(matches) > 1:
         raise AmbiguousSession(name, sorted(one.native_id for one in matches))
     return matches[0]
+
+
+def _sessions_with_slug(store: Store, slug: str) -> list[Session]:
+    """Return the sessions that their agent calls so. A session that goes on with the plan of another has its slug."""
+    if not _SLUG.fullmatch(slug):
+        return []
+    rows, _ = store.sessions(SessionFilter(text=slug), _CANDIDATES)
+    return [session for session, text in rows if text.slug == slug]
 
 
 def session_edition(store: Store, session: Session, number: int) -> Session:

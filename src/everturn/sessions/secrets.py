@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the rules take a while to compile, and a sync only makes th
 _SETTING = "redaction_key"
 _RANGE = 1 << 20
 _LONGEST_KEY = 20_000  # bytes of a private key that is not split between two ranges
-_FACTS = ("title", "summary", "workspace", "branch", "team", "agent_name")
+_FACTS = ("title", "summary", "workspace", "branch", "team", "agent_name", "slug")
 
 #: Called with the number of bytes scanned so far.
 Progress = Callable[[int], None]

@@ -259,7 +259,7 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
     if session_filter.branch:
         conditions.add(_like_sql(f'{x}."branch"'), substring_pattern(session_filter.branch))
     if session_filter.text:
-        columns = ("title", "first_prompt", "summary")
+        columns = ("title", "first_prompt", "summary", "slug")
         anywhere = " OR ".join(_like_sql(f'{x}."{column}"') for column in columns)
         conditions.add(f"({anywhere})", *[substring_pattern(session_filter.text)] * len(columns))
 

@@ -63,6 +63,7 @@ class SessionFactsJson(StrictJson):
     branch: str | None
     team: str | None
     agent_name: str | None
+    slug: str | None
     machine: str
     owner: str
     client: str | None

@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
 
-    SESSION is an id, any unique prefix, @last, or @-2 for the one before.
+    SESSION is an id, any unique prefix, the slug that the agent gave it, @last, or @-2 for the one before.
 
     --file shows a file that the session changed, as it was when a turn began: from the copy that the agent made,
     the text that the next edit found, or the edits before.

@@ -13,7 +13,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=5,
+    parser=6,
     fields=(
         "parentUuid",
         "isSidechain",

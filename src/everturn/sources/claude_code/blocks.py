@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
 from everturn.sources.toolkit.values import (
@@ -69,15 +71,16 @@ _EXIT = re.compile(r"\s*(?:Error: )?Exit code (-?\d{1,9})\b")
 _ACTIONS = {"create": "created", "update": "edited"}
 
 
-def call_start(block: dict[str, Any]) -> CallStart:
-    """Return the call in a tool_use block."""
+def call_start(block: dict[str, Any], message: str = "") -> CallStart:
+    """Return the call in a tool_use block of the message with this id."""
     name, given = word(block.get("name")), block.get("input")
     kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
-    return build_call(word(block.get("id")), name, kind, given, _PATHS)
+    start = build_call(word(block.get("id")), name, kind, given, _PATHS)
+    return replace(start, asked_in=message) if message else start
 
 
-def call_end(block: dict[str, Any], text: str, note: Any, session: str) -> CallEnd:
-    """Return the result in a tool_result block. `note` is the client's own record of the result."""
+def call_end(block: dict[str, Any], text: str, note: Any, session: str, message: str = "") -> CallEnd:
+    """Return the result in a tool_result block. `note` is the client's own record of it, `message` made the call."""
     noted = note if isinstance(note, ClaudeToolResult) else _NO_NOTE
     failed = block.get("is_error") is True or noted.interrupted is True
     action, path = _find_artifact(noted)
@@ -92,6 +95,7 @@ def call_end(block: dict[str, Any], text: str, note: Any, session: str) -> CallE
         f"{session}/agent-{word(noted.agent_id)}" if noted.agent_id else "",
         reported_tokens=count(noted.total_tokens) or 0,
         reported_calls=count(noted.total_tool_use_count) or 0,
+        asked_in=message,
     )
 
 
@@ -249,6 +253,7 @@ class ClaudeBlockPlace(NamedTuple):
     mixed: bool = False  # several texts, perhaps of several speakers
     note: Any = None  # the client's note on a result
     session: str = ""  # that subagents belong to
+    message: str = ""  # uuid of the message that makes the calls
 
 
 def text_blocks(text: str, field: str) -> tuple[Block, ...]:
@@ -287,11 +292,11 @@ def blocks_of(content: list[Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
 def _block(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     kind = word(block.get("type"))
     if kind in CALLS:
-        start = call_start(block)
+        start = call_start(block, where.message)
         return (Block("call", call_text(start), "tool_input", call=start, data=block),)
     if is_result(block):
         text = result_text(block.get("content"), where.note)
-        end = call_end(block, text, where.note, where.session)
+        end = call_end(block, text, where.note, where.session, where.message)
         return (Block("result", text, "tool_output", result=end, data=block),)
     made = _WORDS.get(kind)
     return made(block, where) if made else (unknown_block(block),)

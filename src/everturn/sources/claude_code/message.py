@@ -106,7 +106,7 @@ def _assistant(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     if not isinstance(content, (str, list)):
         return unknown(record, place)
     speaker = NOTICE if message.model == "<synthetic>" or record.is_api_error_message else _ANSWER
-    blocks = _content_blocks(content, ClaudeBlockPlace(speaker.field))
+    blocks = _content_blocks(content, ClaudeBlockPlace(speaker.field, message=record.uuid or ""))
     return _message(record, place, "assistant", speaker, blocks, message)
 
 
@@ -119,7 +119,8 @@ def _user(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     if not isinstance(content, list):
         return unknown(record, place)
     if has_results(content):
-        where = ClaudeBlockPlace("meta", True, record.tool_use_result, place.session)
+        caller = record.source_tool_assistant_uuid or ""
+        where = ClaudeBlockPlace("meta", True, record.tool_use_result, place.session, caller)
         return _message(record, place, "tool", _RESULT, blocks_of(content, where))
     texts = texts_of(content)
     speaker = find_speaker(record, texts, helper) if content else CONTEXT

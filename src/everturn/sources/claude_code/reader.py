@@ -113,11 +113,11 @@ class ClaudeReader:
 
     def _learn(self, session: SessionTally, record: ClaudeRecord) -> None:
         """Set the facts that a record states about its session; the workspace is the first one named."""
-        facts = session, record.version, record.git_branch, record.team_name, record.agent_name, record.cwd
+        facts = session, record.version, record.git_branch, record.team_name, record.agent_name, record.cwd, record.slug
         if facts == self._learned:  # most records repeat the facts of the one before
             return
         self._learned = facts
-        session.learn(client=facts[1], branch=facts[2], team=facts[3], agent_name=facts[4])
+        session.learn(client=facts[1], branch=facts[2], team=facts[3], agent_name=facts[4], slug=facts[6])
         if record.cwd and not (seen := self._state.reported_facts(session.native_id)).workspace:
             session.learn(workspace=record.cwd)
             seen.workspace = True

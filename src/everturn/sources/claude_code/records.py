@@ -98,6 +98,8 @@ class ClaudeRecord(Struct, gc=False, rename="camel"):
     agent_id: str | None = None
     team_name: str | None = None
     agent_name: str | None = None
+    slug: str | None = None
+    source_tool_assistant_uuid: str | None = msgspec.field(default=None, name="sourceToolAssistantUUID")
     message: ClaudeBody | str | None = None
     tool_use_result: ClaudeToolResult | str | list[Raw] | None = None
     data: ClaudeProgress | None = None
