@@ -31,12 +31,15 @@ from everturn.store.contract import SessionFilter, Store, open_store
 from tests.acp.test_server import Client
 from tests.transcripts import write_history
 
-STANDARDS = ("atif", "otel")
+STANDARDS = ("atif", "otel", "otel in protobuf")
 
 
 def differences(store: Store, session: Session, name: str) -> list[str]:
     """Return what is different after a session was written in a standard and read back."""
+    name, _, form = name.partition(" in ")
     data = b"".join(as_standard(store, all_sources(), session, name))
+    if form and (wire := all_sources()[name].wire) is not None:
+        data = wire.pack(data)
     with tempfile.TemporaryDirectory() as folder, closing(open_store("memory:")) as other:
         path = Path(folder) / "session.json"
         path.write_bytes(data)
@@ -162,7 +165,7 @@ def main() -> None:
         for name in STANDARDS:
             found = Counter(wrong for session in chosen for wrong in differences(store, session, name))
             same = sum(not differences(store, session, name) for session in chosen)
-            print(f"{name}: {same} of {len(chosen)} sessions the same ({checked if name == 'atif' else 'JSON'})")
+            print(f"{name}: {same} of {len(chosen)} sessions the same{f' ({checked})' if name == 'atif' else ''}")
             for wrong, n in found.most_common():
                 print(f"    {n} × {wrong}")
         _print_acp(store, chosen)

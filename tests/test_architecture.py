@@ -35,7 +35,7 @@ PASSED_IN = {
 }
 
 #: Commands that print no rows: a script, a document in the form asked for by `--as`, and what is used by hand.
-NO_JSON = {"acp", "browse", "chat", "completion", "export", "mcp", "serve", "config set", "config path"}
+NO_JSON = {"acp", "browse", "chat", "completion", "export", "mcp", "receive", "serve", "config set", "config path"}
 
 
 def name_of(path: Path) -> str:

@@ -48,7 +48,7 @@ HOME = "home"
 
 #: The groups of `--help`; a command that is in none is listed last.
 SECTIONS = {
-    "Keep": ("sync", "add", "sources"),
+    "Keep": ("sync", "add", "receive", "sources"),
     "Find": ("sessions", "show", "browse", "web", "search", "recall", "why", "mark", "export"),
     "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
     "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),

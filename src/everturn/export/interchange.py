@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http.client import HTTPException
+from typing import Any
 
 from msgspec.structs import replace
 
+from everturn.errors import EverturnError, UsageError
 from everturn.model.archive import Call, Session, Step
 from everturn.model.conversation import Block, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sessions.messages import Sources, read_messages
+from everturn.sources.contract import WireForm
 from everturn.store.contract import Store
+
+_PACKED = 1 << 20  # bytes of lines in one request
+_TIMEOUT = 60  # seconds
 
 
 def as_standard(
@@ -21,6 +28,53 @@ def as_standard(
     for piece in source.write_pieces(part) if source.write_pieces is not None else [source.write(part)]:
         line = piece.encode("utf-8", "replace")
         yield clean(line) if clean is not None else line
+
+
+def as_binary(wire: WireForm, pieces: Iterable[bytes], most: int = _PACKED) -> Iterator[bytes]:
+    """Yield lines of a format in its binary form, about so many bytes of them at a time."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= most:
+            yield wire.pack(b"".join(waiting))
+            waiting, size = [], 0
+    if waiting:
+        yield wire.pack(b"".join(waiting))
+
+
+def send(wire: WireForm, address: str, headers: Mapping[str, str], pieces: Iterable[bytes]) -> int:
+    """Send lines of a format to an endpoint; return the number of requests. Raises UsageError, EverturnError.
+
+    A redirect is not followed: it would take the session elsewhere.
+    """
+    from urllib.error import HTTPError
+    from urllib.parse import urlsplit
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class NoRedirect(HTTPRedirectHandler):
+        def redirect_request(self, *args: Any, **given: Any) -> None:
+            return None
+
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{address!r} is not the address of an endpoint; it looks like http://127.0.0.1:4318")
+    url = address if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{wire.path}"
+    opener, sent = build_opener(NoRedirect), 0
+    for body in as_binary(wire, pieces):
+        request = Request(url, body, {"Content-Type": wire.media_type, **headers}, method="POST")  # noqa: S310 -- checked
+        try:
+            with opener.open(request, timeout=_TIMEOUT):
+                sent += 1
+        except HTTPError as failure:
+            raise EverturnError(
+                f"{url} answers with status {failure.code}; {sent:,} requests were taken before"
+            ) from None
+        except (OSError, HTTPException) as failure:
+            reason = getattr(failure, "reason", None) or failure
+            raise EverturnError(f"{url} cannot be reached: {reason}; {sent:,} requests were taken before") from None
+    return sent
 
 
 def session_part(store: Store, sources: Sources, session: Session) -> SessionPart:

@@ -143,6 +143,17 @@ class NewSession:
 
 
 @dataclass(frozen=True)
+class WireForm:
+    """How programs send sessions of a format to each other over HTTP, and the binary form of a file."""
+
+    path: str  # of the endpoint
+    media_type: str  # of what `pack` returns
+    pack: Callable[[bytes], bytes]  # lines of a file → the body of a request
+    split: Callable[[bytes, str], Iterator[tuple[str, bytes]]]
+    """From a body and its media type: the conversations in it, each with the line of a file. Raises ValueError."""
+
+
+@dataclass(frozen=True)
 class NativeWriter:
     """How to write a new session that the agent's own program opens.
 
@@ -293,6 +304,7 @@ class Source:
     check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = None  # finds flaws of records
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
     write_pieces: Callable[[SessionPart], Iterator[str]] | None = None  # the same text in pieces, with less memory
+    wire: WireForm | None = None  # what `write` returns, sent and received
     ask: AskProgram | None = None  # runs the agent as a model
     install: Install | None = None  # adds hooks and tools to the agent's settings
     keeps_words: bool = False  # programs can read its words in SQL: the archive has them a second time, unpacked

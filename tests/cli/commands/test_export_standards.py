@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
-from benchmarks.interchange import differences, sessions
+from benchmarks.interchange import STANDARDS, differences, sessions
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all
@@ -17,6 +23,7 @@ from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import Store, open_store
 from tests.cli.desk import Desk
 from tests.transcripts import write_history
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     opened.close()
 
 
-@pytest.mark.parametrize("name", ["atif", "otel"])
+@pytest.mark.parametrize("name", STANDARDS)
 def test_a_session_that_was_written_reads_as_the_same_session(store: Store, name: str) -> None:
     chosen = list(sessions(store, 6))
     assert len(chosen) >= 4
@@ -73,3 +80,61 @@ def test_export_masks_secrets_and_names_the_forms_there_are(desk: Desk, tmp_path
         assert secret in desk.run("export", "@last", "--as", name, "--reveal")[1]
     code, _, err = desk.run("export", "@last", "--as", "papyrus")
     assert code == 2 and "atif" in err and "markdown" in err
+
+
+@pytest.mark.slow
+@pytest.mark.needs("phoenix")
+def test_a_real_collector_shows_the_session(store: Store, desk: Desk, tmp_path: Path) -> None:
+    """Opt-in: Phoenix (`pip install arize-phoenix`, in an environment of its own) on the PATH."""
+    desk.take_in(
+        desk.archive.history.tool_turn("count the walruses", "ls", "three")
+        + desk.archive.history.turn("seals?", "none")
+    )
+    with _phoenix(tmp_path) as address:
+        code, _, err = desk.run("export", "@last", "--as", "otel", "--to", address)
+        assert code == 0, err
+        spans: list[dict[str, Any]] = []
+
+        def arrived() -> bool:
+            with urlopen(f"{address}/v1/projects/default/spans") as answer:  # on this machine
+                spans[:] = json.load(answer)["data"]
+            return len(spans) >= 4
+
+        wait_until(arrived)
+    kinds = sorted(span["span_kind"] for span in spans)
+    assert kinds == ["AGENT", "LLM", "LLM", "TOOL"]
+    (root,) = [span for span in spans if span["span_kind"] == "AGENT"]
+    assert root["attributes"]["input.value"] == "count the walruses"
+    answers = [span["attributes"] for span in spans if span["span_kind"] == "LLM"]
+    assert {one["session.id"] for one in answers} == {root["attributes"]["session.id"]}
+    assert any("none" in str(one) for one in answers)
+
+
+@contextmanager
+def _phoenix(folder: Path) -> Iterator[str]:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = os.environ | {
+        "PHOENIX_WORKING_DIR": str(folder / "phoenix"), "PHOENIX_HOST": "127.0.0.1", "PHOENIX_PORT": str(port),
+        "PHOENIX_GRPC_PORT": "0", "PHOENIX_TELEMETRY_ENABLED": "false",
+    }  # fmt: skip
+    env.pop("PYTHONPATH", None)
+    address = f"http://127.0.0.1:{port}"
+    with (folder / "phoenix.log").open("wb") as log:
+        process = subprocess.Popen(["phoenix", "serve"], env=env, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: process.poll() is not None or _answers(address))
+        assert process.poll() is None, (folder / "phoenix.log").read_text()[-2000:]
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(f"{address}/healthz"):  # on this machine
+            return True
+    except OSError:
+        return False

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn import clock
 from everturn.cli import frame
 from everturn.errors import EverturnError, UsageError
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
+    from everturn.sources.contract import WireForm
     from everturn.store.contract import Store
 
 
@@ -30,6 +32,7 @@ _SEVERAL = ("html", "bundle")  # forms that hold several sessions
     "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
     "everturn export 3f2a9c --as json --reveal --out session.json",
     "everturn export @last --as bundle --out session.zip",
+    "everturn export @last --as FORM --to http://127.0.0.1:4318     spans, to a collector that runs there",
     "everturn export --analytics --as parquet --out numbers",
     json=False,
     reveal=True,
@@ -44,6 +47,9 @@ _SEVERAL = ("html", "bundle")  # forms that hold several sessions
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--redacted", is_flag=True, help="native: mask secrets, which is the default without --reveal.")
 @click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
+@click.option("--binary", is_flag=True, help="The binary form of a format that has one: protobuf for spans.")
+@click.option("--to", metavar="URL", default="", help="Send it to this endpoint, in the binary form of its format.")
+@click.option("--header", "headers", multiple=True, metavar="NAME:VALUE", help="--to: a header, such as a key.")
 @click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
 @click.option("--context", is_flag=True, help="markdown, html: include context that the client added.")
 @click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
@@ -55,7 +61,7 @@ def command(
     target: str,
     force: bool,
     analytics: bool,
-    **shown: bool,
+    **shown: Any,
 ) -> None:
     """Write SESSION out of the archive, also when the agent's own file is gone.
 
@@ -64,7 +70,8 @@ def command(
     the agent keeps in a database is written again. html is one file to open anywhere, with the subagents in it; pictures
     are left out of it unless --pictures or --reveal is given. bundle is a zip file with all versions of the file and of what
     belongs to it, secrets and all. html and bundle take several sessions. Formats that other programs read can be written,
-    too: `everturn sources` lists them.
+    too: `everturn sources` lists them. Some have a binary form (--binary), and can be sent to a collector (--to), sessions in any
+    number; ids do not change, so that sending one again adds nothing.
 
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
@@ -75,11 +82,14 @@ def command(
     if analytics or form in _TABLES:
         _analytics(cx, sessions, form, target, force)
         return
-    _check_request(cx, sessions, form, number, target)
+    _check_request(cx, sessions, form, number, target, shown)
     if shown["redacted"] and (cx.reveal or form == "raw"):
         raise UsageError("--redacted masks secrets; leave out --reveal, and use --as native for the agent's own format")
     store = cx.store()
     rows = [resolve_session(store, session) for session in sessions]
+    if shown["to"]:
+        _send(cx, store, rows, form, shown)
+        return
     if number is not None and form not in ("raw", "native", "bundle"):
         rows[0] = session_edition(store, rows[0], number)
     pieces, name = _pieces(cx, store, rows, form, number, shown)
@@ -94,15 +104,18 @@ def command(
 
 
 def _pieces(
-    cx: frame.CommandContext, store: Store, rows: list[Session], form: str, number: int | None, shown: dict[str, bool]
+    cx: frame.CommandContext, store: Store, rows: list[Session], form: str, number: int | None, shown: dict[str, Any]
 ) -> tuple[Iterable[bytes], str]:
     """Return the content, and the name of the file in a folder if it has one of its own."""
+    from everturn.export.interchange import as_binary
+
     if form == "native":
         return _native(cx, store, rows[0], number)
     if form == "bundle":
         return _bundle(cx, store, rows), ""
     if form not in _FORMS:
-        return _standard(cx, store, rows[0], form), ""
+        pieces = _standard(cx, store, rows[0], form)
+        return as_binary(_wire(form), pieces) if shown["binary"] else pieces, ""
     if form == "html":
         return _html(cx, store, rows, shown["context"], shown["pictures"]), ""
     if form == "markdown":
@@ -123,13 +136,21 @@ def _check_form(form: str) -> None:
 
 
 def _check_request(
-    cx: frame.CommandContext, sessions: tuple[str, ...], form: str, number: int | None, target: str
+    cx: frame.CommandContext,
+    sessions: tuple[str, ...],
+    form: str,
+    number: int | None,
+    target: str,
+    shown: dict[str, Any],
 ) -> None:
-    if form in ("raw", "bundle") and not target and cx.out.stdout.isatty():
+    is_sent = bool(shown["to"])
+    if is_sent and (target or number is not None):
+        raise UsageError("--to sends a session as it is now; leave out --out and --version")
+    if (form in ("raw", "bundle") or (shown["binary"] and not is_sent)) and not target and cx.out.stdout.isatty():
         raise UsageError("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
     if not sessions:
         raise UsageError("say which session to write out; `everturn sessions` lists them")
-    if len(sessions) > 1 and (form not in _SEVERAL or number is not None):
+    if len(sessions) > 1 and not is_sent and (form not in _SEVERAL or number is not None):
         raise UsageError("several sessions go into one file with --as html or bundle only, and without --version")
 
 
@@ -259,6 +280,30 @@ def _standard(cx: frame.CommandContext, store: Store, session: Session, form: st
     from everturn.sources.contract import all_sources
 
     return as_standard(store, all_sources(), session, form, cx.out.clean_line)
+
+
+def _wire(form: str) -> WireForm:
+    from everturn.sources.contract import all_sources
+
+    source = all_sources().get(form)
+    if source is None or source.wire is None:
+        known = ", ".join(name for name, one in sorted(all_sources().items()) if one.wire is not None)
+        raise UsageError(f"{form} has no binary form and cannot be sent; choose --as {known}")
+    return source.wire
+
+
+def _send(cx: frame.CommandContext, store: Store, sessions: list[Session], form: str, shown: dict[str, Any]) -> None:
+    from everturn.export.interchange import send
+
+    wire, headers = _wire(form), {}
+    for header in shown["headers"]:
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip() or not header.isprintable():
+            raise UsageError("a header is NAME:VALUE, such as --header 'Authorization: Bearer KEY'")
+        headers[name.strip()] = value.strip()
+    requests = sum(send(wire, shown["to"], headers, _standard(cx, store, one, form)) for one in sessions)
+    masked = "secrets included" if cx.reveal else "secrets masked"
+    cx.out.say(f"sent {plural(len(sessions), 'session')} in {plural(requests, 'request')} to {shown['to']}, {masked}")
 
 
 def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:

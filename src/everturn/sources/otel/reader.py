@@ -3,12 +3,14 @@
 `unpack` writes each conversation as lines, one message per line in the order of time: of the input of a response only what was
 not said before, then its output with model and tokens, then the results of its tools.
 
-Spans of an OTLP JSON file: their attributes as plain values, and the messages that they carry.
+Spans of an OTLP file, in JSON or protobuf: their attributes as plain values, and the messages that they carry. Protobuf is
+read as the JSON that says the same.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,7 @@ from everturn.sources.toolkit.values import (
 
 _OTLP = re.compile(rb'"resourceSpans"\s*:\s*\[')
 _OWN = "everturn"
+_NEEDS_PACKAGE = "spans in protobuf need the package opentelemetry-proto; run: pip install 'everturn[otel]'"
 _ORIGINS = {"user": "human", "system": "injected", "assistant": "model", "tool": "tool"}
 _USAGE = ("input_tokens", "output_tokens", "cache_read.input_tokens", "cache_creation.input_tokens")
 _FLAT_USAGE = ("prompt", "completion", "prompt_details.cache_read", "prompt_details.cache_write")
@@ -47,8 +50,8 @@ _FLAT_USAGE = ("prompt", "completion", "prompt_details.cache_read", "prompt_deta
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    is_otlp = start.startswith(b"{") and _OTLP.search(start)
-    is_about_models = any(mark in start for mark in (b'"gen_ai.', b'"llm.', b'"openinference.'))
+    is_otlp = is_protobuf(head) or (start.startswith(b"{") and _OTLP.search(start))
+    is_about_models = any(mark in head for mark in (b"gen_ai.", b"llm.", b"openinference."))
     return SourceCandidate(path, "container", path.stem) if is_otlp and is_about_models else None
 
 
@@ -127,8 +130,8 @@ class _Said:
             word(about.get("gen_ai.tool.call.id")),
             about.get("gen_ai.tool.call.result", about.get("output.value")),
         )
-        if result is None or not call_id or call_id in self._answered:
-            return
+        if result is None or not call_id or call_id in self._answered or "everturn.seq" in about:
+            return  # in spans of ours the result is in the input of the next response too, with all that is known of it
         part = {"type": "tool_call_response", "id": call_id, "response": result}
         if error := word(about.get("error.type")):
             part["error"] = error
@@ -269,10 +272,11 @@ def _facts(record: Rec) -> Facts:
     }  # fmt: skip
 
 
-# --- Spans of an OTLP JSON file: their attributes as plain values, and the messages that they carry ---
+# --- spans: their attributes as plain values, and the messages that they carry ---
 _LARGEST = 256 << 20
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
 _FLAT = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
+_FLAT_CONTENT = re.compile(r"contents\.(\d{1,5})\.message_content\.(type|text|image\.image\.url)")
 _FLAT_CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(id|function\.name|function\.arguments)")
 
 
@@ -298,23 +302,95 @@ def read_spans(path: Path) -> Iterator[GenAiSpan]:
     """Yield the spans of a file that are about a conversation with a model. Raises OSError."""
     if path.stat().st_size > _LARGEST:
         raise OSError(None, f"a file of more than {_LARGEST >> 20} MB of spans is not unpacked")
-    data = path.read_bytes()
-    for request in _requests(data):
-        for resource in map(mapping, listing(request.get("resourceSpans"))):
-            service = word(_attributes(mapping(resource.get("resource")).get("attributes")).get("service.name"))
-            for scope in map(mapping, listing(resource.get("scopeSpans"))):
-                for span in map(mapping, listing(scope.get("spans"))):
-                    if (found := _span(span, service)) is not None:
-                        yield found
+    seen: set[tuple[str, str]] = set()  # programs send a request again if they got no answer
+    for request in _requests(path.read_bytes()):
+        for about, _, span in _parts_of(request):
+            name = str(span.get("traceId")), str(span.get("spanId"))
+            if name in seen:
+                continue
+            if span.get("spanId"):
+                seen.add(name)
+            service = word(_attributes(mapping(about.get("resource")).get("attributes")).get("service.name"))
+            if (found := _span(span, service)) is not None:
+                yield found
+
+
+def split(body: bytes, media_type: str) -> Iterator[tuple[str, bytes]]:
+    """See `WireForm.split`. Spans that are not about a model are left out."""
+    try:
+        requests = _protobuf_requests(body) if "protobuf" in media_type else _requests(body)
+        lines: dict[str, list[Rec]] = {}
+        for request in requests:
+            for resource, scope, span in _parts_of(request):
+                if (found := _span(span, "")) is not None:
+                    one = {**resource, "scopeSpans": [{**scope, "spans": [span]}]}
+                    lines.setdefault(found.conversation, []).append(one)
+    except OSError as failure:
+        raise ValueError(failure.strerror) from None
+    return ((name, _line({"resourceSpans": spans})) for name, spans in lines.items())
+
+
+def _parts_of(request: Rec) -> Iterator[tuple[Rec, Rec, Rec]]:
+    """Yield every span of a request with its resource and its scope."""
+    for resource in map(mapping, listing(request.get("resourceSpans"))):
+        for scope in map(mapping, listing(resource.get("scopeSpans"))):
+            for span in map(mapping, listing(scope.get("spans"))):
+                yield resource, scope, span
 
 
 def _requests(data: bytes) -> Iterator[Rec]:
+    if is_protobuf(data):
+        yield from _protobuf_requests(data)
+        return
     whole, trouble = decode_item(data) if data.lstrip()[:1] == b"{" else (None, "")
     if isinstance(whole, dict) and not trouble:
         yield whole
         return
     for line in data.splitlines():
         yield mapping(decode_item(line)[0]) if line.strip() else {}
+
+
+# --- protobuf ---
+_FIRST_FIELD = b"\n"  # number 1, with a length
+_RESOURCE_FIELDS = b"\n\x12\x1a"  # resource, scope spans, address of the schema
+_BYTE_FIELDS = ("traceId", "spanId", "parentSpanId")
+
+
+def is_protobuf(head: bytes) -> bool:
+    """Whether a file begins like a request in protobuf, or like several with their lengths (four bytes) before them."""
+    start = head[4:] if head[:1] == b"\0" else head
+    if start[:1] != _FIRST_FIELD:
+        return False
+    end = next((place for place in range(1, 6) if start[place : place + 1] < b"\x80"), 6)  # of the length
+    return start[end + 1 : end + 2] in _RESOURCE_FIELDS and len(start) > end + 1
+
+
+def _protobuf_requests(data: bytes) -> Iterator[Rec]:
+    """Yield requests in protobuf as the JSON that says the same. Raises OSError."""
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    except ModuleNotFoundError:
+        raise OSError(None, _NEEDS_PACKAGE) from None
+    for part in _framed(data) if data[:1] == b"\0" else [data]:
+        try:
+            request = ExportTraceServiceRequest.FromString(part)
+        except DecodeError:
+            raise OSError(None, "it is not a whole request in protobuf") from None
+        found: Rec = MessageToDict(request, use_integers_for_enums=True)
+        for _, _, span in _parts_of(found):
+            span |= {name: b64decode(span[name]).hex() for name in _BYTE_FIELDS if name in span}
+        yield found
+
+
+def _framed(data: bytes) -> Iterator[bytes]:
+    """Yield the requests of a file of the Collector, which has the length before each of them."""
+    at = 0
+    while at + 4 <= len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        yield data[at + 4 : at + 4 + size]
+        at += 4 + size
 
 
 def _span(span: Rec, service: str) -> GenAiSpan | None:
@@ -360,7 +436,15 @@ def messages_of(span: GenAiSpan, side: str) -> list[Rec]:
     value = decode_value(given.encode("utf-8", "replace")) if isinstance(given, str) else given
     if isinstance(value, list):
         return [one for one in value if isinstance(one, dict)]
-    return _flat_messages(span.attributes, side)
+    return _flat_messages(span.attributes, side) or _plain_value(span.attributes, side)
+
+
+def _plain_value(attributes: dict[str, Any], side: str) -> list[Rec]:
+    """Return what a span of OpenInference has of a message if it has nothing but its text."""
+    text, form = attributes.get(f"{side}.value"), word(attributes.get(f"{side}.mime_type"))
+    if not isinstance(text, str) or not text or form == "application/json" or "everturn.seq" in attributes:
+        return []
+    return [{"role": "user" if side == "input" else "assistant", "parts": [{"type": "text", "content": text}]}]
 
 
 def _flat_messages(attributes: dict[str, Any], side: str) -> list[Rec]:
@@ -372,13 +456,28 @@ def _flat_messages(attributes: dict[str, Any], side: str) -> list[Rec]:
     return [_flat_message(found[number]) for number in sorted(found)]
 
 
+def _flat_contents(fields: dict[str, Any]) -> list[Rec]:
+    """Return the parts of a message that has several: texts, thoughts, and pictures by their address."""
+    found: dict[int, dict[str, Any]] = {}
+    for name, value in fields.items():
+        if match := _FLAT_CONTENT.fullmatch(name):
+            found.setdefault(int(match[1]), {})[match[2]] = value
+    parts: list[Rec] = []
+    for _, part in sorted(found.items()):
+        if picture := word(part.get("image.image.url")):
+            parts.append({"type": "uri", "modality": "image", "uri": picture})
+        elif text := word(part.get("text")):
+            parts.append({"type": "reasoning" if part.get("type") == "reasoning" else "text", "content": text})
+    return parts
+
+
 def _flat_message(fields: dict[str, Any]) -> Rec:
     role = word(fields.get("role"))
     text = word(fields.get("content"))
     if role == "tool":
         part = {"type": "tool_call_response", "id": word(fields.get("tool_call_id")), "response": text}
         return {"role": "tool", "parts": [part]}
-    parts: list[Rec] = [{"type": "text", "content": text}] if text else []
+    parts: list[Rec] = [{"type": "text", "content": text}] if text else _flat_contents(fields)
     calls: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
         if match := _FLAT_CALL.fullmatch(name):

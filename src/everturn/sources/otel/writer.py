@@ -8,14 +8,19 @@ after the last response, and what the conventions have no role for, are in spans
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+from everturn.errors import EverturnError
 from everturn.model.conversation import Block, Message, SessionPart
 
 _INTERNAL, _CLIENT = 1, 3
 _FINISH = "stop"
+_IDS = ("traceId", "spanId", "parentSpanId")
+#: The kind of a span for programs that read OpenInference.
+_KINDS = {"invoke_agent": "AGENT", "chat": "LLM", "execute_tool": "TOOL"}
 
 
 def write(part: SessionPart) -> str:
@@ -26,6 +31,26 @@ def write(part: SessionPart) -> str:
 def write_pieces(part: SessionPart) -> Iterator[str]:
     """Yield one line per span."""
     return _Trace(part).lines()
+
+
+def pack(lines: bytes) -> bytes:
+    """Return lines of a file as one request in protobuf: requests that follow each other are one. Raises EverturnError."""
+    try:
+        from google.protobuf.json_format import ParseDict
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    except ModuleNotFoundError:
+        raise EverturnError(
+            "spans in protobuf need the package opentelemetry-proto; run: pip install 'everturn[otel]'"
+        ) from None
+    packed = []
+    for line in lines.splitlines():
+        request = json.loads(line)
+        for resource in request["resourceSpans"]:
+            for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
+                # Ids are hexadecimal in OTLP and base64 in the JSON of protobuf.
+                span |= {name: b64encode(bytes.fromhex(span[name])).decode() for name in _IDS if name in span}
+        packed.append(ParseDict(request, ExportTraceServiceRequest()).SerializeToString())
+    return b"".join(packed)
 
 
 class _Trace:
@@ -43,7 +68,8 @@ class _Trace:
         facts = self._part.facts
         about = {
             "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": facts.agent_name, "everturn.title": facts.title,
-            "everturn.workspace": facts.workspace,
+            "everturn.workspace": facts.workspace, "input.value": _text_of(self._part.messages, "prompt"),
+            "output.value": _text_of(self._part.messages[::-1], "answer"),
         }  # fmt: skip
         yield self._line(f"invoke_agent {facts.agent_name}", _INTERNAL, self._last, self._end, about, self._root)
         waiting: list[Message] = []
@@ -67,12 +93,17 @@ class _Trace:
             "gen_ai.operation.name": "chat", "gen_ai.request.model": model, "gen_ai.response.model": model,
             "gen_ai.input.messages": _json([_message(one) for one in before]), "everturn.input": "new",
             "gen_ai.output.messages": _json([_message(one) | {"finish_reason": _FINISH} for one in response]),
+            "llm.model_name": model,
         }  # fmt: skip
         if usage is not None:
             about |= {
                 "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
                 "gen_ai.usage.output_tokens": usage.output, "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
                 "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
+                "llm.token_count.prompt": usage.input + usage.cache_read + usage.cache_write,
+                "llm.token_count.completion": usage.output,
+                "llm.token_count.prompt_details.cache_read": usage.cache_read,
+                "llm.token_count.prompt_details.cache_write": usage.cache_write,
             }  # fmt: skip
         return self._line(f"chat {model}", _CLIENT, *self._times([*before, *response]), about)
 
@@ -92,7 +123,8 @@ class _Trace:
                 about = {
                     "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.call.name,
                     "gen_ai.tool.call.id": call.call.call_id, "gen_ai.tool.type": "function",
-                    "gen_ai.tool.call.arguments": _json(call.call.input), "error.type": block.result.error_class,
+                    "gen_ai.tool.call.arguments": _json(call.call.input), "gen_ai.tool.call.result": block.text,
+                    "error.type": block.result.error_class, "tool.name": call.call.name,
                 }  # fmt: skip
                 yield self._line(f"execute_tool {call.call.name}", _INTERNAL, *self._times([message]), about)
 
@@ -105,7 +137,11 @@ class _Trace:
 
     def _line(self, name: str, kind: int, start: int, end: int, about: dict[str, Any], span_id: str = "") -> str:
         self._seq += 1
-        attributes = {"gen_ai.conversation.id": self._part.native_id, "everturn.seq": self._seq, **about}
+        name_of, kind_of = self._part.native_id, _KINDS.get(about["gen_ai.operation.name"], "CHAIN")
+        attributes = {
+            "gen_ai.conversation.id": name_of, "session.id": name_of, "openinference.span.kind": kind_of,
+            "everturn.seq": self._seq, **about,
+        }  # fmt: skip
         span = {
             "traceId": self._trace, "spanId": span_id or self._span_id(str(self._seq)), "name": name.strip(), "kind": kind,
             "startTimeUnixNano": str(start * 1_000_000), "endTimeUnixNano": str(end * 1_000_000),
@@ -138,6 +174,12 @@ def _responses(messages: list[Message]) -> Iterator[list[Message]]:
             yield from [] if group else [[message]]
     yield from [group] if group else []
     yield from ([one] for one in between)
+
+
+def _text_of(messages: list[Message], field: str) -> str:
+    """Return the first text of a field, which a list of traces shows."""
+    texts = (block.text for one in messages for block in one.blocks if block.field == field and block.text)
+    return next(texts, "")
 
 
 def _is_response(message: Message) -> bool:
