@@ -28,8 +28,7 @@ from tests.capture.history import SID, History, run
 from tests.waiting import PATIENCE
 
 FORMAT = "otel"
-WIRE = all_sources()[FORMAT].wire
-assert WIRE is not None
+(WIRE,) = (source.wire for source in all_sources().values() if source.wire is not None)
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 

@@ -98,9 +98,9 @@ def _take_in(job: SyncJob, folder: Path, deliveries: Sequence[_Delivery], tell: 
         except _Refusal as refusal:
             one.refusal = refusal
     try:
-        for name, paths in by_source.items():
-            if paths:
-                tell(add_paths(job, list(paths), name))
+        for name, grown in by_source.items():
+            if grown:
+                tell(add_paths(job, list(grown), name))
     except (EverturnError, OSError) as failure:
         for one in deliveries:
             one.refusal = one.refusal or _Refusal(503, str(failure))
