@@ -6,14 +6,17 @@ import pytest
 
 from everturn.derive.decisions import (
     LONGEST,
+    ChoicePassage,
     DecisionMark,
+    choose_passages,
     find_announcements,
     find_choices,
     find_decisions,
-    find_revisions,
     likeness,
-    revised_status,
+    report_passages,
+    stated_intents,
 )
+from everturn.derive.intent import find_revisions, revised_status
 
 
 def kinds(text: str) -> list[tuple[str, bool]]:
@@ -206,3 +209,46 @@ def test_rules_in_other_languages(text: str) -> None:
 )
 def test_a_later_sentence_changes_what_was_decided(said: str, status: str) -> None:
     assert revised_status("Let's keep the tokens in Redis.", find_revisions(said)) == status
+
+
+def test_a_long_list_of_rules_is_marked_as_one() -> None:
+    rules = "Never edit the generated files.\nYou can only enter one command at a time.\nAvoid long outputs.\nAlways run the tests."
+    story = "The shop sells tea and coffee to people in the street. " * 20
+    assert [one.kind for one in find_decisions(f"{story}\n\n{rules}")] == ["list"] * 4
+    assert kinds(rules) == [("imperative", True)] * 3  # a short message: the mild one does not count
+    assert kinds(f"{story}\n\nYou can only enter one command at a time.") == []  # nor does it alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'll keep the old column, because the report still reads `price_cents`.",
+        "Ich werde `price` statt `cost` verwenden, weil der Bericht es so braucht.",
+        "Je vais garder `price` au lieu de `cost`, car le rapport en dépend.",
+        "Voy a usar `price` en lugar de `cost` porque el informe ya lo usa.",
+    ],
+)
+def test_work_that_is_announced_with_its_grounds(text: str) -> None:
+    assert [one.text for one in stated_intents(f"The report is long. {text}", 7)] == [text]
+
+
+@pytest.mark.parametrize(
+    "text", ["Let me check the `price` column first, since it is only read there.", "The test is red."]
+)
+def test_what_is_only_looked_at_is_not_announced_work(text: str) -> None:
+    assert stated_intents(text) == []
+
+
+def test_passages_of_a_report_leave_out_how_it_was_tested() -> None:
+    report = "## Changes\n- `basket.py` now keeps cents\n- moved the header\n\n## Testing\n- ran all of the tests\n"
+    assert [one.text for one in report_passages(report)] == ["`basket.py` now keeps cents"]
+
+
+def test_chosen_passages_fit_keep_their_order_and_grow_with_the_room() -> None:
+    passages = [ChoicePassage(f"passage {n} " * (n % 4 + 1), (n * 7) % 5 - 1, n) for n in range(30)]
+    for room in (0, 40, 200, 10_000):
+        chosen = choose_passages(passages, room)
+        assert sum(len(one.text) for one in chosen) <= room
+        assert [one.seq for one in chosen] == sorted(one.seq for one in chosen)
+        assert all(one.weight >= 0 for one in chosen)
+    assert len(choose_passages(passages, 10_000, most=30)) == sum(one.weight >= 0 for one in passages)

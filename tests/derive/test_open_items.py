@@ -9,6 +9,7 @@ from everturn.derive.open_items import (
     find_begun,
     find_call_questions,
     find_closing_questions,
+    find_findings,
     find_manual_steps,
     find_next_steps,
     find_summary_steps,
@@ -75,13 +76,32 @@ def test_every_sentence_that_names_a_next_step_counts() -> None:
         "If you'd like me to split the commit, let me know.",
         "Ready for the next phase whenever you are.",
         "CI is queued.",
+        "The change is still uncommitted.",
+        "If the page looks wrong, tell me what you see.",
+        "You will need to restart the server.",
+        "The migration has not been run.",
+        "Worth checking the totals once.",
+        "Falls du willst, räume ich auf.",
+        "Il reste à écrire les tests.",
+        "Falta probar la página.",
+        "テストはまだ実行していません",
+        "测试尚未运行",
     ],
 )
 def test_a_sentence_that_leaves_something_to_do_is_a_step(text: str) -> None:
     assert find_next_steps(f"The basket works. {text}") == [text]
 
 
-@pytest.mark.parametrize("text", ["There is nothing left to do.", "The basket works now.", "Want me to push it?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There is nothing left to do.",
+        "The basket works now.",
+        "Want me to push it?",
+        "Each uncommitted file has a mark.",
+        "The field is not required.",
+    ],
+)
 def test_a_report_or_a_question_is_no_step(text: str) -> None:
     assert find_next_steps(text) == []
 
@@ -127,3 +147,9 @@ def test_the_boxes_of_a_task_file() -> None:
         ("Add the page", "open"),
     ]
     assert find_task_items("no boxes") == ()
+
+
+def test_a_review_leaves_its_findings_to_do() -> None:
+    review = "# Review\nFine.\n\n## Improvements\n\n### 1. Totals\nThe total is rounded twice on the page.\n\n### 2. Names\nThe names are too long.\n\n## Summary\nGood work on this."
+    assert find_findings(review) == ["The total is rounded twice on the page. · The names are too long."]
+    assert find_findings("All of it works, without an issue.") == []

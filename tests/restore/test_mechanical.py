@@ -263,3 +263,35 @@ def test_a_decision_that_was_taken_back_says_so(archive: Archive, store: Store) 
     )
     document = build_document(store, SOURCES, session)
     assert texts(document, "key_decisions") == ["Let's keep the shop tokens in Redis. (taken back later)"]
+
+
+def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_words(
+    archive: Archive, store: Store
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "round the totals on the page"),
+        line("assistant", "I'll keep the cents in the table, because the report reads them."),
+        use("Edit", "c1", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
+        back("c1", "edited"),
+        line("assistant", "`page.py` now rounds the total once, not per item. All tests pass."),
+        line("user", "thanks, what does it print?"),
+        line("assistant", "It prints the total."),
+    )
+    decisions = section(build_document(store, SOURCES, session), "key_decisions").statements
+    assert [one.text for one in decisions] == [
+        "round the totals on the page → I'll keep the cents in the table, because the report reads them. · "
+        "`page.py` now rounds the total once, not per item."
+    ]
+    assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {
+        0: "round",
+        1: "I'll",
+        4: "`page.py`",
+    }
+
+
+def test_the_rules_of_one_list_are_one_constraint(archive: Archive, store: Store) -> None:
+    rules = ["Never edit the generated files.", "Avoid long outputs.", "Always run the tests."]
+    story = "The shop sells tea and coffee to people in the street. " * 20
+    session = archive.take_in(archive.history.turn(f"{story}\n\n" + "\n".join(rules), "done"))
+    assert texts(build_document(store, SOURCES, session), "constraints") == [" · ".join(rules)]

@@ -10,6 +10,10 @@ asks to be remembered is *pinned*: no view leaves it out.
 a choice meet (how something works now, `instead of`, `per your call`, code). The weights were set
 by hand on labelled sessions, guided by fits that leave out one repository at a time.
 
+One sentence alone rarely shows that something was chosen; a turn that changed files nearly always chose something. So
+`report_passages`, `stated_intents` (`I'll keep X, so that …`) and `choose_passages` collect what such a turn says it did, the
+strongest passages first, and a document shows them as one entry.
+
 Marker lines: lines in which a person or an agent names what they say.
 
     DECISION: use token buckets             PROPOSAL: a cache in front of it
@@ -34,44 +38,71 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.intent import word_count
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import REVISION, TAKEN_BACK
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
 _MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
+_LONG_TEXT, _MANY_RULES, _MIN_RULE = (
+    800,
+    3,
+    3,
+)  # characters and rules of a message that lists rules; words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _MAX_CHOICES = 4  # of one answer
 _CHOICE_CHARS = 400
 _CHOICE_WORDS = (6, 60)
+_PASSAGE_WORDS = 4
 _ENOUGH = 4
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
+_PASSAGES_READ = 6_000  # characters of an answer
+_INTENDED = 4  # weight from which a sentence between calls says why something is done
 
 
 class DecisionMark(Struct, frozen=True):
     """A decision or a constraint, in its original words."""
 
     text: str
-    kind: str  # marker | imperative | choice | answer
+    kind: str  # marker | imperative | list | choice | answer
     binds: bool = False  # a constraint, else a decision
     pinned: bool = False
 
 
 def find_decisions(text: str) -> list[DecisionMark]:
-    """Return the decisions and constraints in a message of a human, in order, each once."""
-    found: dict[str, DecisionMark] = {}
+    """Return the decisions and constraints in a message of a human, in order, each once.
+
+    In a long message that lays down many rules, milder ones count too, and all of them are marked as a `list`.
+    """
+    strict: dict[str, tuple[int, DecisionMark]] = {}
+    mild: dict[str, tuple[int, DecisionMark]] = {}
     pasted = 0
-    for sentence in split_sentences(text):
-        if (mark := _sentence_mark(sentence)) is None or (sentence.pasted and pasted >= _MAX_PASTED):
-            continue
-        pasted += sentence.pasted
-        found.setdefault(likeness(mark.text), mark)
-        if len(found) >= _MAX_MARKS:
+    for number, sentence in enumerate(split_sentences(text)):
+        if (mark := _sentence_mark(sentence)) is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
+            pasted += sentence.pasted
+            strict.setdefault(likeness(mark.text), (number, mark))
+        elif len(text) > _LONG_TEXT and mark is None and _is_mild_rule(sentence):
+            mild.setdefault(likeness(sentence.text), (number, DecisionMark(sentence.text, "list", binds=True)))
+        if len(strict) >= _MAX_MARKS:
             break
-    return list(found.values())
+    found = list(strict.values())
+    rules = sum(mark.kind == "imperative" for _, mark in found)
+    if len(text) <= _LONG_TEXT or rules + len(mild) < _MANY_RULES or not rules:
+        return [mark for _, mark in found]
+    found += list(mild.values())[: _MAX_MARKS - len(found)]
+    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in sorted(found, key=_place)]
+
+
+def _place(one: tuple[int, DecisionMark]) -> int:
+    return one[0]
+
+
+def _is_mild_rule(sentence: Sentence) -> bool:
+    words = sentence.text
+    return _MIN_RULE <= word_count(words) <= _MAX_WORDS and not words.endswith(("?", ":")) and bool(_MILD.search(words))
 
 
 def find_announcements(text: str) -> list[DecisionMark]:
@@ -85,14 +116,65 @@ def find_choices(text: str) -> list[DecisionMark]:
     if not _SIGN_WORDS.search(text):
         return []
     found: dict[str, DecisionMark] = {}
+    for one in report_passages(text):
+        if one.weight >= _ENOUGH and _CHOICE_WORDS[0] <= len(one.text.split()) <= _CHOICE_WORDS[1]:
+            found.setdefault(likeness(one.text), DecisionMark(one_line(one.text, _CHOICE_CHARS), "choice"))
+    return list(found.values())[:_MAX_CHOICES]
+
+
+class ChoicePassage(Struct, frozen=True):
+    """A sentence or a list item of a message, and how strongly it states a choice."""
+
+    text: str
+    weight: int
+    seq: int = -1
+
+
+def report_passages(text: str, seq: int = -1, is_plan: bool = False) -> list[ChoicePassage]:
+    """Return the passages of a report or a plan in order, without what comes next and how it is tested."""
+    found: dict[str, ChoicePassage] = {}
     for sentence in split_sentences(text):
         words = sentence.passage if sentence.is_item and len(sentence.passage) <= _CHOICE_CHARS else sentence.text
         words = words.strip("_ ")
-        if _NO_REPORT.search(sentence.heading) or not _CHOICE_WORDS[0] <= len(words.split()) <= _CHOICE_WORDS[1]:
-            continue
-        if choice_weight(words, sentence.is_item) >= _ENOUGH:
-            found.setdefault(likeness(words), DecisionMark(one_line(words, _CHOICE_CHARS), "choice"))
-    return list(found.values())[:_MAX_CHOICES]
+        if words not in found and word_count(words) >= _PASSAGE_WORDS and not _NO_REPORT.search(sentence.heading):
+            weight = choice_weight(words, sentence.is_item) + (_count_grounds(words) if is_plan else 0)
+            found[words] = ChoicePassage(words, weight, seq)
+    return list(found.values())
+
+
+def stated_intents(text: str, seq: int = -1) -> list[ChoicePassage]:
+    """Return the sentences in which a model says between its calls what it will do, and on what grounds."""
+    if not _INTENT.search(text):
+        return []
+    sentences = (one.text for one in split_sentences(text[:_PASSAGES_READ]))
+    weighed = (ChoicePassage(words, intent_weight(words), seq) for words in sentences)
+    return [
+        one for one in weighed if one.weight >= _INTENDED and _CHOICE_WORDS[0] <= word_count(one.text) <= _MAX_WORDS
+    ]
+
+
+def intent_weight(sentence: str) -> int:
+    """Return how strongly a sentence says what its author will do, and on what grounds."""
+    if _LOOKS.search(sentence):
+        return 0
+    return (
+        2 * bool(_INTENT.search(sentence)) + _count_grounds(sentence) + bool(_DEED.search(sentence)) + ("`" in sentence)
+    )
+
+
+def _count_grounds(text: str) -> int:
+    return len({found.lower() for found in _GROUNDS.findall(text)})
+
+
+def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _MAX_MARKS) -> list[ChoicePassage]:
+    """Return the strongest passages that fit into so many characters, in their order."""
+    ranked = sorted(enumerate(passages), key=lambda one: (-one[1].weight, one[0]))
+    chosen: list[tuple[int, ChoicePassage]] = []
+    for number, one in ranked:
+        if one.weight >= 0 and len(one.text) <= room and len(chosen) < most:
+            chosen.append((number, one))
+            room -= len(one.text)
+    return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
 
 
 def choice_weight(passage: str, is_item: bool = False) -> int:
@@ -107,39 +189,6 @@ def choice_weight(passage: str, is_item: bool = False) -> int:
 def states_choice(text: str) -> bool:
     """Whether a short text sounds as if something were decided in it. Rougher than the others: to prefer, not to report."""
     return _CHOSEN.search(text) is not None
-
-
-# --- revisions ---
-class Revision(Struct, frozen=True):
-    """A sentence in which a person chooses something else (`superseded`) or takes something back."""
-
-    status: str  # superseded | rejected
-    terms: frozenset[str]
-
-
-def find_revisions(text: str) -> list[Revision]:
-    """Return the sentences of a prompt that change what was decided before."""
-    if not (REVISION.search(text) or TAKEN_BACK.search(text)):
-        return []
-    found = []
-    for sentence in split_sentences(text):
-        words = sentence.text
-        if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
-            continue
-        if REVISION.search(words) or TAKEN_BACK.search(words):
-            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words)))
-    return found
-
-
-def revised_status(text: str, revisions: Iterable[Revision]) -> str:
-    """Return what became of a decision after some later sentences, "" if none of them is about it."""
-    terms = _terms(text)
-    least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
-    return next((one.status for one in revisions if len(terms & one.terms) >= least), "")
-
-
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(word.lower().removesuffix("s") for word in _TERM.findall(text)) - _EVERYDAY
 
 
 def likeness(text: str) -> str:
@@ -176,12 +225,6 @@ _CHOSEN = lazy_pattern(
     r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
     re.IGNORECASE,
 )
-_COMMON_TERMS, _COMMON_SHARE = 2, 0.4  # that a revision has in common with what it revises
-_TERM = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_][\w./-]{2,}[^\W_]")
-_EVERYDAY = frozenset(
-    ("this that with from into have keep make instead actually rather should would could must please also them they then there here "
-     "what when where your only just like more some same again about switch change remove drop revert undo").split()
-)  # fmt: skip
 _FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
 
@@ -263,6 +306,12 @@ _STRICT = lazy_pattern(
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
+#: Limits and preferences: rules where they stand among rules.
+_MILD = lazy_pattern(
+    r"\bonly\b|\b(?:you )?can(?:not|['’]t)\b|\b(?:avoid|prefer|minimi[sz]e)\b|^(?:keep|limit|try to|reject|never|always|do not)\b|\b(?:must|forbidden|not allowed|required)\b"
+    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先",
+    re.IGNORECASE,
+)
 _CHOICE = lazy_pattern(
     "|".join(
         (
@@ -288,18 +337,46 @@ _SIGN_WORDS = lazy_pattern(
 _SIGNS_OF_CHOICE = {
     name: (weight, lazy_pattern(pattern, re.IGNORECASE))
     for name, weight, pattern in (
-        ("now", 2, r"\bnow\b|\bno longer\b"),
-        ("contrast", 2, r"\b(?:instead(?: of)?|rather than)\b|,\s+not\b|\(not\b"),
+        ("now", 2, r"\b(?:now|no longer|jetzt|nicht mehr|désormais|ahora|ya no)\b|ようになり|现在|不再"),
+        ("contrast", 2, r"\b(?:instead(?: of)?|rather than|statt|anstatt|stattdessen|au lieu de|plutôt que|en (?:lugar|vez) de)\b|,\s+not\b|\(not\b|代わりに|ではなく|而不是|代替"),
         ("person", 3, r"\bper your\b|\bas (?:you )?(?:requested|agreed|asked)\b|\byour call\b|\byou asked\b"),
-        ("kept", 1, r"\b(?:stays?|kept|keeps?|keeping|left|leave|leaving|unchanged|as-is|untouched|preserv\w+)\b"),
+        ("kept", 1, r"\b(?:stays?|kept|keeps?|keeping|left|leave|leaving|unchanged|as-is|untouched|preserv\w+"
+         r"|bleib(?:t|en)|unverändert|conserv\w+|inchang\w+|mantien\w+|sin cambios)\b|そのまま|維持|保留|保持|不变"),
         ("code", 1, r"`[^`]+`"),
         ("changed", 1, r"\b(?:moved?|removed?|replaced?|renamed?|switch(?:ed)?|dropped|split|merged|added|extracted|introduced|changed|converted|"
-         r"refactored|pinned|set|wrapped|folded|hid(?:den)?|extended|created|updated|implemented)\b"),
+         r"refactored|pinned|set|wrapped|folded|hid(?:den)?|extended|created|updated|implemented|hinzugefügt|entfernt|ersetzt|umbenannt|verschoben|geändert"
+         r"|(?:ajout|supprim|remplac|renomm|déplac|modifi)é\w*|(?:añad|agreg|elimin|reemplaz|renombr|mov|cambi)(?:id|ad|ó|é)\w*)\b|追加|削除|変更|置き換え|移動|修正|添加|删除|替换|重命名|修改"),
+        ("outcome", -2, r"\b(?:tests?|lint(?:er)?|type-?check\w*|builds?|checks?|suite)\b.{0,60}\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+|ok)\b|^[^.`]{0,60}:\W*$"),
         ("wish", -1, r"\b(?:should|must|needs? to)\b"),
         ("remark", -2, r"^\W*(?:(?:this|that|these|those|it)\b|i (?:verified|checked|ran)\b|now,? (?:i|let)\b)"),
     )
 }  # fmt: skip
 _QUESTION = lazy_pattern(r"[?？]\W*$")
+#: A sentence in which somebody says what they will do.
+_INTENT = lazy_pattern(
+    r"\b(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|we['’]ll|(?:we|i) (?:should|can|need to)|going to|i['’]ve|i have|ich (?:werde|habe|lasse|nehme|behalte)|"
+    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)",
+    re.IGNORECASE,
+)
+#: Words that give the grounds or the limits of what is done.
+_GROUNDS = lazy_pattern(
+    r"\b(?:instead|rather than|so|since|because|to avoid|to keep|only|just|not|keep(?:ing)?|without|exactly|intentional\w*|belongs?|redundant|already|existing|"
+    r"leav(?:e|ing)|prefer|simpl\w+|enough|stay|separate\w*|match(?:es)?|statt|stattdessen|damit|weil|nur|nicht|bereits|lieber|au lieu de|plutôt|car|afin de|seulement|"
+    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持",
+    re.IGNORECASE,
+)
+#: What is about to be looked at or tried was not chosen.
+_LOOKS = lazy_pattern(
+    r"\b(?:let me|let['’]s|i['’]ll|i will|i['’]m(?: going to)?|i need to|we need to|ich werde|je vais|voy a)\s+(?:(?:also|now|first|quickly|just|then|maintenant|jetzt)\s+)*"
+    r"(?:check|look|read|verify|see|find|search|examin|inspect|explor|investigat|understand|review|start|begin|run|try|trying|view|list|confirm|continu|think|"
+    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查",
+    re.IGNORECASE,
+)
+_DEED = lazy_pattern(
+    r"\b(?:add|remov|replac|renam|mov|chang|us|keep|pin|drop|split|stag|commit|push|creat|mak|updat|fix|extend|switch|set|wrap|hid|delet|skip|append|check|"
+    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换",
+    re.IGNORECASE,
+)
 #: Headings under which a report does not tell what was chosen.
 _NO_REPORT = lazy_pattern(r"next|remaining|test|verif|to-?do|follow|how to|usage", re.IGNORECASE)
 

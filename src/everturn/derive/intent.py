@@ -4,7 +4,7 @@ A person speaks in prompts, in slash commands with arguments, and in answers to 
 pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
 its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
 proposal, `2` or `b` picks an option, and a few other words answer the question. `find_answers` reads the result of a call
-that asked the person. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
+that asked the person. `find_revisions` finds the sentences that change what was decided before. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
 
 Pure: no input or output, no model. Never raises.
 """
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from msgspec import Struct
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import APPROVAL
+from everturn.text.stance_words import APPROVAL, REVISION, TAKEN_BACK
 
 _LONGEST = 240
 _OPTIONS = 12
@@ -31,6 +32,7 @@ _REPLY_WORDS = 25  # a longer reply is a request of its own
 _END = 6_000  # characters at the end of an answer that can hold an offer
 _READ = 24_000
 _TITLE = 300
+_MAX_WORDS = 60  # a longer sentence is a story
 
 
 class Offer(Struct, frozen=True):
@@ -315,3 +317,45 @@ def _plain_answers(output: str) -> Iterator[str]:
         words = ", ".join(map(str, words)) if isinstance(words, list) else words
         if isinstance(words, str) and words.strip():
             yield words
+
+
+# --- revisions ---
+class Revision(Struct, frozen=True):
+    """A sentence in which a person chooses something else (`superseded`) or takes something back."""
+
+    status: str  # superseded | rejected
+    terms: frozenset[str]
+
+
+def find_revisions(text: str) -> list[Revision]:
+    """Return the sentences of a prompt that change what was decided before."""
+    if not (REVISION.search(text) or TAKEN_BACK.search(text)):
+        return []
+    found = []
+    for sentence in split_sentences(text):
+        words = sentence.text
+        if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
+            continue
+        if REVISION.search(words) or TAKEN_BACK.search(words):
+            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words)))
+    return found
+
+
+def revised_status(text: str, revisions: Iterable[Revision]) -> str:
+    """Return what became of a decision after some later sentences, "" if none of them is about it."""
+    terms = _terms(text)
+    least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
+    return next((one.status for one in revisions if len(terms & one.terms) >= least), "")
+
+
+@lru_cache(maxsize=1024)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(word.lower().removesuffix("s") for word in _TERM.findall(text)) - _EVERYDAY
+
+
+_COMMON_TERMS, _COMMON_SHARE = 2, 0.4  # that a revision has in common with what it revises
+_TERM = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_][\w./-]{2,}[^\W_]")
+_EVERYDAY = frozenset(
+    ("this that with from into have keep make instead actually rather should would could must please also them they then there here "
+     "what when where your only just like more some same again about switch change remove drop revert undo").split()
+)  # fmt: skip

@@ -32,6 +32,8 @@ _OFFERS = 1_200  # characters at the end in which an offer counts
 _QUESTIONS = 3
 _STEPS = 8
 _WORDS = 4  # a step with fewer words says nothing
+_STEPS_READ = 2_000  # characters at the end of an answer that can name steps
+_SENTENCE = 300  # characters of a step
 _LAST = 3  # sentences at the very end in which an order is meant for the person
 
 _HEADED = lazy_pattern(
@@ -70,6 +72,24 @@ _LEFT = lazy_pattern(
     ),
     re.IGNORECASE,
 )
+#: The same in the last paragraphs, where milder words are enough: conditions, limits, what was not done, what somebody has to do.
+_LEFT_LAST = lazy_pattern(
+    "|".join(
+        (
+            r"\bif you(?:['’]d| would)? (?:like|want|prefer|need|wish|decide|see|hit|notice)\b|\bif (?:anything|something|any|it|that|the|validation|this)\b.{3,80}\b(?:tell|ping|let me|i['’]ll|i can|we can)\b",
+            r"\b(?:happy|glad) to\b|\bi can (?:also|then|next)\b|\bcan be added\b|\bup to you\b|\byour (?:call|decision|turn)\b|\buntil (?:you|we|the next|it)\b",
+            r"\b(?:is|are|remains?|left|leaves|still|stays?) (?:\w+ )?(?:uncommitted|unpushed|unmerged|untested|unverified|unresolved)\b|\bnot yet\b",
+            r"\b(?:has|have)(?:n['’]t| not)(?: yet| been| officially)* \w{3,}|\b(?:not|nothing)(?: been)? (?:tested|verified|run|installed|reviewed|addressed|started|wired|checked)\b",
+            r"\b(?:could(?: not|n['’]t)|unable to|was(?: not|n['’]t) able|cannot|can['’]t) (?:be )?(?:\w+ly )?(?:run|test|verif|confirm|check|push|reach|connect|access|reproduce|complete|build|install)\w*",
+            r"\bworth \w+ing\b|\b(?:future|later|separate|follow-?up) (?:prs?|work|release|change|session|phase|task|pass|issue|step|run)\b",
+            r"\byou(?:['’]ll| will)? (?:still )?(?:need|have) to\b|\byou (?:should|must) (?!see|now|be able|get|find|have)|\bneeds? (?:your|manual|review|an?other|to be|to land)\b|\b(?:make sure|remember|don['’]t forget) to\b|\brequires? (?:your|manual|a restart)\b",
+            r"\bremain(?:s|ing|der)?\b|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
+            r"\b(?:noch (?:offen|nicht|zu)|falls du|du musst|bei bedarf|übrig)\b|\b(?:il reste|si tu (?:veux|préfères)|il faut encore|pas encore|vous devez)\b|\b(?:falta(?:n)?|todavía|aún no|si (?:prefieres|necesitas)|tienes que)\b",
+            r"まだ|残って|未(?:対応|実装|確認|完了)|今後|もし.{0,20}(?:場合|なら|たら)|必要があり|还需要|尚|未(?:完成|提交|测试)|如果.{0,12}(?:想|要|希望)|接下来|后续",
+        )
+    ),
+    re.IGNORECASE,
+)
 #: An order at the very end of an answer.
 _TO_PERSON = lazy_pattern(
     r"(?:(?:then|now|please|finally|just|next),?\s+)?(?:run|push|restart|reload|rerun|re-run|test (?:it|this|that|the|with|by)|try|verify|merge|tag|review|deploy|install|retry|"
@@ -77,7 +97,7 @@ _TO_PERSON = lazy_pattern(
     re.IGNORECASE,
 )
 _DONE_WITH = lazy_pattern(
-    r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other )?questions\b|\banything else\b",
+    r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)",
     re.IGNORECASE,
 )
 _BEGUN = lazy_pattern(
@@ -196,15 +216,44 @@ def find_next_steps(text: str) -> list[str]:
     """Return the next steps that an answer names at its end."""
     headed = list(_HEADED.finditer(text))
     found = _list_items(text[headed[-1].end() :]) if headed else []
-    sentences = list(split_sentences(text[-2_000:]))
+    sentences = list(split_sentences(text[-_STEPS_READ:]))
     for number, one in enumerate(sentences):
         words = one.text.lstrip("*_ ")
+        is_last = sum(len(later.text) for later in sentences[number:]) <= _END or number >= len(sentences) - 2
         is_step = bool((_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words))
+        is_step = is_step or (is_last and bool(_LEFT_LAST.search(words)))
         if not is_step and number >= len(sentences) - _LAST:
             is_step = bool(_TO_PERSON.match(words)) and len(words.split()) >= _LAST
-        if is_step and not words.endswith("?") and not _DONE_WITH.search(words):
-            found.append(one_line(one.text, _LONGEST))
+        is_heading = words.rstrip("*_ ").endswith(":") and len(words.split()) <= _WORDS
+        if is_step and not (is_heading or words.endswith("?") or _DONE_WITH.search(words)):
+            found.append(one_line(one.text, _SENTENCE))
     return list(dict.fromkeys(found))[:_STEPS]
+
+
+def find_findings(text: str) -> list[str]:
+    """Return what a review proposes: for each heading that announces it, the passages below as one text."""
+    found = []
+    for heading in _FINDINGS.finditer(text):
+        below = text[heading.end() :][:_FINDINGS_READ]
+        level = len(heading[1] or "") or 7
+        end = next((one.start() for one in _ANY_HEADING.finditer(below) if len(one[1]) <= level), len(below))
+        passages = dict.fromkeys(
+            one.passage for one in split_sentences(below[:end]) if len(one.passage.split()) >= _WORDS
+        )
+        if passages:
+            found.append(one_line(" · ".join(passages), _FINDINGS_SHOWN))
+    return found[:_LAST]
+
+
+#: A heading under which a review says what should change.
+_FINDINGS = lazy_pattern(
+    r"^[ \t]*(?:(#{1,6})[ \t]+|\*\*)[^\n*]{0,60}?\b(?:improvements?|recommend\w*|suggest\w*|findings?|issues?|concerns?|gaps?|weaknesses|problems?|should (?:fix|change)|"
+    r"empfehlung\w*|verbesserung\w*|probleme?|améliorations?|recommandations?|problèmes?|mejoras?|recomendacion\w*|problemas?)\b[^\n]{0,60}$"
+    r"|^[ \t]*#{1,6}[ \t]+[^\n]{0,30}(?:改善|提案|問題|指摘|建议|改进|问题)[^\n]{0,30}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANY_HEADING = lazy_pattern(r"^(#{1,6})[ \t]+", re.MULTILINE)
+_FINDINGS_READ, _FINDINGS_SHOWN = 4_000, 1_000
 
 
 def _question_text(item: dict[str, Any]) -> str:

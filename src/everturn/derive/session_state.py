@@ -20,9 +20,8 @@ from everturn.derive.decisions import (
     advance_entries,
     changed_status,
     likeness,
-    revised_status,
 )
-from everturn.derive.intent import Offer, is_choice, join_reply
+from everturn.derive.intent import Offer, is_choice, join_reply, revised_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
 from everturn.derive.open_items import PlanItem, advance_plan
 from everturn.derive.paths import local_path, same_case
@@ -52,7 +51,7 @@ class DecisionState(Struct, frozen=True):
     text: str
     turn: int
     seq: int
-    kind: str  # marker | imperative | choice | answer | commit | pin
+    kind: str  # marker | imperative | list | choice | answer | commit | pin
     pinned: bool = False
     about: str = ""  # the question or proposal of the agent that it answers
     about_seq: int = -1
@@ -157,6 +156,7 @@ class SessionState(Struct, frozen=True):
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
+    choices: tuple[DecisionState, ...] = ()  # what turns that changed files say of how it was done
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
@@ -186,6 +186,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts, reply)
+    answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
+    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in facts.choices]
     events = _failure_events(state, facts)
     state = replace(state, before=_update_before(state, facts))
     return replace(
@@ -205,6 +207,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         names=advance_names(state.names, facts.names),
         decisions=decisions,
         constraints=constraints,
+        choices=_change_statuses(_add_decisions(state.choices, new), facts),
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),
         errors=_update_failures(state, facts),
@@ -218,10 +221,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         else state.next_steps,
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=bool(requests) and facts.starter == "human" and (facts.cut_off or not (facts.answer or facts.deeds)),
-        answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
-        answers=(*state.answers, TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model"))
-        if facts.answer
-        else state.answers,
+        answer=answer or state.answer,
+        answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
         interrupted=facts.interrupted,

@@ -28,14 +28,16 @@ from everturn.derive.artifacts import (
 )
 from everturn.derive.decisions import (
     LONGEST,
+    ChoicePassage,
     DecisionMark,
     MarkerLine,
-    Revision,
+    choose_passages,
     find_announcements,
     find_choices,
     find_decisions,
     find_marker_lines,
-    find_revisions,
+    report_passages,
+    stated_intents,
 )
 from everturn.derive.failures import (
     Complaint,
@@ -48,7 +50,16 @@ from everturn.derive.failures import (
     proves_anywhere,
 )
 from everturn.derive.file_commands import fixes_unnamed_files, staged_files
-from everturn.derive.intent import Offer, command_words, find_answers, find_offer, goal_words, is_choice
+from everturn.derive.intent import (
+    Offer,
+    Revision,
+    command_words,
+    find_answers,
+    find_offer,
+    find_revisions,
+    goal_words,
+    is_choice,
+)
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,
@@ -57,6 +68,7 @@ from everturn.derive.open_items import (
     find_begun,
     find_call_questions,
     find_closing_questions,
+    find_findings,
     find_manual_steps,
     find_next_steps,
     find_plan,
@@ -78,6 +90,11 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _SAID = ("prompt", "answer")
 _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
+#: What a turn that changed files says of its choices: characters of the plan, of sentences between calls, and of the report.
+_PLANNED, _INTENDED, _REPORTED = 500, 500, 900
+_MOST_INTENTS = 3
+_LONG_PROMPT = 600  # characters from which a prompt is a plan
+_SIGNIFICANT = 2  # weight from which a passage says that something was chosen
 
 
 class Saying(Struct, frozen=True):
@@ -126,6 +143,7 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
+    choices: tuple[Saying, ...] = ()  # what a turn that changed files says of how it was done
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -175,6 +193,8 @@ class _FactCollector:
         self.requests: list[Saying] = []
         self.focus = ""
         self.marks: list[tuple[DecisionMark, int]] = []
+        self.planned: list[ChoicePassage] = []
+        self.intents: list[ChoicePassage] = []
         self.lines: list[tuple[MarkerLine, int, str]] = []
         self.revisions: list[tuple[Revision, int]] = []
         self.complaints: list[tuple[Complaint, int]] = []
@@ -218,16 +238,18 @@ class _FactCollector:
             self._add_result(call, start, "")
         ending = self.answer.text
         closing = [] if turn.interrupted else find_closing_questions(ending)
-        if ending and any(one.action != "read" for one in artifacts):
+        changed = any(one.action != "read" for one in artifacts)
+        if ending and changed:
             self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
-            focus=self.focus, marks=tuple(self.marks), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            focus=self.focus, marks=tuple(self.marks),
+            choices=tuple(self._choices(ending)) if changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
             trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
-            steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
+            steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
             begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
@@ -237,6 +259,15 @@ class _FactCollector:
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted),
         )  # fmt: skip
+
+    def _choices(self, report: str) -> list[Saying]:
+        """Return how the work was done: of a long prompt what it settles, of sentences between calls and of the report the strongest."""
+        intents = choose_passages([one for one in self.intents if one.seq != self.answer.seq], _INTENDED, _MOST_INTENTS)
+        reported = choose_passages(report_passages(report, self.answer.seq), _REPORTED)
+        if not intents and all(one.weight < _SIGNIFICANT for one in reported):
+            return []
+        planned = choose_passages(self.planned, _PLANNED)
+        return [Saying(one.text, one.seq) for one in (*planned, *intents, *reported)]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
@@ -259,6 +290,9 @@ class _FactCollector:
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
+            if len(text) > _LONG_PROMPT:
+                passages = report_passages(text, row.seq, is_plan=True)
+                self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
             self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
             self.revisions += [(one, row.seq) for one in find_revisions(text)]
             if steps := find_manual_steps(text):
@@ -277,6 +311,7 @@ class _FactCollector:
 
     def _set_answer(self, row: MessageRow, text: str) -> None:
         self.answer = Saying(text[-_ANSWER:], row.seq)
+        self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
         for line in find_marker_lines(text):

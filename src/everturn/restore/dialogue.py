@@ -27,6 +27,9 @@ _GOAL = 400
 _GROWN = 200
 _ASKED = 300
 _FOCUS = 300
+_REQUEST = 160
+_CHOICE = 400
+_RULES = 900
 _FEW_WORDS = 4  # a shorter request is not the goal
 _ANSWER = 2_400  # characters of the last answer
 _OPENING = 160
@@ -83,16 +86,41 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Decisions without commits, which have a section of their own."""
-    for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
-        yield _draft_decision(material, one, weight_by_rank(66, rank, 30) if one.status == ACTIVE else _ENDED)
+    """What was decided: one entry for an answer or a sentence of the person, one for each turn that changed files.
+
+    Commits have a section of their own.
+    """
+    state = material.state
+    by_turn: dict[int, list[DecisionState]] = {}
+    for one in state.choices:
+        by_turn.setdefault(one.turn, []).append(one)
+    told = [
+        one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in by_turn)
+    ]
+    entries: list[DecisionState | list[DecisionState]] = sorted(
+        (*told, *by_turn.values()), key=lambda one: one[-1].seq if isinstance(one, list) else one.seq
+    )
+    for rank, entry in rank_latest(entries):
+        weight = weight_by_rank(66, rank, 30)
+        if isinstance(entry, list):
+            yield _draft_choices(material, entry, weight)
+        else:
+            yield _draft_decision(material, entry, weight if entry.status == ACTIVE else _ENDED)
 
 
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on."""
-    for rank, one in rank_latest(material.state.constraints):
-        weight = 95 if one.pinned else weight_by_rank(84, rank, 55)
-        yield _draft_decision(material, one, weight if one.status == ACTIVE else _ENDED)
+    """Instructions of a person that hold from then on; those of one list of rules in one entry."""
+    entries: dict[int, list[DecisionState]] = {}
+    for number, one in enumerate(material.state.constraints):
+        is_listed = one.kind == "list" and one.status == ACTIVE and not one.pinned
+        entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
+    for rank, entry in rank_latest(list(entries.values())):
+        weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)
+        if len(entry) > 1:
+            text = one_line(" · ".join(one.text for one in entry), _RULES)
+            yield saying_statement(material, weight, (entry[0].seq, text), width=_RULES)
+        else:
+            yield _draft_decision(material, entry[0], weight if entry[0].status == ACTIVE else _ENDED)
 
 
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -158,6 +186,23 @@ def _draft_decision(material: StatementMaterial, one: DecisionState, weight: flo
         )
     label = one.kind if one.kind == "pin" else ""
     return saying_statement(material, weight, (one.seq, one.text), tail=_status_tail(one), label=label)
+
+
+def _draft_choices(material: StatementMaterial, choices: list[DecisionState], weight: float) -> DraftStatement:
+    """Draft what a turn asked for, and what it says of how that was done."""
+    turn = choices[0].turn
+    asked = next((one for one in material.state.requests if one.turn == turn and one.starter == "human"), None)
+    refs = {one.seq: one.text for one in reversed(choices)}  # the first passage of each message
+    cited = [(asked.seq, asked.wants or asked.text)] if asked else []
+    cited += [(seq, refs[seq]) for seq in sorted(refs) if not asked or seq != asked.seq]
+
+    def text() -> str:
+        done = " · ".join(
+            f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{_status_tail(one)}" for one in choices
+        )
+        return f"{safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST)} → {done}" if asked else done
+
+    return fact_statement(material, weight, text, cited)
 
 
 def _status_tail(one: DecisionState) -> str:

@@ -103,6 +103,7 @@ def bound_state(state: SessionState) -> SessionState:
         state,
         requests=state.requests[-_NEWEST:],
         answers=state.answers[-_NEWEST:],
+        choices=state.choices[-_NEWEST:],
         commands=state.commands[-_NEWEST:],
         questions=tuple(one for one in state.questions if one.answered_by is None) or state.questions[-1:],
         errors=tuple(one for one in state.errors if one in resolved or one.resolved_by is None),

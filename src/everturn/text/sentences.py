@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from everturn.text.lazy_pattern import lazy_pattern
 
@@ -38,8 +39,17 @@ class Sentence:
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a message, in order."""
-    text = _FENCE.sub("\n", text[:_MAX_CHARS])
+    """Yield the sentences of a message, in order. Several rules read the same message, so the last few results are kept."""
+    return iter(_split_sentences(text[:_MAX_CHARS]))
+
+
+@lru_cache(maxsize=4)
+def _split_sentences(text: str) -> tuple[Sentence, ...]:
+    return tuple(_find_sentences(text))
+
+
+def _find_sentences(text: str) -> Iterator[Sentence]:
+    text = _FENCE.sub("\n", text)
     text = _TAGGED.sub("\n", text) if "</" in text else text
     headings = len(_HEADING.findall(text))
     document = len(text) > _LONG or headings >= _HEADINGS
@@ -63,7 +73,7 @@ _HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BOLD_LINE = lazy_pattern(r"(?:\*\*|__)[^*_]{2,80}(?:\*\*|__):?$")
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
 #: The end of a sentence, but not a dot within a name or a number.
-_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
+_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ\u3040-\u30ff\u3400-\u9fff])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
