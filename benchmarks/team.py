@@ -1,7 +1,8 @@
 """An archive on PostgreSQL, as a team uses it: round trips and server time of a search, and its wall time over a slow network.
 
 The archive is made up as in `latency`, with a million messages with --big, else a few. A proxy between client and server
-counts round trips, which is every time the client speaks after the server, and adds latency. Server time is the CPU time of
+counts round trips, which is every time the client speaks after the server has answered what the client asked it to answer (a
+Sync or a Flush of the protocol; rows that arrive while the client is still sending are no answer to wait for), and adds latency. Server time is the CPU time of
 the server process of the connection. Then a corpus is taken in, and many laptops push to `everturn serve` while people search; some
 pushes are cut off in the middle and repeated. `overlap@10` is the share of the first ten that the exact ranking, over every message that
 matches, has among its first ten too; of equal scores any will do. SQLite's own, bounded ranking is measured in the same way.
@@ -89,25 +90,65 @@ class LatencyProxy:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server = socket.socket(socket.AF_UNIX)
             server.connect(self._target)
-            spoken = threading.Event()  # the server has spoken since the client did
-            spoken.set()
-            threading.Thread(target=self._forward, args=(client, server, spoken, True), daemon=True).start()
-            threading.Thread(target=self._forward, args=(server, client, spoken, False), daemon=True).start()
+            talk = _Talk()
+            threading.Thread(target=self._forward, args=(client, server, talk, True), daemon=True).start()
+            threading.Thread(target=self._forward, args=(server, client, talk, False), daemon=True).start()
 
-    def _forward(self, source: socket.socket, target: socket.socket, spoken: threading.Event, asks: bool) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket, talk: _Talk, asks: bool) -> None:
         while data := _received(source):
-            if asks and spoken.is_set():
+            if asks and talk.asks(data):
                 self.round_trips += 1
-                spoken.clear()
                 time.sleep(self.delay)
             elif not asks:
-                spoken.set()
+                talk.answers(data)
             try:
                 target.sendall(data)
             except OSError:
                 break
         for end in (source, target):
             end.close()
+
+
+class _Talk:
+    """Who waits for whom on one connection."""
+
+    def __init__(self) -> None:
+        self._client, self._server = _Messages(startup=True), _Messages()
+        self._wants_rows = False  # the client has sent a Flush since the last answer
+        self._has_answer = True
+
+    def asks(self, data: bytes) -> bool:
+        """Take what the client sends; return whether it had waited for the server before."""
+        had, self._has_answer = self._has_answer, False
+        self._wants_rows = "H" in self._client.kinds(data) or (self._wants_rows and not had)
+        return had
+
+    def answers(self, data: bytes) -> None:
+        """Take what the server sends: ReadyForQuery answers a Sync, anything a Flush; a startup has no other messages."""
+        kinds = self._server.kinds(data)
+        self._has_answer = self._has_answer or self._wants_rows or "Z" in kinds
+
+
+class _Messages:
+    """Splits one direction of a connection into the messages of PostgreSQL's protocol."""
+
+    def __init__(self, startup: bool = False) -> None:
+        self._rest = b""
+        self._startup = startup  # the first message of a client has no kind
+
+    def kinds(self, data: bytes) -> list[str]:
+        """Return the kinds of the messages that are complete with these bytes."""
+        self._rest += data
+        found, at = [], 0
+        while True:
+            head = 0 if self._startup else 1
+            size = int.from_bytes(self._rest[at + head : at + head + 4], "big")
+            if len(self._rest) < at + head + 4 or len(self._rest) < at + head + size:
+                break
+            found.append(chr(self._rest[at]) if head else "")
+            at, self._startup = at + head + size, False
+        self._rest = self._rest[at:]
+        return found
 
 
 def _received(source: socket.socket) -> bytes:
@@ -238,6 +279,8 @@ def _taken_in(corpora: Corpora, server: str) -> Iterator[Figure]:
     """Take a corpus in directly: the CPU of this process and of its server process."""
     corpus = corpora.real or corpora.generated
     with closing(open_store(f"{server}&schema=taken")) as store:
+        with store.write():
+            store.set_setting("shared", "yes")  # as the one that `everturn serve` writes to
         backend = store.driver.one("SELECT pg_backend_pid()")[0]  # type: ignore[attr-defined]  # of PostgreSQL
         begun, used = time.process_time(), _cpu_ms(backend)
         places = SearchPlaces(home=corpus.place.folder / "home", env={}, platform=sys.platform)

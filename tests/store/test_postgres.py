@@ -199,6 +199,21 @@ def test_the_lists_forget_a_session(store: PostgresStore, monkeypatch: pytest.Mo
     assert store.driver.all('SELECT * FROM "unlisted"') == []
 
 
+def test_a_shared_archive_has_no_lists_and_finds_the_same(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = with_common_words(store, monkeypatch)
+    with store.write():
+        store.set_setting("shared", "yes")
+    fresh = new_session(store, "fresh", [in_prompt("walrus größe")])
+    for table in ("common_word", "common_segment", "unlisted"):
+        assert store.driver.all(f'SELECT 1 FROM "{table}"') == [], table
+    found = store.candidates(IndexQuery((), optional=(("walrus",),)), most=100)
+    assert len(found.entries) == 61 and {entry.session for entry in found.entries} == {session, fresh}
+    found = store.candidates(IndexQuery((), optional=(("größe",),)), most=100)
+    assert [entry.session for entry in found.entries] == [fresh]
+
+
 def test_the_common_words_of_an_older_archive_are_listed(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = sql_store.known_migrations("postgres")
     with monkeypatch.context() as patch:

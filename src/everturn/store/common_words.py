@@ -6,6 +6,8 @@ entries: up to BEST in a small archive, fewer in a large one, where all segments
 everywhere is in no list; the index of `search_row` finds its few rows. Entries that are in no segment yet, at most about a
 thousand, are noted as unlisted, and a search reads their rows.
 
+A shared archive has no lists: they hold everybody's words, so nobody who reads for a person could use them.
+
 A writer remembers the words of the entries it has noted, and makes the segment itself: that costs a tenth of what the
 server would need. What other writers have left behind is listed by the server, from the rows of the index, in one statement.
 """
@@ -13,7 +15,7 @@ server would need. What other writers have left behind is listed by the server, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -27,6 +29,7 @@ BEST = 128
 WANTED = 2000  # best entries of a word in all segments
 FEWEST = 16  # of them in one segment
 OWN = 0xFFFFFF  # the seq of a session's own entry
+_SHARE = 56  # bits of a place: session and seq
 
 _NOTE = 'INSERT INTO "unlisted" ("space","session","first_seq","last_seq","entries") VALUES (?,?,?,?,?)'
 _FULL = 'SELECT "space" FROM "unlisted" GROUP BY "space" HAVING SUM("entries")>=?'
@@ -76,35 +79,47 @@ _REMOVE = """
     AND p."space"=s."space" AND p."term"=t.lexeme AND EXISTS (SELECT 1 FROM UNNEST(p."best") x WHERE x>>32=?{1})
 """
 _EMPTY = """
-    DELETE FROM "common_word" p USING "common_segment" s
-    WHERE ? BETWEEN s."first_session" AND s."last_session" AND p."seg"=s."seg" AND p."best"='{}'
+    WITH t AS MATERIALIZED (SELECT DISTINCT u.lexeme FROM "search_row" r, UNNEST(r."tsv") u WHERE r."session"=?{0})
+    DELETE FROM "common_word" p USING "common_segment" s, t WHERE ? BETWEEN s."first_session" AND s."last_session" AND p."seg"=s."seg"
+    AND p."space"=s."space" AND p."term"=t.lexeme AND p."best"='{{}}'
 """
+_SHARED = """SELECT 1 FROM "setting" WHERE "key"='shared' AND "value"<>''"""
 
 #: Session, first and last seq, and number of entries: a row of `unlisted`.
 _Note = tuple[int, int, int, int]
 
 
 class _Entry(Struct):
-    """The words of an entry: for each row of the index its field and the occurrences of every term."""
+    """The words of an entry: for each row of the index its field and the positions of every term, two characters each."""
 
-    rows: list[tuple[int, Counter[str]]]
+    rows: list[tuple[int, dict[str, str]]]
     size: int = 0
 
-    def shares(self) -> Iterator[tuple[str, int]]:
-        """Yield every term with its share, from 0 to 255."""
+    def terms(self) -> Iterable[str]:
+        """Return every term once."""
+        return self.rows[0][1] if len(self.rows) == 1 else set(chain.from_iterable(held for _, held in self.rows))
+
+    def list_in(self, places: dict[str, list[int]], place: int) -> None:
+        """Add the place of this entry to the lists of its terms, below its share, from 0 to 255."""
         room = ENOUGH * length_factor(self.size)
         if len(self.rows) == 1:
-            [(field, counts)] = self.rows
-            weight = BY_FIELD[field]
-            by_count = [int(255 * weight * n / (weight * n + room)) for n in range(max(counts.values()) + 1)]
-            yield from ((term, by_count[n]) for term, n in counts.items())
+            [(field, held)] = self.rows
+            weight = BY_FIELD[field] / 2
+            by_length = {
+                n: int(255 * weight * n / (weight * n + room)) << _SHARE | place for n in set(map(len, held.values()))
+            }
+            for term, positions in held.items():
+                if (some := places.get(term)) is not None:
+                    some.append(by_length[len(positions)])
             return
         seen: dict[str, float] = {}
-        for field, counts in self.rows:
-            weight = BY_FIELD[field]
-            for term, n in counts.items():
-                seen[term] = seen.get(term, 0.0) + weight * n
-        yield from ((term, int(255 * much / (much + room))) for term, much in seen.items())
+        for field, held in self.rows:
+            weight = BY_FIELD[field] / 2
+            for term, positions in held.items():
+                if term in places:
+                    seen[term] = seen.get(term, 0.0) + weight * len(positions)
+        for term, much in seen.items():
+            places[term].append(int(255 * much / (much + room)) << _SHARE | place)
 
 
 class CommonWords:
@@ -115,17 +130,20 @@ class CommonWords:
         self._new: dict[EntryKey, _Entry] = {}  # of this transaction
         self._noted: dict[EntryKey, _Entry] = {}  # of earlier ones, noted as unlisted
         self._notes: list[_Note] = []
+        self._is_shared = False
 
-    def note(self, session: int, seq: int, field: int, counts: Counter[str], size: int) -> None:
+    def note(self, session: int, seq: int, field: int, positions: dict[str, str], size: int) -> None:
         """Note a new row of the index."""
+        if self._is_shared:
+            return
         entry = self._new.setdefault((session, seq), _Entry([]))
-        entry.rows.append((field, counts))
+        entry.rows.append((field, positions))
         entry.size += size
 
     def finish_write(self, failed: bool) -> None:
         """List what was noted if it is enough for a segment; else note it as unlisted."""
         new, self._new = self._new, {}
-        if failed or not new:
+        if failed or not new or self._has_no_lists():
             return
         if len(new) + len(self._noted) >= SEGMENT:
             entries = list({**self._take_noted(), **new}.items())
@@ -141,6 +159,14 @@ class CommonWords:
             self._driver.run_by_index(_LIST, [space, space, list(BY_FIELD)])
             self._notes, self._noted = [], {}
 
+    def _has_no_lists(self) -> bool:
+        """Whether the archive is shared; drop the lists from before it was."""
+        if not self._is_shared and self._driver.one(_SHARED) is not None:
+            for table in ("common_word", "common_segment", "unlisted"):
+                self._driver.run(f'DELETE FROM "{table}"')
+            self._is_shared, self._noted, self._notes = True, {}, []
+        return self._is_shared
+
     def _take_noted(self) -> dict[EntryKey, _Entry]:
         """Delete the notes of the remembered entries; return those whose note was still there, unchanged."""
         notes, noted, self._notes, self._noted = self._notes, self._noted, [], {}
@@ -151,19 +177,14 @@ class CommonWords:
         return {key: noted[key] for key in keys if key in noted}
 
     def _write_segment(self, entries: dict[EntryKey, _Entry]) -> None:
-        held = Counter(
-            chain.from_iterable(set(chain.from_iterable(counts for _, counts in one.rows)) for one in entries.values())
-        )
-        places: dict[str, list[int]] = {term: [] for term, n in held.items() if n >= LISTED}
-        for (session, seq), entry in entries.items():
-            place = session << 32 | (seq & OWN) << 8
-            for term, share in entry.shares():
-                if term in places:
-                    places[term].append(place | share)
         sessions = [session for session, _ in entries]
         [(seg, segments)] = self._driver.all(_SEGMENT, [0, len(entries), min(sessions), max(sessions)])
+        held = Counter(chain.from_iterable(entry.terms() for entry in entries.values()))
+        places: dict[str, list[int]] = {term: [] for term, n in held.items() if n >= LISTED}
+        for (session, seq), entry in entries.items():
+            entry.list_in(places, session << 24 | (seq & OWN))
         best = min(max(WANTED // (segments + 1), FEWEST), BEST)
-        rows = ((0, term, seg, held[term], _best_first(some)[:best]) for term, some in sorted(places.items()))
+        rows = ((0, term, seg, held[term], _best_first(some, best)) for term, some in sorted(places.items()))
         self._driver.copy(_WORDS, rows)
 
     def remove(self, session: int, seqs: Sequence[int] | None = None) -> None:
@@ -182,11 +203,16 @@ class CommonWords:
             places, wanted = " AND (x>>8&16777215)=ANY(?)", [[seq & OWN for seq in seqs]]
         one = [session, *wanted]
         self._driver.run(_REMOVE.format(rows, places), [session, *given, *one, *one, session, *one])
-        self._driver.run(_EMPTY, [session])
+        self._driver.run(_EMPTY.format(rows), [session, *given, session])
 
 
-def _best_first(places: list[int]) -> list[int]:
-    return sorted(places, key=lambda place: (place & 255, place), reverse=True)
+def _best_first(places: list[int], most: int) -> str:
+    """Return the best places as the literal of an array."""
+    places.sort(reverse=True)
+    return f"{{{','.join([str((one & _PLACE) << 8 | one >> _SHARE) for one in places[:most]])}}}"
+
+
+_PLACE = (1 << _SHARE) - 1
 
 
 def _ranges(keys: Iterable[EntryKey]) -> list[_Note]:

@@ -18,8 +18,9 @@ Each message costs one lookup in the index of fingerprints. Messages that evertu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -58,6 +59,8 @@ from everturn.store.sql import (
     TURNS,
     WORDS,
     Driver,
+    T,
+    Table,
     query_in_lists,
 )
 
@@ -374,7 +377,7 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         inherited = {message.seq for message in growth.messages if message.inherited}
         self._set_inherited(before, growth, inherited)
         change = count_changes(self.driver, before, growth, len(inherited))
-        self._write_rows(session, growth)
+        self._write_rows(before, growth)
         own = [row for row in growth.index if row.seq not in inherited] if inherited else growth.index
         self.index.add(session, own)
         self._update_session(before, growth, change)
@@ -448,17 +451,24 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         for artifact in growth.artifacts:
             artifact.session = session
 
-    def _write_rows(self, session: int, growth: SessionGrowth) -> None:
-        many = self.driver.many
+    def _put_rows(self, table: Table[T], rows: Sequence[T], is_new: Callable[[T], bool]) -> None:
+        """Write rows of which each is in the table already or not; a key that comes twice counts as it is last."""
+        key = attrgetter(*table.key)
+        last = {key(row): row for row in rows}
+        self.driver.many(table.insert, [astuple(row) for row in last.values() if is_new(row)])
+        self.driver.many(table.upsert, [astuple(row) for row in last.values() if not is_new(row)])
+
+    def _write_rows(self, before: Session, growth: SessionGrowth) -> None:
+        many, session = self.driver.many, before.id
         many(MESSAGES.insert, map(astuple, growth.messages))
         many(WORDS.insert, [astuple(replace(one, session=session)) for one in growth.words])
-        many(TURNS.upsert, map(astuple, growth.turns))
-        many(STEPS.upsert, map(astuple, growth.steps))
+        self._put_rows(TURNS, growth.turns, lambda turn: turn.idx >= before.n_turns)
+        self._put_rows(STEPS, growth.steps, lambda step: step.idx >= before.n_steps)
         if growth.dropped_calls:
             gone = [(session, seq, idx) for seq, idx in growth.dropped_calls]
             many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
-        many(CALLS.upsert, map(astuple, growth.calls))
-        many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
+        self._put_rows(CALLS, growth.calls, lambda call: call.seq >= before.n_messages)
+        self._put_rows(ARTIFACTS, growth.artifacts, lambda artifact: artifact.seq >= before.n_messages)
         self.add_edits(session, growth.edits)
         many(REPORTED.upsert, [astuple(replace(one, session=session)) for one in growth.reported])
         many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])

@@ -69,6 +69,9 @@ _END_STALLED = """
     AND a.wait_event='ClientRead' AND a.state_change < clock_timestamp() - ? * interval '1 second'
 """
 
+_BINARY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_BINARY_END = b"\xff\xff"
+_BUFFERED = 1 << 17  # bytes
 _PLAIN_INSERT = re.compile(r'INSERT INTO ("\w+" \([^)]*\)) VALUES \(\?(?:,\?)*\)')
 
 
@@ -162,6 +165,24 @@ class PostgresDriver:
         ):
             for row in rows:
                 copy.write_row(row)
+
+    def copy_packed(self, target: str, rows: Iterable[bytes]) -> None:
+        """Stream rows that are in the server's binary form already."""
+        rows = iter(rows)
+        if (first := next(rows, None)) is None:
+            return
+        with (
+            self.translated_errors(),
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {target} FROM STDIN (FORMAT binary)") as copy,
+        ):
+            buffer = bytearray(_BINARY_HEADER + first)
+            for row in rows:
+                buffer += row
+                if len(buffer) > _BUFFERED:
+                    copy.write(bytes(buffer))
+                    buffer.clear()
+            copy.write(bytes(buffer + _BINARY_END))
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
         with self.translated_errors():

@@ -1,8 +1,9 @@
 """The full-text index in PostgreSQL: the same hits as SQLite's FTS5, from the same terms.
 
 The server's own parser is not used. Terms come from `text.terms` and their stems from `store.index`; both are written as
-`tsvector` literals, one row per field of a message, so that a limit to fields is exact and no phrase spans two fields.
-Groups of a query are matched by message: each may occur in another field.
+`tsvector`s, one row per field of a message, so that a limit to fields is exact and no phrase spans two fields.
+Groups of a query are matched by message: each may occur in another field. Rows are sent in the server's binary form, which
+costs it a quarter of what parsing a literal does.
 
 A `tsvector` has limits (1 MB, 16,383 positions, 255 positions and 2 kB per term) and silently drops what exceeds some of
 them. So a long text becomes several rows, each beginning with the last terms of the one before: a phrase of up to
@@ -12,10 +13,10 @@ characters is indexed by its beginning.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import NamedTuple
 
 from everturn.model.archive import IndexRow
 from everturn.model.vocabulary import FIELDS
@@ -31,15 +32,28 @@ REPEATS = 250  # of one term in a row
 CHARACTERS = 200_000  # of different terms in a row, at most 800,000 bytes
 
 _AT_ONCE = 1_000_000  # characters whose terms are held in memory
-_POSITIONS = tuple(f":{number} " for number in range(1, PART + 1))
+#: A position, or a number of them, as two bytes, each written as one character: joining text is fast.
+_SHORTS = tuple(chr(number >> 8) + chr(number & 255) for number in range(PART + 1))
+_COUNTS = tuple(f"\0{two}" for two in _SHORTS[: REPEATS + 1])  # after the NUL that ends a term
+_BEFORE = Struct(">hiqiqihiiii")  # columns, and length and value of each up to the length of the vector and its terms
+_AFTER = Struct(">ii")
 
 
 class VectorRow(NamedTuple):
     """A row of the index for a text, or for a part of a long one."""
 
-    literal: str  # of the `tsvector`
-    counts: Counter[str]  # occurrences of every term
+    positions: dict[str, str]  # of every term, two characters for each occurrence
     size: int  # terms
+
+    def packed(self, session: int, seq: int, field: int, part: int) -> bytes:
+        """Return the row of `search_row` in the server's binary form."""
+        held = self.positions
+        if not "".join(held).isascii():
+            held = {term.encode().decode("latin-1"): some for term, some in held.items()}
+        counts = [_COUNTS[len(some) >> 1] for some in held.values()]
+        vector = "".join(chain.from_iterable(zip(held, counts, held.values(), strict=True))).encode("latin-1")
+        before = _BEFORE.pack(6, 8, session, 8, seq, 2, field, 4, part, len(vector) + 4, len(held))
+        return before + vector + _AFTER.pack(4, self.size)
 
 
 def vector_rows(folded: str) -> Iterator[VectorRow]:
@@ -72,17 +86,23 @@ def _stems_of_text(folded: str) -> Iterator[str]:
 
 
 def _part_rows(part: list[str]) -> Iterator[VectorRow]:
-    counts = Counter(part)
-    if max(map(len, counts)) > LONGEST:
-        part = [term[:LONGEST] for term in part]
-        counts = Counter(part)
-    if max(counts.values()) > REPEATS or sum(map(len, counts)) > CHARACTERS:
+    held = _positions(part)
+    if max(map(len, held)) > LONGEST:
+        held = _positions([term[:LONGEST] for term in part])
+    if max(map(len, held.values())) > 2 * REPEATS or sum(map(len, held)) > CHARACTERS:
         half = len(part) // 2
         yield from _part_rows(part[:half])
         yield from _part_rows(part[half - OVERLAP :])
     else:
-        # The server joins the positions of a term that comes again.
-        yield VectorRow("".join(chain.from_iterable(zip(part, _POSITIONS, strict=False))), counts, len(part))
+        yield VectorRow(held, len(part))
+
+
+def _positions(part: list[str]) -> dict[str, str]:
+    held: dict[str, str] = {}
+    before = held.get
+    for term, at in zip(part, islice(_SHORTS, 1, None), strict=False):
+        held[term] = before(term, "") + at
+    return held
 
 
 _TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
@@ -103,25 +123,23 @@ class PostgresIndex:
 
     # --- changes ---
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
-        self.driver.copy(_TARGET, self._index_rows(session, rows))
+        self.driver.copy_packed(_TARGET, self._index_rows(session, rows))
 
     def add_session(self, session: int, text: str) -> None:
         self.remove(session, [-1])
         if made := list(vector_rows(index_text(text))):
-            self.driver.copy(_TARGET, self._numbered_rows(session, -1, _SUMMARY, made))
+            self.driver.copy_packed(_TARGET, self._numbered_rows(session, -1, _SUMMARY, made))
 
-    def _index_rows(self, session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
+    def _index_rows(self, session: int, rows: Sequence[IndexRow]) -> Iterator[bytes]:
         for row in map(fold_row, rows):
             for field, text in enumerate(row.texts):
                 if text:
                     yield from self._numbered_rows(session, row.seq, field, vector_rows(text))
 
-    def _numbered_rows(
-        self, session: int, seq: int, field: int, made: Iterable[VectorRow]
-    ) -> Iterator[tuple[Any, ...]]:
+    def _numbered_rows(self, session: int, seq: int, field: int, made: Iterable[VectorRow]) -> Iterator[bytes]:
         for part, row in enumerate(made):
-            self._common.note(session, seq, field, row.counts, row.size)
-            yield session, seq, field, part, row.literal, row.size
+            self._common.note(session, seq, field, row.positions, row.size)
+            yield row.packed(session, seq, field, part)
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         given = [session, list(seqs)]
