@@ -77,15 +77,15 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
         yield Team(url, tmp_path, address)
 
 
-def served(url: str) -> ServedTeam:
-    return ServedTeam(url)
+def served(url: str, **repositories: Path) -> ServedTeam:
+    return ServedTeam(url, repositories)
 
 
 class ServedTeam:
     """The server in a thread of this process."""
 
-    def __init__(self, url: str) -> None:
-        self._team = TeamServer(url, now)
+    def __init__(self, url: str, repositories: dict[str, Path]) -> None:
+        self._team = TeamServer(url, now, repositories=repositories)
         self._listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(self._team.application(), log_level="critical", lifespan="off", ws="none")
         self._server = uvicorn.Server(config)

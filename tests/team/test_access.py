@@ -54,7 +54,13 @@ def questions() -> list[tuple[str, str, bytes]]:
     )
     made += [("GET", f"/v1/search?q={quote(one)}", b"") for one in words]
     made += [
-        ("GET", f"/v1/sessions/{quote(name)}", b"") for name in (PRIVATE, PRIVATE[:8], SHARED, "@last", "@-1", "@-2")
+        ("GET", f"/v1/sessions/{quote(name)}{part}", b"")
+        for name in (PRIVATE, PRIVATE[:8], SHARED, "@last", "@-1", "@-2")
+        for part in ("", "/restore")
+    ]
+    made += [("GET", f"/v1/stats?by={by}", b"") for by in ("owner", "project", "agent", "model", "month", "x")]
+    made += [
+        ("GET", f"/v1/why?project={PROJECT}&target={quote(one)}", b"") for one in ("a.py:1", "HEAD", "/etc/hosts:1", "")
     ]
     for tool in all_tools():
         for given in (
@@ -101,6 +107,9 @@ def test_nobody_but_the_owner_sees_what_is_private(filled: Team) -> None:
         assert ("swims in the tank" in answers) == (name == "ann"), name
         assert ("sleeps on the ice" in answers) == (name != "eve"), name
         assert (f'"session":"{PRIVATE}"' in answers.replace(": ", ":")) == (name == "ann"), name
+    for name, counted in {"ann": [("ann", 2)], "bob": [("ann", 1)], "rita": [("ann", 1)], "eve": []}.items():
+        sums = json.loads(ask(filled, filled.token(name), "GET", "/v1/stats")[1])["items"]
+        assert [(one["key"], one["sessions"]) for one in sums] == counted, name
     titles = {name: json.loads(ask(filled, filled.token(name), "GET", "/v1/sessions")[1])["items"] for name in found}
     assert {name: sorted(one["session"] for one in items) for name, items in titles.items()} == {
         "ann": [PRIVATE, SHARED], "bob": [SHARED], "rita": [SHARED], "eve": [],
@@ -110,7 +119,7 @@ def test_nobody_but_the_owner_sees_what_is_private(filled: Team) -> None:
 def test_an_unknown_session_and_one_of_somebody_else_are_answered_alike(filled: Team) -> None:
     token = filled.token("eve", ("read",))
     nowhere = "33333333-cccc-4333-8444-555555555555"
-    for path in ("/v1/sessions/{}", "/v1/search?q=x%20session:{}"):
+    for path in ("/v1/sessions/{}", "/v1/sessions/{}/restore", "/v1/search?q=x%20session:{}"):
         theirs, none = (ask(filled, token, "GET", path.format(name)) for name in (PRIVATE, nowhere))
         assert theirs[0] == none[0] == 404
         assert theirs[1].replace(PRIVATE, "?") == none[1].replace(nowhere, "?")

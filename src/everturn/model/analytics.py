@@ -228,6 +228,20 @@ class ActivityRow(Struct):
     busy_ms: int = 0  # sum of the turns' durations
 
 
+class WorkSum(Struct, frozen=True):
+    """What sessions did together; `key` is what they have in common."""
+
+    key: str
+    sessions: int  # without subagents, whose work is counted
+    turns: int
+    calls: int
+    errors: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cache_read: int
+    tokens_cache_write: int
+
+
 class TurnKey(Struct):
     """The stable name of a turn: a hash of its session's id and its start, the same however often it is taken in."""
 

@@ -8,7 +8,7 @@ nothing has changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec.structs import astuple, replace
 
@@ -34,9 +34,10 @@ from everturn.model.analytics import (
     Trail,
     TurnKey,
     UsageRow,
+    WorkSum,
 )
 from everturn.model.archive import ReportedWork, Session, Turn
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import SessionFilter, Store
 from everturn.store.sql import (
     CALLS,
     REPORTED,
@@ -51,6 +52,9 @@ from everturn.store.sql import (
     query_in_lists,
     quote_name,
 )
+
+if TYPE_CHECKING:
+    from everturn.store.sql_store import SqlStore
 
 TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
 USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))
@@ -310,3 +314,26 @@ def _upsert_sql(table: TallyTable) -> str:
     values = ",".join("?" * len(columns))
     there = f"ON CONFLICT ({quote_name(key)}) DO UPDATE SET {sums}"
     return f'INSERT INTO "{table.name}" ({quote_name(columns)}) VALUES ({values}) {there}'
+
+
+# --- sums of what a connection may see, without the plane, which counts everybody's ---
+_MONTH = {
+    "postgres": """TO_CHAR(TO_TIMESTAMP(t."ended"/1000) AT TIME ZONE 'UTC','YYYY-MM')""",
+    "sqlite": """STRFTIME('%Y-%m',t."ended"/1000,'unixepoch')""",
+}
+#: What the sums of a team can be grouped by.
+WORK_KEYS = ("owner", "project", "agent", "model", "month")
+_WORK = """
+    SELECT COALESCE({0},''), SUM(CASE WHEN t."kind" IN ({1}) THEN 0 ELSE 1 END), SUM(t."n_turns"), SUM(t."n_calls"), SUM(t."n_errors"),
+    SUM(t."tokens_in"), SUM(t."tokens_out"), SUM(t."tokens_cache_read"), SUM(t."tokens_cache_write")
+    FROM "session" t LEFT JOIN "version" v ON v."id"=t."version" LEFT JOIN "file_project" p ON p."source"=v."source"
+    WHERE t."state"='current' AND t."kind"<>'' AND t."n_messages">0 AND COALESCE(t."ended",0)>=? GROUP BY 1 ORDER BY 1
+"""
+
+
+def sum_work(store: Store, by: str, since: int) -> list[WorkSum]:
+    """Return what the sessions that this connection sees did, by one of WORK_KEYS, of those that ended at `since` or later."""
+    driver = cast("SqlStore", store).driver
+    key = {"project": 'p."name"', "month": _MONTH[driver.name]}.get(by, f't."{WORK_KEYS[WORK_KEYS.index(by)]}"')
+    kinds = ",".join(f"'{kind}'" for kind in SUBAGENT_KINDS)
+    return [WorkSum(*row) for row in driver.all(_WORK.format(key, kinds), [since])]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from everturn.errors import NothingFound, UsageError
+from everturn.errors import EverturnError, NoRepository, NothingFound, UsageError
 from everturn.mcp.archive import McpArchive, read_page
 from everturn.mcp.rpc import RpcError
 from everturn.mcp.server import McpServer, Peer
@@ -22,6 +23,7 @@ from everturn.store.people import Caller, People, ShareLink
 from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
+    from everturn.attribution.report import WhyReport
     from everturn.team.app import TeamRequest
 
 T = TypeVar("T")
@@ -36,8 +38,12 @@ PAGE_HEADERS = {
     "x-robots-tag": "noindex, nofollow",
 }
 LONGEST_PAGE = 32 << 20  # bytes
-#: Tools that read files of the machine they run on, which here is the server.
-_LOCAL_TOOLS = ("why",)
+#: The tool that reads a repository on the machine it runs on, which here is the server.
+_WHY = "why"
+_FEW = 40  # lines that are shown with everything that is known
+_MOST_LINES = 2000  # of one question about a file
+_BUDGET = 4000  # tokens of a restored session
+_DAY_MS = 86_400_000
 
 
 class ShareRequest(Struct, frozen=True):
@@ -117,6 +123,96 @@ def read_session(request: TeamRequest) -> dict[str, Any]:
     page = read_page(RequestArchive(request.store, request.now), request.store, session, first, last, _TOKENS)
     clean = archive_cleaner(request.store)
     return {**_session_facts(session, request.store.session(session.id)[1], clean), "text": page.text}
+
+
+def restore_session(request: TeamRequest) -> dict[str, Any]:
+    """Return what a fresh agent must know to continue a session, as Markdown, each statement with its place. No model is asked."""
+    from everturn.restore.document import LEAST
+    from everturn.restore.job import RestoreOptions, RestoreTarget
+    from everturn.restore.job import restore_session as restore
+    from everturn.restore.markdown import document_markdown
+
+    budget = request.number("budget", _BUDGET, 100_000, least=LEAST)
+    session = resolve_session(request.store, request.given["session"])
+    clean = archive_cleaner(request.store)
+    document = restore(RestoreTarget(request.store, session), all_sources(), RestoreOptions(), None)
+    facts = _session_facts(session, request.store.session(session.id)[1], clean)
+    return {**facts, "text": document_markdown(document, clean, budget)}
+
+
+def sum_work(request: TeamRequest) -> dict[str, Any]:
+    """Return what the sessions that the caller may see did, by person, project, agent, model or month."""
+    from everturn.store.analytics import WORK_KEYS
+    from everturn.store.analytics import sum_work as sums
+
+    by, days = request.given.get("by", "") or "owner", request.number("days", 0, 36_500, least=0)
+    if by not in WORK_KEYS:
+        raise UsageError(f"by={by[:40]!r} is none of {', '.join(WORK_KEYS)}")
+    clean = archive_cleaner(request.store)
+    rows = [msgspec.to_builtins(one) for one in sums(request.store, by, request.now - days * _DAY_MS if days else 0)]
+    return {"by": by, "items": [{**one, "key": one_line(clean(one["key"]), 200)} for one in rows]}
+
+
+def find_why(request: TeamRequest) -> dict[str, Any]:
+    """Return which turns wrote the lines of a file, a commit or a range, in the server's copy of a project's repository."""
+    target, clean = request.given.get("target", ""), archive_cleaner(request.store)
+    text, report = _why(request, request.given.get("project", ""), target)
+    from everturn.attribution.summary import commit_items, report_items
+
+    items = [_masked(one, clean) for one in report_items(report)]
+    return {"target": target, "text": text, "items": items, "commits": _masked(commit_items(report), clean)}
+
+
+def _why(request: TeamRequest, project: str, target: str) -> tuple[str, WhyReport]:
+    """Return the answer as text and as a report. Raises NothingFound for a project without a repository here, or of others."""
+    from everturn.attribution.job import WhyOptions, open_why
+    from everturn.attribution.summary import detail_lines, overview_lines
+
+    folder = _repository_of(request.repositories, project)
+    _check_target(target)
+    clean = archive_cleaner(request.store)
+    try:
+        job, path, lines = open_why(request.store, all_sources(), request.now, folder, target)
+        with job.repository:
+            if job.repository.root is not None and job.repository.root.resolve() != folder.resolve():
+                raise UsageError("the file belongs to another repository")
+            if lines is not None and lines[1] - lines[0] >= _MOST_LINES:
+                raise UsageError(f"{target}: ask for at most {_MOST_LINES} lines at once")
+            few = lines is not None and lines[1] - lines[0] < _FEW
+            options = WhyOptions(full=few)
+            report = job.file(path, lines, options) if path is not None else job.commits(target, options)
+    except NoRepository as error:
+        raise EverturnError("the server's copy of this repository cannot be read; ask an administrator") from error
+    except (UsageError, NothingFound) as error:  # without the place of the copy
+        kind = NothingFound if isinstance(error, NothingFound) else UsageError
+        raise kind(str(error).replace(str(folder), project or ".")) from error
+    return "\n".join(detail_lines(report, clean) if few else overview_lines(report, clean)), report
+
+
+def _repository_of(known: Mapping[str, Path], project: str) -> Path:
+    """Return the copy of a project of the caller's; without a name, of the only one."""
+    if not project and len(known) == 1:
+        return next(iter(known.values()))
+    if project not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise NothingFound(f"the server has no repository {project!r} of yours; it has: {names}")
+    return known[project]
+
+
+def _check_target(target: str) -> None:
+    """Raise UsageError for a path that leads out of the repository."""
+    path = PurePosixPath(target)
+    if not target.strip() or "\0" in target or "\\" in target or path.is_absolute() or ".." in path.parts:
+        raise UsageError("name a file of the repository by its path there (FILE, FILE:LINE), a commit, or a range A..B")
+
+
+def _masked(value: Any, clean: Callable[[str], str]) -> Any:
+    """Return a JSON value with secrets masked in every text."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {name: _masked(one, clean) for name, one in value.items()}
+    return [_masked(one, clean) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _own_session(store: Store, caller: Caller, name: str) -> tuple[Session, set[int]]:
@@ -213,10 +309,10 @@ def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) 
     return {"session": session.native_id, "project": wanted.project}
 
 
-def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:
+def answer_rpc(request: TeamRequest) -> dict[str, Any] | None:
     """Answer one JSON-RPC message; None for a notification."""
     try:
-        message = msgspec.json.decode(body, type=dict[str, Any])
+        message = msgspec.json.decode(request.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise UsageError("the request is not a JSON-RPC message") from error
     number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
@@ -224,15 +320,38 @@ def answer_rpc(store: Store, body: bytes, now: int) -> dict[str, Any] | None:
         raise UsageError("the request is not a JSON-RPC message")
     if number is None:
         return None
-    if method == "tools/call" and params.get("name") in _LOCAL_TOOLS:
-        raise UsageError(f"{params['name']} works on your own machine only: use `everturn mcp` there")
     try:
-        result = McpServer(RequestArchive(store, now)).answer(Peer(), method, params)
-        if method == "tools/list":
-            result = {**result, "tools": [tool for tool in result["tools"] if tool["name"] not in _LOCAL_TOOLS]}
+        if method == "tools/call" and params.get("name") == _WHY:
+            result = _call_why(request, params.get("arguments"))
+        else:
+            result = McpServer(RequestArchive(request.store, request.now)).answer(Peer(), method, params)
+        if method == "tools/list" and not request.repositories:
+            result = {**result, "tools": [tool for tool in result["tools"] if tool["name"] != _WHY]}
     except RpcError as refused:
         return {"jsonrpc": "2.0", "id": number, "error": {"code": refused.code, "message": refused.message}}
     return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def _call_why(request: TeamRequest, arguments: Any) -> dict[str, Any]:
+    """Run the tool `why` on the server's copy of a project, which `folder` names, instead of on a folder of the server."""
+    from everturn.mcp.tools.why import WhyArguments
+    from everturn.text.printable import quote_for_model
+    from everturn.text.tokens import cut_to_tokens
+
+    if not request.repositories:
+        raise UsageError(
+            "why works on your own machine only: use `everturn mcp` there; this server has no repository of yours"
+        )
+    try:
+        asked = msgspec.convert(arguments or {}, WhyArguments)
+        text, _ = _why(request, asked.folder, asked.target)
+    except (msgspec.ValidationError, UsageError, NothingFound) as error:
+        clean = archive_cleaner(request.store)
+        return {"content": [{"type": "text", "text": clean(f"why: {error}")}], "isError": True}
+    return {
+        "content": [{"type": "text", "text": quote_for_model(cut_to_tokens(text, asked.max_tokens))}],
+        "isError": False,
+    }
 
 
 def _session_facts(session: Session, text: SessionText, clean: Callable[[str], str]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ limited to what the caller may see (`store.visibility`), and writes the audit lo
 connection, so none of them filters by itself.
 
     GET  /healthz /readyz /metrics       without a token: alive, able to answer, counters
-    GET  / /login /sessions/{session}    pages for a browser (`team.pages`)
+    GET  / /login /sessions/{session}    pages for a browser (`team.pages`), also /stats, /why and /sessions/{session}/restore
     GET  /v1/login, POST /v1/login       without a token: log in with the identity provider (`team.sign_in`)
     GET  /v1/me                          who am I
     GET  /v1/sessions /v1/search         lists
     GET  /v1/sessions/{session}          the turns of a session as text
+    GET  /v1/sessions/{session}/restore  what a fresh agent must know to continue it
+    GET  /v1/stats /v1/why               what sessions did, in sums; which turn wrote a line of a project's repository
     GET  /v1/links, POST /v1/links       links to single sessions, which expire; POST /v1/links/{number}/revoke ends one
     GET  /s/{link}                       the session of a link as a page, without a token
     POST /v1/erase                       erase an own session, or everything of one's own
@@ -27,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -55,7 +58,7 @@ THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
 PUBLIC, PAGE = "public", "page"
-_PAGES = ("/", "/login", "/logout", "/sessions/{session}", "/s/{link}")
+_PAGES = ("/", "/login", "/logout", "/sessions/{session}", "/sessions/{session}/restore", "/stats", "/why", "/s/{link}")
 _NOBODY = Caller(0, 0, "", "", (), 0)
 _MOST = 1 << 50  # of an id or a place in a file
 
@@ -74,6 +77,7 @@ class TeamRequest(Struct):
     link: ShareLink | None = None
     sign_in: SignIn | None = None
     headers: Mapping[str, str] = {}
+    repositories: Mapping[str, Path] = {}  # copies of the caller's projects on this machine
 
     def number(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a parameter that is a number. Raises UsageError."""
@@ -112,8 +116,15 @@ class Refused(EverturnError):
 class TeamServer:
     """One archive, its threads and counters."""
 
-    def __init__(self, url: str, clock: Clock, log: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        log: Callable[[str], None] = lambda line: None,
+        repositories: Mapping[str, Path] | None = None,
+    ) -> None:
         self.url, self._clock, self._log = url, clock, log
+        self._repositories = dict(repositories or {})  # a project's name and the folder of its copy here
         self._threads = ThreadPoolExecutor(THREADS, "everturn-team")
         self._counts: Counter[tuple[str, int]] = Counter()
         self._pushed_bytes = 0
@@ -196,9 +207,11 @@ class TeamServer:
                 given["session"] = link.native_id
             if route.action:  # without the lock of writers: a reader must not wait for a push
                 People(store).note(caller, route.action, given.get("session", "")[:200], now)
+            copies = {name: at for name, at in self._repositories.items() if People(store).membership(caller, name)}
             if not route.writes:
                 restrict(store, caller.name)
-            made = route.answer(TeamRequest(store, caller, given, body, now, link, self._sign_in, request.headers))
+            asked = TeamRequest(store, caller, given, body, now, link, self._sign_in, request.headers, copies)
+            made = route.answer(asked)
         if route.path == "/v1/push/piece":
             with self._lock:
                 self._pushed_bytes += len(body)
@@ -404,13 +417,16 @@ def _erase(request: TeamRequest) -> Any:
 
 
 def _mcp(request: TeamRequest) -> Any:
-    answer = answers.answer_rpc(request.store, request.body, request.now)
+    answer = answers.answer_rpc(request)
     return Response(status_code=202) if answer is None else answer
 
 
 ROUTES = (
     TeamRoute("GET", "/", PAGE, pages.overview, "page"),
     TeamRoute("GET", "/sessions/{session}", PAGE, pages.session_page, "read"),
+    TeamRoute("GET", "/sessions/{session}/restore", PAGE, pages.restored_page, "restore"),
+    TeamRoute("GET", "/stats", PAGE, pages.stats_page, "stats"),
+    TeamRoute("GET", "/why", PAGE, pages.why_page, "why"),
     TeamRoute("GET", "/login", PUBLIC, pages.login_form, writes=True),
     TeamRoute("POST", "/login", PUBLIC, pages.log_in, writes=True),
     TeamRoute("POST", "/logout", PUBLIC, pages.log_out, writes=True),
@@ -418,6 +434,9 @@ ROUTES = (
     TeamRoute("GET", "/v1/sessions", "read", answers.list_sessions, "list"),
     TeamRoute("GET", "/v1/search", "read", answers.search_archive, "search"),
     TeamRoute("GET", "/v1/sessions/{session}", "read", answers.read_session, "read"),
+    TeamRoute("GET", "/v1/sessions/{session}/restore", "read", answers.restore_session, "restore"),
+    TeamRoute("GET", "/v1/stats", "read", answers.sum_work, "stats"),
+    TeamRoute("GET", "/v1/why", "read", answers.find_why, "why"),
     TeamRoute("POST", "/v1/share", "push", _share, writes=True),
     TeamRoute("GET", "/v1/login", PUBLIC, _login_rules, writes=True),
     TeamRoute("POST", "/v1/login", PUBLIC, _log_in, writes=True),

@@ -112,3 +112,21 @@ def _refusal(server: str, error: HTTPError) -> EverturnError:
         return Busy(server)
     kind = {404: NothingFound, 400: UsageError}.get(error.code, EverturnError)
     return kind(f"{server}: {why}")
+
+
+def repository_target(folder: Path, target: str) -> tuple[str, str]:
+    """Return the project of a folder, and a target of `why` with the path of its file from the root of the repository."""
+    from everturn.attribution.job import split_target
+    from everturn.attribution.repository import Repository
+    from everturn.team.upload import repository_identity
+
+    name, lines = split_target(target, folder)
+    path = folder / name
+    if not path.is_file():
+        return repository_identity(str(folder)), target
+    try:
+        with Repository(path.parent) as repository:
+            inner = path.resolve().relative_to((repository.root or path.parent).resolve()).as_posix()
+    except (UsageError, ValueError):
+        return "", target
+    return repository_identity(str(path.parent)), inner + (f":{lines[0]}-{lines[1]}" if lines else "")

@@ -31,7 +31,8 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 @media(prefers-color-scheme:dark){body{color:#e6e6ea;background:#17171a}a{color:#8ab4f8}}
 form{display:flex;gap:.5rem;margin:1rem 0}input{flex:1;font:inherit;padding:.4rem}button{font:inherit;padding:.4rem .8rem}
 ol{list-style:none;padding:0}li{margin:.8rem 0;overflow-wrap:anywhere}small{opacity:.75;display:block}mark{font-weight:600}
-nav{display:flex;justify-content:space-between;align-items:center}
+pre{white-space:pre-wrap;overflow-wrap:anywhere}table{border-collapse:collapse}td,th{padding:.2rem .7rem .2rem 0;text-align:left}
+nav{display:flex;gap:1rem;justify-content:space-between;align-items:center}
 """
 _DIGEST = b64encode(sha256(_STYLE.encode()).digest()).decode()
 HEADERS = {
@@ -95,24 +96,69 @@ def overview(request: TeamRequest) -> Response:
     if found["next"]:
         given = {"q": words, "cursor": found["next"]} if words else {"after": found["next"]}
         more = element("p", element("a", "more", href=f"/?{urlencode(given)}"))
-    head = element(
-        "nav",
-        element("span", f"{request.caller.name}: what you may see"),
-        element("form", element("button", "Log out"), method="post", action="/logout"),
-    )
     search = element(
         "form",
         _input(name_="q", value=words, placeholder="words, owner:ann project:shop since:7d", aria_label="Search"),
         element("button", "Search"),
         action="/",
     )
-    return _page(words or "Sessions", Html(head + search + note + element("ol", Html("".join(items))) + more))
+    return _page(words or "Sessions", Html(_head(request) + search + note + element("ol", Html("".join(items))) + more))
+
+
+def _head(request: TeamRequest) -> Html:
+    links = [element("a", "Sessions", href="/"), element("a", "Statistics", href="/stats")]
+    links += [element("a", "Why", href="/why")] if request.repositories else []
+    return element(
+        "nav",
+        element("span", f"{request.caller.name}: what you may see"),
+        *links,
+        element("form", element("button", "Log out"), method="post", action="/logout"),
+    )
 
 
 def session_page(request: TeamRequest) -> Response:
     """Show a session that the caller may see, with secrets masked and without pictures."""
     session = resolve_session(request.store, request.given["session"])
     return Response(answers.session_html(request.store, session), media_type="text/html", headers=answers.PAGE_HEADERS)
+
+
+def restored_page(request: TeamRequest) -> Response:
+    """Show what a fresh agent must know to continue a session."""
+    made = answers.restore_session(request)
+    address = f"/sessions/{quote(made['session'], safe='')}"
+    whole = element("p", element("a", "the whole session", href=address))
+    return _page(made["title"] or made["session"], Html(_head(request) + whole + element("pre", made["text"])))
+
+
+def stats_page(request: TeamRequest) -> Response:
+    """Show what the sessions that the caller may see did."""
+    from everturn.store.analytics import WORK_KEYS
+
+    found = answers.sum_work(request)
+    names = ("sessions", "turns", "calls", "errors", "tokens_in", "tokens_out", "tokens_cache_read")
+    head = element("tr", *(element("th", one.replace("_", " ")) for one in (found["by"], *names)))
+    rows = [
+        element("tr", element("td", one["key"] or "-"), *(element("td", f"{one[name]:,}") for name in names))
+        for one in found["items"]
+    ]
+    links = [element("a", f"by {one}", href=f"/stats?by={one}") for one in WORK_KEYS]
+    body = _head(request) + element("nav", *links) + element("table", head, *rows)
+    return _page("Statistics", Html(body))
+
+
+def why_page(request: TeamRequest) -> Response:
+    """Ask which turn wrote a line, and show the answer."""
+    target, project = request.given.get("target", "").strip(), request.given.get("project", "")
+    project = project or next(iter(request.repositories), "")
+    fields = [
+        _input(name_="project", value=project, placeholder="github.com/example/shop", aria_label="Project"),
+        _input(
+            name_="target", value=target, placeholder="src/app.py:10-20, a commit, main..feature", aria_label="Target"
+        ),
+    ]
+    form = element("form", *fields, element("button", "Ask"), action="/why")
+    answer = element("pre", answers.find_why(request)["text"]) if target else Html("")
+    return _page("Why", Html(_head(request) + form + answer))
 
 
 def refusal(sentence: str, status: int) -> Response:
@@ -145,7 +191,8 @@ def _item_html(one: dict[str, Any]) -> Html:
     ]
     snippet = _marked(one["snippet"], one["spans"]) if one.get("snippet") else Html("")
     title = element("a", one["title"] or one["session"], href=address + turn)
-    return element("li", title, element("small", " · ".join(filter(None, facts))), snippet)
+    restored = element("a", "restore", href=f"{address}/restore")
+    return element("li", title, element("small", " · ".join(filter(None, facts)), Html(" · "), restored), snippet)
 
 
 def _marked(text: str, spans: list[tuple[int, int]]) -> Html:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from pathlib import Path
 
 import uvicorn
 
@@ -19,13 +20,19 @@ _DAY = 86_400.0  # seconds
 
 
 def serve_team(
-    url: str, address: tuple[str, int], tls: tuple[str | None, str | None], clock: Clock, log: Say, say: Say
+    url: str,
+    address: tuple[str, int],
+    tls: tuple[str | None, str | None],
+    clock: Clock,
+    log: Say,
+    say: Say,
+    repositories: Mapping[str, Path],
 ) -> None:
     """Serve until interrupted. Raises EverturnError if the archive is not shared or the port cannot be used."""
     with closing(open_store(url, create=False, upgrade=False)) as store:
         if not store.setting("shared"):
             raise UsageError(f"{store.url} is not shared; run `everturn admin init` first")
-    server = TeamServer(url, clock, log)
+    server = TeamServer(url, clock, log, repositories)
     if done := server.finish_interrupted():
         say(f"{done} files that were pushed before the server stopped are complete now")
     ended = threading.Event()
@@ -47,6 +54,17 @@ def serve_team(
         ended.set()
         listener.close()
         server.close()
+
+
+def named_folders(given: Iterable[str]) -> dict[str, Path]:
+    """Read PROJECT=FOLDER. Raises UsageError."""
+    found = {}
+    for one in given:
+        name, _, folder = one.partition("=")
+        if not name or not folder or not Path(folder).is_dir():
+            raise UsageError(f"{one!r} is not PROJECT=FOLDER with a folder that exists")
+        found[name] = Path(folder).resolve()
+    return found
 
 
 def _expire_daily(server: TeamServer, ended: threading.Event, say: Say) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     "everturn team login https://everturn.example.com",
     "everturn team search login bug",
     "everturn team show 3f2a9c",
+    "everturn team why src/app.py:10-20",
     "everturn team share 3f2a9c github.com/example/shop",
     "everturn team link 3f2a9c --days 7",
     make=click.group,
@@ -126,7 +127,68 @@ def show(cx: frame.CommandContext, session: str, turns: str) -> None:
     if cx.json:
         cx.out.emit_json("team-show", [found])
     else:
-        cx.out.emit(cx.out.text(found["text"]))
+        cx.out.emit(cx.out.text(found["text"], "\n"))
+
+
+@frame.command("everturn team restore 3f2a9c --budget 2000", make=command.command)
+@click.argument("session")
+@click.option(
+    "--budget", default=4000, show_default=True, metavar="TOKENS", help="The longest result.", type=click.IntRange(1)
+)
+def restore(cx: frame.CommandContext, session: str, budget: int) -> None:
+    """Restore a session on the server: what a fresh agent must know to continue it, each statement with its place."""
+    from urllib.parse import quote
+
+    found = _client(cx).get(f"/v1/sessions/{quote(session, safe='')}/restore", budget=budget)
+    if cx.json:
+        cx.out.emit_json("team-restore", [found])
+    else:
+        cx.out.emit(cx.out.text(found["text"], "\n"))
+
+
+@frame.command("everturn team stats --by project --days 30", make=command.command)
+@click.option(
+    "--by", default="owner", show_default=True, type=click.Choice(("owner", "project", "agent", "model", "month"))
+)
+@click.option("--days", default=0, type=click.IntRange(0, 36_500), help="Only sessions of the last so many days.")
+def stats(cx: frame.CommandContext, by: str, days: int) -> int | None:
+    """Show what the sessions did that you may see on the server: turns, calls, errors and tokens.
+
+    The work of subagents is counted; they are not among the sessions.
+    """
+    found = _client(cx).get("/v1/stats", by=by, days=days)["items"]
+    names = ("sessions", "turns", "calls", "errors", "tokens_in", "tokens_out", "tokens_cache_read")
+    if cx.json:
+        cx.out.emit_json("team-stats", found, by=by)
+    else:
+        rows = [[cx.out.text(one["key"]) or "-", *(f"{one[name]:,}" for name in names)] for one in found]
+        heads = ("sessions", "turns", "calls", "errors", "in", "out", "cached")
+        cx.out.table((by, *heads), rows, right=tuple(range(1, 8)))
+    return None if found else 3
+
+
+@frame.command(
+    "everturn team why src/app.py:10-20",
+    "everturn team why main..feature --project github.com/example/shop",
+    make=command.command,
+)
+@click.argument("target")
+@click.option("--project", default="", help="The repository: github.com/example/shop. Default: the one you are in.")
+def why(cx: frame.CommandContext, target: str, project: str) -> None:
+    """Say which turn of anybody wrote TARGET, of the sessions that you may see: FILE, FILE:LINE-LINE, a commit, or A..B.
+
+    The server looks at its own copy of the repository (`everturn serve --repository`), as it is there.
+    """
+    from pathlib import Path
+
+    from everturn.team.client import repository_target
+
+    named, path = repository_target(Path.cwd(), target)
+    found = _client(cx).get("/v1/why", project=project or named, target=path)
+    if cx.json:
+        cx.out.emit_json("team-why", found["items"], commits=found["commits"])
+    else:
+        cx.out.emit(cx.out.text(found["text"], "\n"))
 
 
 @frame.command("everturn team share 3f2a9c github.com/example/shop", make=command.command)

@@ -6,3 +6,7 @@ DROP INDEX "common_word_segment";
 DELETE FROM "common_word" WHERE EXISTS (SELECT 1 FROM "setting" WHERE "key" = 'shared' AND "value" <> '');
 DELETE FROM "common_segment" WHERE EXISTS (SELECT 1 FROM "setting" WHERE "key" = 'shared' AND "value" <> '');
 DELETE FROM "unlisted" WHERE EXISTS (SELECT 1 FROM "setting" WHERE "key" = 'shared' AND "value" <> '');
+
+-- Edits are found by keyed hashes: a connection that reads for a person needs the key, and sees the edits of its person only.
+DROP POLICY "visible" ON "setting";
+CREATE POLICY "visible" ON "setting" FOR SELECT USING ("key" IN ('redaction_key', 'edit key'));
