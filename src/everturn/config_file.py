@@ -50,9 +50,10 @@ class EncryptionTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TeamTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The [team] table: whether every sync pushes to the team's server, and in which form."""
+    """The [team] table: whether every sync pushes to the team's server, in which form, and how fast."""
 
     push: AutoPush | None = None
+    limit: str | None = None  # a size, of what a push sends in a second
 
 
 class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,6 +95,7 @@ KEYS = (
     "encryption.key",
     "encryption.previous",
     "team.push",
+    "team.limit",
     "models.default",
 )
 

@@ -70,6 +70,7 @@ class Settings:
     models: Mapping[str, Any]  # the [models] table, see `everturn.llm.config`
     meaning: Mapping[str, Any]  # the [meaning] table, see `everturn.llm.embedder`; empty: none
     push: AutoPush  # whether every sync pushes to the team's server
+    push_limit: str  # what a push sends in a second; "": no limit
     origins: Mapping[str, str]  # key → where its value comes from
 
     @property
@@ -138,6 +139,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         models=file.models or {},
         meaning=file.meaning or {},
         push=file.team.push or "never",
+        push_limit=file.team.limit or "",
         origins=origins,
     )
 
@@ -192,6 +194,7 @@ def _file_only_values(file: ConfigFile) -> dict[str, object]:
         "secrets.patterns": file.secrets.patterns,
         "retention.keep": file.retention.keep,
         "team.push": file.team.push,
+        "team.limit": file.team.limit,
         "workspace": file.workspace,
         "sources": file.sources,
         "models": file.models,

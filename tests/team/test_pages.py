@@ -20,7 +20,7 @@ class Browser:
     """Keeps a cookie and follows nothing."""
 
     def __init__(self, team: Team) -> None:
-        self._host, self.cookie, self.text = urlsplit(team.address).netloc, "", ""
+        self._host, self.cookie, self.text, self.location = urlsplit(team.address).netloc, "", "", ""
 
     def get(self, path: str) -> int:
         return self._ask("GET", path, "", {}).status
@@ -36,7 +36,7 @@ class Browser:
         connection = HTTPConnection(self._host, timeout=60)
         connection.request(method, path, body or None, headers | ({"Cookie": self.cookie} if self.cookie else {}))
         response = connection.getresponse()
-        self.text = response.read().decode()
+        self.text, self.location = response.read().decode(), response.headers.get("location", "")
         if made := response.headers.get("set-cookie"):
             self.cookie = made.partition(";")[0]
         connection.close()

@@ -21,7 +21,7 @@ from everturn.cli import main
 from everturn.errors import EverturnError
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, open_store
-from everturn.team.client import Login, save_login
+from everturn.team.client import Login, TeamClient, save_login
 from everturn.team.upload import repository_identity
 from tests.capture.history import SID, job
 from tests.team.conftest import Laptop, Team
@@ -63,6 +63,17 @@ def test_a_push_continues_where_the_last_one_stopped(team: Team) -> None:
     assert 0 < ann.push().bytes < first.bytes * 1.5
     assert hits(ann, "walrus") == hits(ann, "lemon") == [SID]
     assert counts(team) == [(SID, 4, 0)]
+
+
+@pytest.mark.parametrize("team", ["sqlite"], indirect=True)
+def test_a_push_sends_no_more_in_a_second_than_it_may(team: Team) -> None:
+    ann, pauses = team.laptop("ann"), list[float]()
+    ann.talk("walrus " * 800, "it sleeps", SID)
+    ann.client = TeamClient(Login(team.address, team.token("ann")), 2000, pauses.append)
+    sent = ann.push().bytes
+    assert sent > 5000 and sent / 2000 <= sum(pauses) and max(pauses) <= 0.25
+    assert ann.push().same == 1, "all of it arrived"
+    ann.store.close()
 
 
 def test_a_piece_that_arrives_twice_is_stored_once(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

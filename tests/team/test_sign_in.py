@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -20,6 +21,7 @@ from everturn.team.client import load_login
 from everturn.team.sign_in import LoginCode, ProviderRules, fetch_code
 from tests.team.conftest import Team
 from tests.team.test_access import ask
+from tests.team.test_pages import Browser
 
 pytestmark = [
     pytest.mark.needs("module:joserfc"),
@@ -94,6 +96,38 @@ def test_a_person_logs_in_by_the_browser(
     assert token not in capsys.readouterr().out
     assert with_provider.admin("revoke", "ann") == 0
     assert log_in(with_provider, code(with_provider, "sub-ann"))[0] == 403, "a person whose access has ended"
+
+
+def test_a_person_logs_in_on_the_pages(with_provider: Team) -> None:
+    browser = Browser(with_provider)
+    assert browser.get("/login") == 200 and "/login/sso" in browser.text
+    for subject, status in (("sub-ann", 200), ("sub-eve", 403)):
+        browser = Browser(with_provider)
+        back = agreed_at(browser, subject)
+        stranger = Browser(with_provider)
+        assert stranger.get(back) == 403 and stranger.cookie == "", "begun in another browser"
+        assert browser.get(back) == status
+        assert (browser.get("/") == 200 and "ann: what you may see" in browser.text) == (status == 200)
+        browser.cookie = begun = f"everturn_login={parse_qs(urlsplit(back).query)['state'][0]}"
+        assert browser.get(back) == 403 and browser.cookie == begun, "good once"
+    refused = Browser(with_provider)
+    state = parse_qs(urlsplit(agreed_at(refused, "sub-ann")).query)["state"][0]
+    assert refused.get(f"/login/back?error=access_denied&state={state}") == 403
+    assert refused.get("/login/back?code=x&state=made-up") == 403
+
+
+def agreed_at(browser: Browser, subject: str) -> str:
+    """Begin a login on the pages and agree at the provider; return where the provider sends the browser."""
+    assert browser.get("/login/sso") == 303
+    parts = urlsplit(browser.location)
+    provider = HTTPConnection(parts.netloc, timeout=60)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    provider.request("POST", f"{parts.path}?{parts.query}", urlencode({"sub": subject}), form)
+    response = provider.getresponse()
+    response.read()
+    back = urlsplit(response.headers["location"])
+    provider.close()
+    return f"{back.path}?{back.query}"
 
 
 def test_who_is_not_meant_does_not_get_in(with_provider: Team) -> None:

@@ -58,7 +58,18 @@ THREADS = 8
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
 PUBLIC, PAGE = "public", "page"
-_PAGES = ("/", "/login", "/logout", "/sessions/{session}", "/sessions/{session}/restore", "/stats", "/why", "/s/{link}")
+_PAGES = (
+    "/",
+    "/login",
+    "/login/sso",
+    "/login/back",
+    "/logout",
+    "/sessions/{session}",
+    "/sessions/{session}/restore",
+    "/stats",
+    "/why",
+    "/s/{link}",
+)
 _NOBODY = Caller(0, 0, "", "", (), 0)
 _MOST = 1 << 50  # of an id or a place in a file
 
@@ -429,6 +440,8 @@ ROUTES = (
     TeamRoute("GET", "/why", PAGE, pages.why_page, "why"),
     TeamRoute("GET", "/login", PUBLIC, pages.login_form, writes=True),
     TeamRoute("POST", "/login", PUBLIC, pages.log_in, writes=True),
+    TeamRoute("GET", "/login/sso", PUBLIC, pages.begin_sign_in, writes=True),
+    TeamRoute("GET", "/login/back", PUBLIC, pages.end_sign_in, writes=True),
     TeamRoute("POST", "/logout", PUBLIC, pages.log_out, writes=True),
     TeamRoute("GET", "/v1/me", "read", lambda request: answers.describe_caller(request.caller)),
     TeamRoute("GET", "/v1/sessions", "read", answers.list_sessions, "list"),

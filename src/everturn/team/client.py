@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
+from time import sleep
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
@@ -17,6 +19,7 @@ from msgspec import Struct
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
 
 _TIMEOUT = 120  # seconds
+_PART = 32 << 10  # bytes that are sent at once if there is a limit
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -52,11 +55,14 @@ def _check_address(server: str) -> None:
 
 
 class TeamClient:
-    """Requests to one server. A redirect is not followed: it would take the token elsewhere."""
+    """Requests to one server. A redirect is not followed: it would take the token elsewhere.
 
-    def __init__(self, login: Login) -> None:
+    `limit` is how many bytes a second may be sent; 0 is no limit.
+    """
+
+    def __init__(self, login: Login, limit: int = 0, pause: Callable[[float], None] = sleep) -> None:
         _check_address(login.server)
-        self._login = login
+        self._login, self._limit, self._pause = login, limit, pause
         self._opener = build_opener(_NoRedirect)
 
     def get(self, path: str, **given: Any) -> dict[str, Any]:
@@ -68,7 +74,18 @@ class TeamClient:
         return self._receive(Request(self.address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
-        return self._send(Request(self.address(path), data=body, method="POST"))  # noqa: S310 -- checked
+        data = body if not self._limit else self._paced(body)
+        request = Request(self.address(path), data=data, method="POST")  # noqa: S310 -- checked
+        request.add_header("Content-Length", str(len(body)))
+        return self._send(request)
+
+    def _paced(self, body: bytes) -> Iterator[bytes]:
+        """Yield the body in parts, each followed by a pause that is as long as the part may take."""
+        size = max(min(_PART, self._limit // 4), 1)
+        for at in range(0, len(body), size):
+            part = body[at : at + size]
+            yield part
+            self._pause(len(part) / self._limit)
 
     def address(self, path: str) -> str:
         """Return the whole address of a path on the server."""

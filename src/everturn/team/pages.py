@@ -1,4 +1,4 @@
-"""The pages of a team's server, for a browser: log in with a token, search, list, read a session.
+"""The pages of a team's server, for a browser: log in with a token or the identity provider, search, list, read a session.
 
 They are plain HTML without scripts, made from the same answers as the API, over the same limited connection. The token is in a cookie
 that scripts cannot read and other sites cannot send; only these pages, which change nothing, accept it.
@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
+from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -19,12 +20,14 @@ from everturn.errors import UsageError
 from everturn.export.page.markup import Html, element
 from everturn.sessions.lookup import resolve_session
 from everturn.team import answers
+from everturn.team.sign_in import LoginRefused, provider_rules
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
     from everturn.team.app import TeamRequest
 
 COOKIE = "everturn_team"
+_STATE = "everturn_login"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f;background:#fff}
@@ -44,8 +47,12 @@ HEADERS = {
 
 def token_of(headers: Mapping[str, str]) -> str:
     """Return the token in the cookie of a request, or ""."""
+    return _cookie(headers, COOKIE)
+
+
+def _cookie(headers: Mapping[str, str], name: str) -> str:
     try:
-        held = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        held = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return held.value if held else ""
@@ -57,25 +64,63 @@ def to_login() -> Response:
 
 
 def login_form(request: TeamRequest) -> Response:
-    return _page("Log in", _login_body(""))
+    return _page("Log in", _login_body(request, ""))
+
+
+def begin_sign_in(request: TeamRequest) -> Response:
+    """Send a browser to the identity provider. A cookie says on the way back that it is the same browser."""
+    assert request.sign_in is not None
+    host, is_local = _host(request)
+    back = f"{'http' if is_local else 'https'}://{host}/login/back"
+    state, address = request.sign_in.begin_page(request.store, back, request.now)
+    answer = RedirectResponse(address, 303)
+    answer.set_cookie(_STATE, state, max_age=600, httponly=True, samesite="lax", secure=not is_local, path="/login")
+    return answer
+
+
+def end_sign_in(request: TeamRequest) -> Response:
+    """Take a browser back from the identity provider, with a token of ours in a cookie."""
+    assert request.sign_in is not None
+    state, begun = request.given.get("state", ""), _cookie(request.headers, _STATE)
+    if not state or not compare_digest(state.encode(), begun.encode()):
+        raise LoginRefused("this login was begun in another browser, or has taken too long; log in again")
+    if "code" not in request.given:
+        raise LoginRefused("the identity provider refused the login")
+    made = request.sign_in.end_page(request.store, state, request.given["code"], request.now)
+    # The browser comes from another site, so that it would not send the cookie to a redirect: the page moves on by itself.
+    onward = Html('<meta http-equiv="refresh" content="0;url=/">') + element("p", element("a", "continue", href="/"))
+    answer = _page("Logged in", Html(onward))
+    _set_token(answer, request, made["token"], made["expires_at"])
+    answer.delete_cookie(_STATE, httponly=True, samesite="lax", path="/login")
+    return answer
 
 
 def log_in(request: TeamRequest) -> Response:
     """Put a valid token into a cookie. A form of another site is refused."""
     from everturn.store.people import People
 
-    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    origin, (host, _) = request.headers.get("origin", ""), _host(request)
     if origin and urlsplit(origin).netloc != host:
         raise UsageError("this form belongs to another site; open the address of the server itself")
     token = parse_qs(request.body.decode("ascii", "replace")).get("token", [""])[0].strip()
     caller = People(request.store).caller(token, request.now)
     if caller is None or not caller.may("read"):
-        return _page("Log in", _login_body("This token is not valid, or no longer, or not for reading."), 403)
+        return _page("Log in", _login_body(request, "This token is not valid, or no longer, or not for reading."), 403)
     answer = RedirectResponse("/", 303)
-    is_local = (urlsplit(f"//{host}").hostname or "") in _LOCAL
-    seconds = max((caller.expires_at - request.now) // 1000, 1)
-    answer.set_cookie(COOKIE, token, max_age=seconds, httponly=True, samesite="strict", secure=not is_local)
+    _set_token(answer, request, token, caller.expires_at)
     return answer
+
+
+def _set_token(answer: Response, request: TeamRequest, token: str, expires_at: int) -> None:
+    seconds = max((expires_at - request.now) // 1000, 1)
+    is_local = _host(request)[1]
+    answer.set_cookie(COOKIE, token, max_age=seconds, httponly=True, samesite="strict", secure=not is_local)
+
+
+def _host(request: TeamRequest) -> tuple[str, bool]:
+    """Return the host that the browser names, and whether it is this machine."""
+    host = request.headers.get("host", "")
+    return host, (urlsplit(f"//{host}").hostname or "") in _LOCAL
 
 
 def log_out(request: TeamRequest) -> Response:
@@ -170,13 +215,16 @@ def _input(**attributes: str) -> Html:
     return Html(element("input", **attributes).removesuffix("</input>"))
 
 
-def _login_body(note: str) -> Html:
+def _login_body(request: TeamRequest, note: str) -> Html:
     field = _input(
         name_="token", type_="password", autocomplete="current-password", aria_label="Token", required="required"
     )
     form = element("form", field, element("button", "Log in"), method="post", action="/login")
     hint = "An administrator makes your token with `everturn admin invite`, or `everturn team login --sso` gets one."
-    return Html((element("p", note) if note else "") + form + element("p", hint))
+    provider = Html("")
+    if provider_rules(request.store) is not None:
+        provider = element("p", element("a", "Log in with your identity provider", href="/login/sso"))
+    return Html((element("p", note) if note else "") + provider + form + element("p", hint))
 
 
 def _item_html(one: dict[str, Any]) -> Html:

@@ -1,6 +1,6 @@
 """Login with the team's identity provider (OpenID Connect), on both sides.
 
-The laptop gets a nonce from the team's server and a code for it from the provider: authorization code with PKCE and a redirect
+On the pages the browser itself is sent to the provider and comes back to the server (`begin_page`, `end_page`). Otherwise the laptop gets a nonce from the team's server and a code for it from the provider: authorization code with PKCE and a redirect
 to this machine (RFC 8252). The server exchanges the code, so that a client secret, if there is one, stays there. It checks the ID
 token with joserfc: signature, issuer, audience, times, and its own nonce, which is good once. Then it issues a token of its own.
 
@@ -102,13 +102,23 @@ def _discover(issuer: str) -> dict[str, Any]:
     return found
 
 
+def _provider_address(rules: ProviderRules, back: str, state: str, nonce: str, verifier: str) -> str:
+    """Return where a browser logs in, and comes back from with a code."""
+    address = str(_discover(rules.issuer).get("authorization_endpoint", ""))
+    _check_address(address)
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    asked = {
+        "response_type": "code", "client_id": rules.client, "redirect_uri": back, "scope": "openid email", "state": state,
+        "nonce": nonce, "code_challenge": challenge, "code_challenge_method": "S256",
+    }  # fmt: skip
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
+
+
 # --- the server ---
 
 
 def _exchange(rules: ProviderRules, secret: str, given: LoginCode) -> str:
     """Return the ID token for a code. Raises LoginRefused."""
-    if urlsplit(given.redirect).hostname != "127.0.0.1":
-        raise LoginRefused("a login comes back to 127.0.0.1 only; log in again")
     form = {
         "grant_type": "authorization_code", "code": given.code, "redirect_uri": given.redirect, "client_id": rules.client,
         "code_verifier": given.verifier, **({"client_secret": secret} if secret else {}),
@@ -119,6 +129,15 @@ def _exchange(rules: ProviderRules, secret: str, given: LoginCode) -> str:
     return found
 
 
+class _PageLogin(Struct, frozen=True):
+    """A login in a browser that has begun."""
+
+    nonce: str
+    verifier: str
+    redirect: str
+    until: int
+
+
 class SignIn:
     """Nonces that were given out, and the provider's keys. Shared by the threads of a server."""
 
@@ -126,6 +145,7 @@ class SignIn:
         self._nonces: dict[str, int] = {}
         self._keys: tuple[str, int, Any] = ("", 0, None)
         self._issuer = ""
+        self._begun: dict[str, _PageLogin] = {}
         self._lock = Lock()
 
     def new_nonce(self, now: int) -> str:
@@ -138,12 +158,41 @@ class SignIn:
             self._nonces[nonce] = now + _NONCE_MS
         return nonce
 
+    def begin_page(self, store: Store, redirect: str, now: int) -> tuple[str, str]:
+        """Begin a login in a browser; return its state, which the browser must bring back, and the provider's address."""
+        rules = provider_rules(store)
+        if rules is None:
+            raise LoginRefused("this server has no identity provider; log in with a token")
+        begun = _PageLogin(self.new_nonce(now), token_urlsafe(48), redirect, now + _NONCE_MS)
+        state = token_urlsafe(24)
+        with self._lock:
+            self._begun = {key: one for key, one in self._begun.items() if one.until > now}
+            while len(self._begun) >= _MOST_NONCES:
+                del self._begun[next(iter(self._begun))]
+            self._begun[state] = begun
+        return state, _provider_address(rules, redirect, state, begun.nonce, begun.verifier)
+
+    def end_page(self, store: Store, state: str, code: str, now: int) -> dict[str, Any]:
+        """Return a new token for the person whose browser came back from the provider. Raises LoginRefused."""
+        with self._lock:
+            begun = self._begun.pop(state, None)
+        if begun is None or begun.until <= now:
+            raise LoginRefused("this login has taken too long or was used already; log in again")
+        return self._admit(store, LoginCode(code, begun.verifier, begun.redirect), now, begun.nonce)
+
     def log_in(self, store: Store, given: LoginCode, now: int) -> dict[str, Any]:
-        """Return a new token for the person who has logged in at the provider. Raises LoginRefused."""
+        """Return a new token for the person who has logged in at the provider, on a laptop. Raises LoginRefused."""
+        if urlsplit(given.redirect).hostname != "127.0.0.1":
+            raise LoginRefused("a login comes back to 127.0.0.1 only; log in again")
+        return self._admit(store, given, now)
+
+    def _admit(self, store: Store, given: LoginCode, now: int, nonce: str = "") -> dict[str, Any]:
         rules = provider_rules(store)
         if rules is None:
             raise LoginRefused("this server has no identity provider; log in with a token")
         claims = self._check(rules, _exchange(rules, store.setting(_SECRET), given), now)
+        if nonce and claims["nonce"] != nonce:
+            raise LoginRefused("the ID token is of another login; log in again")
         people = People(store)
         address = str(claims.get("email", "")) if claims.get("email_verified") is True else ""
         with store.write():
@@ -212,18 +261,11 @@ class SignIn:
 
 def fetch_code(rules: ProviderRules, nonce: str, browse: Callable[[str], object]) -> LoginCode:
     """Let the user log in at the provider, in the browser that `browse` opens. Raises EverturnError."""
-    address = str(_discover(rules.issuer).get("authorization_endpoint", ""))
-    _check_address(address)
     verifier, state = token_urlsafe(48), token_urlsafe(24)
-    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     answers: list[dict[str, list[str]]] = []
     with _Receiver(answers, state) as receiver:
         back = f"http://127.0.0.1:{receiver.server_port}/callback"
-        asked = {
-            "response_type": "code", "client_id": rules.client, "redirect_uri": back, "scope": "openid email", "state": state,
-            "nonce": nonce, "code_challenge": challenge, "code_challenge_method": "S256",
-        }  # fmt: skip
-        browse(f"{address}?{urlencode(asked)}")
+        browse(_provider_address(rules, back, state, nonce, verifier))
         while not answers:
             receiver.handle_request()
             if receiver.gave_up:
