@@ -111,6 +111,33 @@ def test_a_file_that_the_agent_copied_from_what_it_read_is_not_its_own(story: Pl
         assert not answer["level"] or line.writer is not None
 
 
+@pytest.mark.parametrize("is_edited", [False, True], ids=["reformatted", "edited"])
+@pytest.mark.parametrize("is_seen", [False, True], ids=["at the end", "between two sessions"])
+def test_a_line_keeps_its_writer_only_where_nothing_but_the_format_changed(
+    story: PlantedRepository, run: Run, is_edited: bool, is_seen: bool
+) -> None:
+    session = story.agent("claude")
+    story.prompt(session, "add the totals")
+    story.write(session, "src/total.py", ["def total(prices):", "  weight_of_all = sum(prices)", "", "LAST_OF_ALL = 1"])
+    lines = story.lines("src/total.py")
+    lines[1] = Line("    weight_of_all = sum(prices)", None)
+    if is_edited:
+        lines.insert(1, Line("    if prices:", None))
+    story.save("src/total.py")
+    if is_seen:
+        later = story.agent("claude")
+        story.prompt(later, "write it again, with one more limit")
+        story.write(later, "src/total.py", [*(line.text for line in lines), "LIMIT_OF_ALL = 2"])
+    story.commit("Totals")
+    story.save_transcripts()
+    run("sync")
+    items = {one["text"].strip(): one for one in ask(run, story, "src/total.py")["items"]}
+    assert items["LAST_OF_ALL = 1"]["session"] == items["def total(prices):"]["session"] == session.id
+    changed = items["weight_of_all = sum(prices)"]
+    assert changed["session"] == (None if is_edited else session.id)
+    assert changed["silence"] == ("not_this_line" if is_edited else None)
+
+
 def test_uncommitted_lines_have_answers_too(story: PlantedRepository, run: Run) -> None:
     session = plant(story)
     story.prompt(session, "one more limit")

@@ -63,6 +63,32 @@ def reflowed_pairs(one: Sequence[str], two: Sequence[str]) -> Iterator[tuple[int
         last = pair
 
 
+def formatted_pairs(one: Sequence[str], two: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of lines that are equal, or differ only in format as everything around them does.
+
+    A formatter changes nothing but format. So between two equal lines that say something, either all text is the same but for
+    its format, or somebody edited there; then only equal lines correspond.
+    """
+    left, right = [line.rstrip() for line in one], [line.rstrip() for line in two]
+    last, inside = (-1, -1), list[tuple[int, int]]()
+    for pair in [*equal_pairs(left, right), (len(one), len(two))]:
+        if pair[0] < len(one) and is_trivial(left[pair[0]]):
+            inside.append(pair)
+            continue
+        old, new = range(last[0] + 1, pair[0]), range(last[1] + 1, pair[1])
+        if len(inside) < max(len(old), len(new)) and _is_same_text(left, right, old, new):
+            inside = [(old[a], new[b]) for a, b in reflowed_pairs(one[old.start : old.stop], two[new.start : new.stop])]
+        yield from inside
+        if pair[0] < len(one):
+            yield pair
+        last, inside = pair, []
+
+
+def _is_same_text(left: Sequence[str], right: Sequence[str], old: range, new: range) -> bool:
+    text = loose_form("".join(left[number] for number in old))
+    return bool(text) and text == loose_form("".join(right[number] for number in new))
+
+
 def _wrapped_pairs(left: Sequence[str], right: Sequence[str], old: range, new: range) -> Iterator[tuple[int, int]]:
     """Yield pairs of lines in a gap whose joined texts are the same, as far as they are."""
     text = "".join(left[number] for number in old)

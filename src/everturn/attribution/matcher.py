@@ -8,7 +8,9 @@ first answer counts:
 - `likely`: reformatted or rewrapped text, a lone exact line, a trivial line between two answered ones, or text of a commit
   that was moved, if the text is new in the file.
 
-Older equal text is never an answer; `same_text` finds it for those who ask.
+What a replay put into the file and did not reproduce was changed by somebody else, so the text of a replayed edit counts in
+its place only; other texts are compared with edits that could not be replayed. Older equal text is never an answer;
+`same_text` finds it for those who ask.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from everturn.attribution.alignment import equal_pairs, is_trivial, loose_form, reflowed_pairs
+from everturn.attribution.alignment import equal_pairs, formatted_pairs, is_trivial, loose_form, reflowed_pairs
 from everturn.attribution.edit_texts import EditTexts
 from everturn.attribution.replay import NOBODY, FileReplay
 from everturn.attribution.window import EditWindow
@@ -176,7 +178,7 @@ class _FreshMatch:
         self._found: dict[int, LineMatch] = {}
         self._foreign: set[int] = set()  # lines that the replay found to be nobody's
         self._placed: set[tuple[int, int]] = set()  # (line, edit) of all lines that a replay put into place
-        self._undone: set[int] = set()  # numbers of edits that could not be replayed
+        self._replayed: set[int] = set()  # numbers of edits that were replayed as a whole
 
     def run(self) -> dict[int, LineMatch]:
         self._replay_all()
@@ -215,7 +217,6 @@ class _FreshMatch:
         for number in numbers:
             edit = self._texts.edit(self._edits[number].found)
             if edit is None:
-                self._undone.add(number)
                 continue
             original = self._texts.original(self._edits[number].found)
             seen: frozenset[str] = frozenset()
@@ -223,8 +224,8 @@ class _FreshMatch:
                 state.take_over(original)
             elif edit.kind == "write":  # a file that was there may have changed unseen, or appeared unseen
                 seen = self._texts.seen_before(self._edits[number].found, of_file=not state.lines)
-            if not state.apply(number, edit, seen):
-                self._undone.add(number)
+            if state.apply(number, edit, seen):
+                self._replayed.add(number)
         after = [line.rstrip() for line in self._change.after]
         pairs = list(equal_pairs([line.rstrip() for line in state.lines], after))
         owners = {new: state.owners[old] for old, new in pairs}
@@ -249,18 +250,19 @@ class _FreshMatch:
                 del owners[line]
 
     def _loose_in_place(self, state: FileReplay, pairs: list[tuple[int, int]], wanted: set[int]) -> dict[int, int]:
-        """Match reformatted lines in the gaps between reproduced ones; return those that are nobody's."""
-        ends = [(-1, -1), *pairs, (len(state.lines), len(self._change.after))]
-        foreign = {}
-        for (a, c), (b, d) in pairwise(ends):
-            if b - a < 2 or d - c < 2:
-                continue
-            for x, y in reflowed_pairs(state.lines[a + 1 : b], self._change.after[c + 1 : d]):
-                owner, line = state.owners[a + 1 + x], c + 1 + y
-                if owner == NOBODY:
-                    foreign[line] = NOBODY
-                elif line in wanted and line not in self._found:
-                    self._found[line] = LineMatch("likely", "reformatted", self._edits[owner])
+        """Match lines in gaps between reproduced ones that differ only in format; return those that are nobody's."""
+        after, foreign = self._change.after, {}
+        ends = [(-1, -1), *pairs, (len(state.lines), len(after))]
+        gaps = [(a, b, c, d) for (a, c), (b, d) in pairwise(ends) if b - a > 1 and d - c > 1]
+        for a, b, c, d in gaps:
+            for x, y in reflowed_pairs(state.lines[a + 1 : b], after[c + 1 : d]):
+                if state.owners[a + 1 + x] == NOBODY:
+                    foreign[c + 1 + y] = NOBODY
+        reproduced = {line for _, line in pairs}
+        for old, line in formatted_pairs(state.lines, after) if gaps else ():
+            owner = state.owners[old]
+            if owner != NOBODY and line in wanted and line not in reproduced and line not in self._found:
+                self._found[line] = LineMatch("likely", "reformatted", self._edits[owner])
         return foreign
 
     # --- exact text ---
@@ -283,7 +285,7 @@ class _FreshMatch:
             at = rank[line]
             # A text that the edit wrote once and that is in its place already was copied here by somebody else.
             candidates = [
-                (n, p) for n, p in holders.get(hashes[at], ()) if left[n, hashes[at]] > 0 and self._may_answer(n, line)
+                (n, p) for n, p in holders.get(hashes[at], ()) if left[n, hashes[at]] > 0 and n not in self._replayed
             ]
             beside = [n for n, p in candidates if _has_neighbour(packed[n], p, hashes, at)]
             if beside:
@@ -291,10 +293,6 @@ class _FreshMatch:
             elif candidates:
                 lone[line] = [number for number, _ in candidates]
         self._match_lone(lone)
-
-    def _may_answer(self, number: int, line: int) -> bool:
-        """A line that the replay found to be nobody's can only come from an edit that was not replayed."""
-        return line not in self._foreign or number in self._undone
 
     def _newest(self, numbers: Iterable[int]) -> int:
         """Return the last edit; one after the commit only if there is no other."""
@@ -323,7 +321,8 @@ class _FreshMatch:
             return
         present = Counter(loose_form(line) for line in self._change.before)
         for number in reversed(range(len(self._edits))):
-            edit = None if self._is_late(number) else self._texts.edit(self._edits[number].found)
+            is_known = number in self._replayed or self._is_late(number)
+            edit = None if is_known else self._texts.edit(self._edits[number].found)
             parts = [] if edit is None else [[loose_form(line) for line in lines] for lines in added_lines(edit)]
             left, joined = Counter(form for part in parts for form in part), ["".join(part) for part in parts]
             # What is in its place already was written there; a copy elsewhere is somebody else's.

@@ -1,7 +1,8 @@
 """Replays edits on the lines of a file and remembers which edit each line comes from.
 
 The base is the file as committed before. Where a transcript holds the text that an edit found, the replay takes it over:
-lines that appeared in between belong to nobody. An edit whose old text is not there, but whose new text is, was made again
+lines that appeared in between belong to nobody, and a line keeps its owner only if it is equal, or if nothing but the format
+changed around it. That is the rule for edits, too: the one who indents a line again is its writer. An edit whose old text is not there, but whose new text is, was made again
 after something undid the first one; it takes over those lines.
 
 Pure; lines have no line ends.
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from everturn.attribution.alignment import equal_pairs, reflowed_pairs
+from everturn.attribution.alignment import equal_pairs, formatted_pairs
 from everturn.derive.edits import Change, FileEdit
 
 #: The owner of a line of the base, or of one that came from elsewhere.
@@ -51,7 +52,7 @@ class FileReplay:
 
     def _become(self, lines: list[str], owner: int) -> None:
         owners = [owner] * len(lines)
-        for old, new in reflowed_pairs(self.lines, lines):
+        for old, new in formatted_pairs(self.lines, lines):
             owners[new] = self.owners[old]
         self.lines, self.owners = lines, owners
 
