@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.retrieval.nearness import TOP, Nearness, NearnessScan, mix_scores
+from everturn.retrieval.nearness import TOP, Nearness, NearnessScan, borrow_cosines, mix_scores
 from everturn.store.contract import IndexHit
 from everturn.store.vector_file import make_block, pack_vectors, sum_of_block
 
@@ -97,6 +97,12 @@ def test_equals_stay_in_the_order_of_words_and_no_hits_are_no_mistake() -> None:
         IndexHit(1, seq, 1.1) for seq in (3, 1, 2)
     ]
     assert mix_scores([], {}, [], WEIGHT) == []
+
+
+def test_a_message_without_a_vector_has_the_meaning_of_those_beside_it() -> None:
+    cosines = {(1, 4): 0.3, (1, 7): 0.6, (1, 9): 0.9, (2, 5): 0.8}
+
+    assert borrow_cosines([(1, 4), (1, 5), (1, 0), (3, 5)], cosines) == {(1, 4): 0.3, (1, 5): 0.6}
 
 
 @given(

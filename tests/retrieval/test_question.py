@@ -94,6 +94,12 @@ def test_who_spoke_is_understood(text: str, speaker: str) -> None:
         ("what did I say you must not touch", "prohibition"),
         ("parse error", ""),
         ("command line parser", ""),
+        ("have I worked with queues before", "told"),
+        ("I need a new laptop. What would fit?", "told"),
+        ("when is my first deadline", "when"),
+        ("what did I say about the queue", ""),
+        ("can you remind me which queue it was", ""),
+        ("my first deadline", ""),
     ],
 )
 def test_the_kind_of_answer_is_understood(text: str, intent: str) -> None:

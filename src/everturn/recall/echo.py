@@ -129,11 +129,14 @@ class EchoFinder:
         calls = self._turn_calls(session, turn)
         if not calls or len(calls) > _CALLS_READ:
             return len(calls) > _CALLS_READ and all(call.kind == "recall" for call in calls)
-        recalls = sum(self._is_recall(session, call) for call in calls)
-        return recalls * 2 > len(calls) and not any(call.kind in ("edit", "create", "delete") for call in calls)
+        # What the kinds of the calls decide needs no reading.
+        possible = [call for call in calls if call.kind == "shell" or _is_named_recall(call)]
+        if len(possible) * 2 <= len(calls) or any(call.kind in ("edit", "create", "delete") for call in calls):
+            return False
+        return sum(self._is_recall(session, call) for call in possible) * 2 > len(calls)
 
     def _is_recall(self, session: Session, call: Call) -> bool:
-        if call.kind == "recall" or "everturn" in call.name.lower():
+        if _is_named_recall(call):
             return True
         if call.kind != "shell":
             return False
@@ -179,6 +182,11 @@ class HiddenEchoes(HiddenHits):
 def _family_recalls(finder: EchoFinder, asker: AskingSession) -> frozenset[tuple[int, int]]:
     """Return what was recalled in the sessions around the one that asks, as far as the records say so by themselves."""
     return frozenset(key for session in asker.relatives for key in finder.recall_rows(session))
+
+
+def _is_named_recall(call: Call) -> bool:
+    """Whether the name of a call says that it is a recall."""
+    return call.kind == "recall" or "everturn" in call.name.lower()
 
 
 def is_recall_command(command: str) -> bool:

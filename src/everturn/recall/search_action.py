@@ -249,10 +249,10 @@ def _query_words(request: RecallRequest, action: SearchAction, hits: list[Search
     """Return the words to look for in the text: those of the query, and those that were found in their place."""
     wanted = [phrase for phrase in action.query.wanted if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
     plain = [term for phrase in wanted or action.query.wanted for term in (terms(phrase.text) or [phrase.text])]
-    words = QueryWords(plain, request.store.count_words(list(dict.fromkeys(plain))))
+    counts = request.store.count_words(list(dict.fromkeys(plain)))
+    words = QueryWords(plain, counts)
     marked = (hit.snippet[start:end] for hit in hits for start, end in hit.spans if end > start)
     others = [text.lower() for text in dict.fromkeys(marked) if not words.held(text)]
-    counts = request.store.count_words(list(dict.fromkeys(plain)))
     return QueryWords([*plain, *others], counts) if others else words
 
 

@@ -75,7 +75,10 @@ class QueryWords:
     def _best_core(self, found: Sequence[_Match], held: set[int]) -> TextSpan | None:
         """Return the span of close matches with the most weight that is not held yet."""
         best, most, weights = None, 0.0, self.weights
+        whole = self.weigh({number for _, _, number in found} - held)
         for number, (start, _, _) in enumerate(found):
+            if most * 1.001 >= whole:  # nothing can be better
+                break
             last, seen, weight = 0, set(held), 0.0
             for _, end, other in found[number : number + _NEARBY]:
                 if end - start > LONG_LINE:

@@ -31,7 +31,7 @@ from everturn.model.archive import MessageRow, Session
 from everturn.retrieval import ranking
 from everturn.retrieval.hits import HitBuilder, hit_texts
 from everturn.retrieval.preference import LOOKED_AT, narrow_filters, prefer_hits
-from everturn.retrieval.query import QueryPhrase, SearchQuery, build_index_query
+from everturn.retrieval.query import PIECE, QueryPhrase, SearchQuery, build_index_query
 from everturn.retrieval.question import NOTHING, UnderstoodQuery
 from everturn.retrieval.ranking import RankedHits, rank_candidates
 from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
@@ -174,8 +174,7 @@ class SearchRequest:
         narrow = self._rank(index_query, narrower, ranked.replaced, LOOKED_AT).hits if narrower else []
         self._has_fitting = bool(narrow) or narrower is None
         if not self._has_fitting and query is self.query:  # the words for the time may be in the text itself
-            index_query = build_index_query(self._typed, self._now or None)
-            return self._rank(index_query, filters)
+            return self._rank(_weigh_less(build_index_query(self._typed, self._now or None), index_query), filters)
         return replace(ranked, hits=prefer_hits(self.store, meant, ranked.hits, narrow))
 
     def _rank(
@@ -299,6 +298,18 @@ class SearchRequest:
     def _fits(self, pattern: LinearPattern, hit: IndexHit, builder: HitBuilder) -> bool:
         row = next(self.store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
         return any(pattern.matches(text) for _, text in builder.texts(hit, row))
+
+
+def _weigh_less(typed: IndexQuery, subject: IndexQuery) -> IndexQuery:
+    """Return the typed query with less weight for the words that are not its subject: they only express a time or a speaker."""
+    if not subject.optional:
+        return typed
+    known = set(subject.optional)
+    weighed = [
+        weight if phrase in known or len(phrase) > 2 else weight * PIECE
+        for phrase, weight in zip(typed.optional, typed.weights, strict=True)
+    ]
+    return replace(typed, weights=tuple(weighed))
 
 
 def _has_plain_and_quoted(query: SearchQuery) -> bool:

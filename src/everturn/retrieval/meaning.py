@@ -22,7 +22,16 @@ from everturn.errors import ModelError, NothingFound
 from everturn.model.archive import MessageRow, Session, Version
 from everturn.model.conversation import Message
 from everturn.model.vocabulary import SESSION_KINDS
-from everturn.retrieval.nearness import NEAREST, TOP, MessageKey, Nearness, NearnessScan, mix_scores
+from everturn.retrieval.nearness import (
+    NEAREST,
+    TOP,
+    MessageKey,
+    Nearness,
+    NearnessScan,
+    borrow_cosines,
+    keys_beside,
+    mix_scores,
+)
 from everturn.retrieval.query import STOP_WORDS, SearchQuery
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words
@@ -356,12 +365,13 @@ class MeaningSearch:
         scope: MeaningScope | None,
     ) -> tuple[dict[MessageKey, float], list[MessageKey]]:
         """Return the cosines of the first hits and of the nearest messages, and the latter."""
+        around = dict.fromkeys(one for key in first for one in (key, *keys_beside(key)))
         if scope is None or numpy_or_none() is None:
-            packed = checked.vectors(first)
-            return {key: nearness.cosine(data) for key, data in packed.items()}, []
+            packed = checked.vectors(list(around))
+            return borrow_cosines(first, {key: nearness.cosine(data) for key, data in packed.items()}), []
         sessions = held if scope.sessions is None else held.intersection(scope.sessions)
         scan = NearnessScan(nearness, self._vectors.blocks(sessions))
-        cosines = scan.cosines(first)
+        cosines = borrow_cosines(first, scan.cosines(around))
         added: list[MessageKey] = []
         for key, cosine in scan.nearest(_TRIED):
             if key in cosines or (checked.is_current(key[0]) and scope.admits(*key)):

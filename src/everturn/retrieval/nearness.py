@@ -4,8 +4,8 @@ Both vectors are seen from the centre of the archive, the mean of its vectors: w
 nothing, and the cosine of a message that has nothing to do with the query is about 0. While there are few vectors the
 centre is drawn towards 0, as the mean of a handful of messages is one of them.
 
-The mixed score of a hit is its share of the best score by words plus its weighted cosine. A hit without a vector has the
-cosine 0, and that of a short text counts less. Fusing ranks instead of scores makes results worse: a weak list must not outvote a strong one.
+The mixed score of a hit is its share of the best score by words plus its weighted cosine. The cosine of a short text counts
+less. A hit without a vector, such as a call or its output, takes the best cosine of the messages beside it. Fusing ranks instead of scores makes results worse: a weak list must not outvote a strong one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ TOP = 100
 NEAREST = 50
 #: Vectors compared with one query, the newest first.
 MOST_SCANNED = 400_000
+#: Messages on each side of one without a vector that tell its meaning.
+BESIDE = 3
 #: Vectors that count for a centre of 0.
 _STILL = 50
 _AT_ONCE = 1_000  # vectors, so that they stay in the cache of the processor
@@ -111,6 +113,23 @@ class NearnessScan:
         is_known = (scale > 0) & (far > 1e-3)
         cosines = numpy.divide(along, far, out=numpy.zeros_like(along), where=is_known)
         return sessions, records["seq"].astype(numpy.int64), cosines
+
+
+def keys_beside(key: MessageKey) -> list[MessageKey]:
+    """Return the messages before and after one."""
+    session, seq = key
+    return [(session, one) for one in range(max(seq - BESIDE, 0), seq + BESIDE + 1) if one != seq]
+
+
+def borrow_cosines(keys: Iterable[MessageKey], cosines: Mapping[MessageKey, float]) -> dict[MessageKey, float]:
+    """Return the cosines of messages, of one without a vector the best of those beside it."""
+    found: dict[MessageKey, float] = {}
+    for key in keys:
+        if key in cosines:
+            found[key] = cosines[key]
+        elif near := [cosines[one] for one in keys_beside(key) if one in cosines]:
+            found[key] = max(near)
+    return found
 
 
 def mix_scores(

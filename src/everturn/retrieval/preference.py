@@ -32,6 +32,7 @@ class Factors(Struct, frozen=True):
     same_role: float = 1.1  # another message of the same role: a call, a thought, a prompt of another agent
     intent: float = 1.02  # more of it moved right answers down
     answer: float = 1.2  # an answer, if the text is a whole prompt
+    told: float = 1.2  # a prompt, if somebody asks about themselves
 
 
 FACTORS = Factors()
@@ -104,6 +105,8 @@ def intent_factor(intent: str, row: MessageRow, calls: list[Call], factors: Fact
     """Return the factor of a message for a kind of answer; `calls` are those it makes or holds the result of."""
     if intent == "answer":
         return factors.answer if row.origin == "model" and row.kind == "text" else 1.0
+    if intent == "told":
+        return factors.told if row.origin == "human" else 1.0
     fits = row.origin in _SAID_BY.get(intent, ())
     if intent == "error":
         fits = fits or row.origin == "tool" or any(call.status == "error" for call in calls)

@@ -37,7 +37,7 @@ class Understanding(Struct, frozen=True):
 
     times: tuple[SpokenTime, ...] = ()
     speaker: str = ""  # user | assistant
-    intent: str = ""  # answer | prohibition | command | file | error | decision | when
+    intent: str = ""  # answer | prohibition | command | file | error | decision | when | told
     spoken: tuple[Range, ...] = ()  # the words that only say who spoke, in the text with single spaces
 
     @property
@@ -64,7 +64,7 @@ NOTHING = Understanding()
 _SPEAKER_NAMES = {"user": "what you said", "assistant": "what the assistant said"}
 _INTENT_NAMES = {
     "prohibition": "what was ruled out", "command": "commands", "file": "work on files", "error": "errors",
-    "decision": "decisions", "answer": "answers",
+    "decision": "decisions", "answer": "answers", "told": "prompts",
 }  # fmt: skip
 
 
@@ -73,7 +73,10 @@ def understand(text: str, now: int | None = None, zone: tzinfo = UTC) -> Underst
     text = lower_case(" ".join(text.split()))
     tokens = set(re.findall(r"\w+", text))
     speaker, spoken = _find_speaker(text, tokens)
-    return Understanding(find_times(text, now, zone), speaker, _find_intent(text, tokens), spoken)
+    intent = _find_intent(text, tokens)
+    if not intent and not speaker and _asks_about_oneself(text, tokens):
+        intent = "told"
+    return Understanding(find_times(text, now, zone), speaker, intent, spoken)
 
 
 # --- a parsed query ---
@@ -308,3 +311,15 @@ def _find_intent(text: str, tokens: set[str]) -> str:
         if not tokens.isdisjoint(hints.split()) and find(text):
             return intent
     return ""
+
+
+_ONESELF = frozenset(("i", "my", "me", "mine", "myself"))
+
+
+def _asks_about_oneself(text: str, tokens: set[str]) -> bool:
+    """Whether a question is about the one who asks: what they did, have or want, they told in a prompt.
+
+    Who wants to be reminded may have heard it from the assistant.
+    """
+    is_question = text.endswith("?") or _QUESTION.match(text) is not None
+    return is_question and not tokens.isdisjoint(_ONESELF) and "remind" not in tokens

@@ -35,7 +35,7 @@ class Weights(Struct, frozen=True):
 
     beside: float = 0.25  # of the messages before and after
     near: float = 0.2  # of the ones before and after those
-    edge: float = 0.3  # more for those after, where there are none before
+    edge: float = 0.6  # more for those after, where there are none before
     repeated: float = 0.3  # of a word of a neighbour that the message has itself
     few_words: int = 8  # up to which neighbours count in full
     session: float = 0.7  # of the best match of every word in the session
