@@ -312,6 +312,13 @@ def test_where_nothing_fits_the_page_says_so(timed: TimedArchive) -> None:
     page = timed.find("the cache limit on 3 January")
     assert page.items and not page.fits
     assert page.notes[0].startswith("found nothing in 3 January 2026: these are other messages; literal:yes")
+    assert all("cache" in found.snippet for found in page.items[:6])  # not whatever holds a 3
+
+
+def test_who_asks_about_oneself_gets_prompts_first(timed: TimedArchive) -> None:
+    mine, ours = timed.find("which limit has my cache?"), timed.find("which limit has our cache?")
+    assert mine.notes[0].startswith("looked first at prompts; literal:yes")
+    assert [page.items[0].row and page.items[0].row.origin for page in (mine, ours)] == ["human", "model"]
 
 
 def test_without_other_words_the_messages_of_that_time_are_listed(timed: TimedArchive) -> None:
