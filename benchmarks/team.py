@@ -5,19 +5,24 @@ counts round trips, which is every time the client speaks after the server has a
 Sync or a Flush of the protocol; rows that arrive while the client is still sending are no answer to wait for), and adds latency. Server time is the CPU time of
 the server process of the connection. Then a corpus is taken in, and many laptops push to `everturn serve` while people search; some
 pushes are cut off in the middle and repeated. `overlap@10` is the share of the first ten that the exact ranking, over every message that
-matches, has among its first ten too; of equal scores any will do. SQLite's own, bounded ranking is measured in the same way.
+matches, has among its first ten too; of equal scores any will do. SQLite's own, bounded ranking is measured in the same way. The last
+figures are those of a person, limited by row-level security and without the lists of common words, as `everturn serve` asks for people.
+
+`python -m benchmarks.team --messages 100000 --clients 100 --only pushes searches` chooses sizes and parts.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +32,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from benchmarks.corpora import Corpora
-from benchmarks.figures import Figure, exact, say
+from benchmarks.figures import Figure, exact, say, show
 from benchmarks.latency import million, queries
 from benchmarks.processes import MB
 from benchmarks.recall.archive import Archive
@@ -44,7 +49,7 @@ from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
 from everturn.store.people import People
-from everturn.store.visibility import prepare_readers
+from everturn.store.visibility import prepare_readers, restrict
 from everturn.team.client import Login, TeamClient
 from everturn.team.intake import FileName, Piece
 
@@ -158,17 +163,28 @@ def _received(source: socket.socket) -> bytes:
         return b""
 
 
+PARTS = ("ingest", "dialogues", "pushes", "searches")
+
+
 def figures(corpora: Corpora) -> Iterator[Figure]:
     """Every query on PostgreSQL and, for comparison, on SQLite."""
-    messages = _MANY if corpora.big else _FEW
+    yield from sized_figures(corpora, *((_MANY, _CLIENTS) if corpora.big else (_FEW, _FEW_CLIENTS)), PARTS)
+
+
+def sized_figures(corpora: Corpora, messages: int, clients: int, parts: Sequence[str]) -> Iterator[Figure]:
+    """Yield the figures of some parts, with an archive of this size and so many laptops."""
     try:
         from tests.postgres_server import running
 
         with running() as server, _proxied(server) as (proxy, url):
-            yield from _taken_in(corpora, server)
-            yield from _dialogues(corpora, server)
-            yield from _pushes(server, _CLIENTS if corpora.big else _FEW_CLIENTS)
-            yield from _searches(corpora.folder, server, proxy, url, messages)
+            if "ingest" in parts:
+                yield from _taken_in(corpora, server)
+            if "dialogues" in parts:
+                yield from _dialogues(corpora, server)
+            if "pushes" in parts:
+                yield from _pushes(server, clients)
+            if "searches" in parts:
+                yield from _searches(corpora.folder, server, proxy, url, messages)
     except (ImportError, RuntimeError) as failure:
         yield Figure("team", None, note=str(failure))
 
@@ -205,6 +221,20 @@ def _searches(folder: Path, server: str, proxy: LatencyProxy, url: str, messages
         yield from _measured(store, reference, proxy, texts, f"right after ingest, {where}", slow=False)
         store.scrub() if messages <= _FEW else None
         yield from _measured(store, reference, proxy, texts, where, slow=True)
+        _read_as_person(store)
+        yield from _measured(
+            store, reference, proxy, texts, f"for a person who may see everything, {where}", slow=False
+        )
+
+
+def _read_as_person(store: Store) -> None:
+    """Give everything to one person and limit the connection to that person."""
+    with store.write():
+        store.set_setting("shared", "yes")
+        People(store).add_person("ann", "member", _NOW)
+        store.driver.run('UPDATE "source_file" SET "owner"=\'ann\'')  # type: ignore[attr-defined]  # of PostgreSQL
+    prepare_readers(store)
+    restrict(store, "ann")
 
 
 def _measured(
@@ -438,3 +468,22 @@ def _searching(address: str, token: str, ended: threading.Event, waits: list[flo
             errors.append(str(error))
         waits.append((time.perf_counter() - begun) * 1000)
         ended.wait(0.5)
+
+
+def main() -> int:
+    """Run some parts at a chosen size."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.team")
+    parser.add_argument("--messages", type=int, default=_FEW)
+    parser.add_argument("--clients", type=int, default=_FEW_CLIENTS)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    options = parser.parse_args()
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="everturn-bench-") as folder:
+        for figure in sized_figures(Corpora(Path(folder)), options.messages, options.clients, options.only):
+            show(figure, as_json=False)
+            missed += figure.verdict == "FAIL"
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

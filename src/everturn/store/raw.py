@@ -3,22 +3,30 @@
 A chunk has at most 256 kB. The last one is replaced by a longer one while it is small; the others never change. Bytes
 that several chunks share (versions or copies of a file) are stored once, and deleted with the last chunk that refers to
 them. Chunks are compressed with zstd where that is smaller; the first byte says which.
+
+An archive may keep the packed chunks in a place outside of its database (`RawPlace`): a folder, or an object store that speaks S3. The
+row of such a chunk stays, with a mark instead of the bytes, so that everything above is the same. Bytes are put there before the
+transaction that needs them ends, and deleted under the writers' lock after the one that released them (`sweep_place`).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, cast
+from urllib.parse import parse_qs, urlsplit
 
 from msgspec.structs import replace
 
-from everturn.errors import Conflict, NotAnArchive, NothingFound
+from everturn.errors import Conflict, EverturnError, NotAnArchive, NothingFound, UsageError
 from everturn.model.archive import Chunk, PackedChunk, SourceFile, Version
+from everturn.store.contract import Store
 from everturn.store.sql import CHUNKS, FILES, VERSIONS, Driver, Row
 
 if sys.version_info >= (3, 14):
@@ -56,6 +64,120 @@ class Packer:
         except zstd.ZstdError as failure:
             raise ValueError(str(failure)) from failure
         return data
+
+
+# --- a place outside of the database ---
+PLACE = "raw place"  # the setting with its address
+_ELSEWHERE = b"\x02"  # instead of the bytes
+
+
+class RawPlace(Protocol):
+    """Packed chunks by their digest."""
+
+    def put(self, digest: bytes, data: bytes) -> None:
+        """Store a chunk; it is durable when this returns. Storing it again changes nothing."""
+
+    def get(self, digest: bytes) -> bytes | None:
+        """Return a chunk, or None."""
+
+    def delete(self, digest: bytes) -> None:
+        """Delete a chunk, if it is there."""
+
+
+class FolderPlace:
+    """A folder, of this machine or shared by all that open the archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, digest: bytes, data: bytes) -> None:
+        path = self._folder / _object_name(digest)
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.new")
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        if os.name != "nt":  # its name is durable too
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+
+    def get(self, digest: bytes) -> bytes | None:
+        try:
+            return (self._folder / _object_name(digest)).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def delete(self, digest: bytes) -> None:
+        (self._folder / _object_name(digest)).unlink(missing_ok=True)
+
+
+class ObjectPlace:
+    """A bucket that speaks S3. Credentials are those of the environment, as for every program of that kind (AWS_ACCESS_KEY_ID …)."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from obstore.store import S3Store
+        except ImportError as error:
+            raise EverturnError(
+                "chunks of this archive are in an object store; run: pip install 'everturn[objects]'"
+            ) from error
+        parts = urlsplit(address)
+        given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        endpoint, region = given.pop("endpoint", None), given.pop("region", "us-east-1")
+        if not parts.netloc or given:
+            raise UsageError(f"{address!r} is not s3://BUCKET/PREFIX?endpoint=URL&region=NAME")
+        is_local = urlsplit(endpoint or "").hostname in ("127.0.0.1", "localhost", "::1")
+        self._bucket = S3Store(
+            parts.netloc, prefix=parts.path.strip("/") or None, endpoint=endpoint, region=region,
+            client_options={"allow_http": is_local, "timeout": "60s"},
+        )  # fmt: skip
+
+    def put(self, digest: bytes, data: bytes) -> None:
+        self._bucket.put(_object_name(digest), data)
+
+    def get(self, digest: bytes) -> bytes | None:
+        try:
+            return bytes(self._bucket.get(_object_name(digest)).bytes())
+        except FileNotFoundError:
+            return None
+
+    def delete(self, digest: bytes) -> None:
+        self._bucket.delete(_object_name(digest))
+
+
+def open_place(address: str) -> RawPlace:
+    """Return the place of an address: a folder, or s3://BUCKET/PREFIX. Raises UsageError."""
+    if address.startswith("s3://"):
+        return ObjectPlace(address)
+    if not os.path.isabs(address):
+        raise UsageError(f"{address!r} is neither the whole path of a folder nor s3://BUCKET/PREFIX")
+    return FolderPlace(Path(address))
+
+
+def set_place(store: Store, address: str) -> None:
+    """Set the place of new chunks, once. Raises UsageError for an address that is none, and EverturnError for one that cannot be used."""
+    if store.setting(PLACE) not in ("", address):
+        raise UsageError("the bytes of this archive have a place already, and stay there")
+    place, probe = open_place(address), sha256(b"everturn").digest()
+    try:
+        place.put(probe, _PLAIN + b"everturn")
+        if place.get(probe) != _PLAIN + b"everturn":
+            raise OSError("what was written is not there")
+        place.delete(probe)
+    except Exception as error:  # of the file system, or of the library
+        raise EverturnError(f"{address} cannot be written and read: {type(error).__name__}; check it") from error
+    store.set_setting(PLACE, address)
+    cast("RawStore", store)._is_place_known = False
+
+
+def _object_name(digest: bytes) -> str:
+    name = digest.hex()
+    return f"{name[:2]}/{name[2:4]}/{name}"
 
 
 CHUNK = 256 * 1024  # longest chunk
@@ -110,6 +232,30 @@ class RawStore:
     driver: Driver
     packer: Packer
     _recent: OrderedDict[bytes, bytes]
+    _place: tuple[str, RawPlace | None] = ("", None)
+    _is_place_known = False
+    _has_released = False  # chunks in the place, in this transaction
+
+    # --- a place outside of the database ---
+    def raw_place(self) -> RawPlace | None:
+        """Return where new chunks go, if not into the database. Asked once in a transaction; a place does not change."""
+        if self._is_place_known:
+            return self._place[1]
+        row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (PLACE,))
+        address = str(row[0]) if row else ""
+        if address != self._place[0]:
+            self._place = address, open_place(address) if address else None
+        self._is_place_known = bool(address) or self.driver.is_writing
+        return self._place[1]
+
+    def sweep_place(self) -> None:
+        """Delete chunks from the place that an earlier transaction has released, as the only writer."""
+        if (place := self.raw_place()) is None:
+            return
+        for (digest,) in self.driver.all('SELECT "digest" FROM "blob_gone"'):
+            if self.driver.one('SELECT 1 FROM "blob" WHERE "digest"=?', (digest,)) is None:
+                place.delete(bytes(digest))
+            self.driver.run('DELETE FROM "blob_gone" WHERE "digest"=?', (digest,))
 
     # --- files and versions ---
     def files(self, machine: str = "") -> list[tuple[SourceFile, Version]]:
@@ -247,6 +393,11 @@ class RawStore:
         return self._unpack_chunk(digest, row[0])
 
     def _unpack_chunk(self, digest: bytes, stored: bytes) -> bytes:
+        if stored == _ELSEWHERE:
+            place = self.raw_place()
+            stored = (place.get(digest) if place is not None else None) or b""
+            if not stored:
+                raise NotAnArchive(self.driver.url, f"chunk {digest.hex()[:16]} is missing in its place outside")
         try:
             data = self.packer.unpack(stored)
         except ValueError as failure:
@@ -280,8 +431,12 @@ class RawStore:
 
     def _put_packed(self, digest: bytes, pack: Callable[[], bytes]) -> None:
         if self.driver.one('SELECT 1 FROM "blob" WHERE "digest"=?', (digest,)) is None:
+            data = pack()
+            if (place := self.raw_place()) is not None:
+                place.put(digest, data)
+                data = _ELSEWHERE
             sql = 'INSERT INTO "blob" ("digest","data") VALUES (?,?) ON CONFLICT ("digest") DO NOTHING'
-            self.driver.run(sql, (digest, pack()))
+            self.driver.run(sql, (digest, data))
 
     def _replace_chunk(self, old: Chunk, data: Bytes) -> None:
         digest = self._put_bytes(data)
@@ -297,7 +452,9 @@ class RawStore:
     def _release_bytes(self, digests: Iterable[bytes]) -> None:
         for digest in digests:
             self._recent.pop(digest, None)
-            self.driver.run(_RELEASE, (digest, digest))
+            if self.driver.run(_RELEASE, (digest, digest)) and self.raw_place() is not None:
+                self.driver.run('INSERT INTO "blob_gone" ("digest") VALUES (?) ON CONFLICT DO NOTHING', (digest,))
+                self._has_released = True
 
     def _read_recent_chunk(self, digest: bytes) -> bytes:
         """Return a chunk, from memory if it was read recently: messages are read one after another."""

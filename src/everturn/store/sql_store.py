@@ -328,6 +328,7 @@ class SqlStore(
         if self.driver.is_writing:
             yield
             return
+        self._has_released, self._is_place_known = False, bool(self._place[0])
         with self.driver.write():
             try:
                 yield
@@ -335,6 +336,9 @@ class SqlStore(
                 self.index.finish_write(failed=True)
                 raise
             self.index.finish_write(failed=False)
+        if self._has_released:
+            with self.driver.write():
+                self.sweep_place()
 
     def erase_framework_data(self, data: FrameworkData) -> None:
         if not data.family:

@@ -99,7 +99,7 @@ def _hide_tables(driver: Driver, person: str) -> None:
         "session": f'"version" IN ({_VERSIONS})',
         **dict.fromkeys(("chunk", "problem", "census"), f'"version" IN ({_VERSIONS})'),
         "blob": f'"digest" IN (SELECT "digest" FROM main."chunk" WHERE "version" IN ({_VERSIONS}))',
-        "setting": "\"key\" IN ('redaction_key','edit key')",
+        "setting": "\"key\" IN ('redaction_key','edit key','raw place')",
         **dict.fromkeys(OF_SESSION, f'"session" IN ({_SESSIONS})'),
     }
     names = driver.all("SELECT name FROM main.sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'")

@@ -55,6 +55,7 @@ from everturn.text.printable import printable, to_json
 T = TypeVar("T")
 
 THREADS = 8
+PUSHES = 2  # threads for pushes: writers take turns, and one that waits must not keep readers waiting
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
 PUBLIC, PAGE = "public", "page"
@@ -137,6 +138,7 @@ class TeamServer:
         self.url, self._clock, self._log = url, clock, log
         self._repositories = dict(repositories or {})  # a project's name and the folder of its copy here
         self._threads = ThreadPoolExecutor(THREADS, "everturn-team")
+        self._pushes = ThreadPoolExecutor(PUSHES, "everturn-push")
         self._counts: Counter[tuple[str, int]] = Counter()
         self._pushed_bytes = 0
         self._lock = Lock()
@@ -165,6 +167,7 @@ class TeamServer:
     def close(self) -> None:
         """Close the connections when the running requests have ended."""
         self._threads.shutdown()
+        self._pushes.shutdown()
         for store in self._free:
             store.close()
 
@@ -173,7 +176,8 @@ class TeamServer:
         try:
             body = await _read_body(request) if route.method == "POST" else b""
             job = partial(self._answer, route, request, body)
-            data: Response = await asyncio.get_running_loop().run_in_executor(self._threads, job)
+            threads = self._pushes if route.path.startswith("/v1/push/") else self._threads
+            data: Response = await asyncio.get_running_loop().run_in_executor(threads, job)
             status = data.status_code
         except EverturnError as error:
             status = _status(error)

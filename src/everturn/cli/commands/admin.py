@@ -45,6 +45,28 @@ def init(cx: frame.CommandContext) -> None:
         cx.out.say(f"{cx.out.text(store.url)} is shared; only `everturn admin migrate` upgrades its schema now")
 
 
+@frame.command(
+    "everturn admin raw s3://everturn/raw?region=eu-central-1",
+    "everturn admin raw /srv/everturn/raw",
+    make=command.command,
+)
+@click.argument("place")
+def raw(cx: frame.CommandContext, place: str) -> None:
+    """Keep the bytes of transcripts that arrive from now on in PLACE instead of in the database.
+
+    PLACE is the whole path of a folder, or s3://BUCKET/PREFIX (`?endpoint=URL` for another store that speaks S3). Everything that opens
+    the archive needs to reach it. It cannot be changed later. Rows and the index stay in the database.
+    """
+    from everturn.store.raw import set_place
+
+    store = cx.store()
+    with store.write():
+        set_place(store, place)
+    if cx.json:
+        cx.out.emit_json("admin", [], place=place)
+    cx.out.say(cx.out.text(f"bytes that arrive from now on are kept in {place}"))
+
+
 @frame.command("everturn admin migrate --db postgresql://everturn@db.example.com/everturn", make=command.command)
 def migrate(cx: frame.CommandContext) -> None:
     """Upgrade the schema to the one of this everturn, also of a shared archive.

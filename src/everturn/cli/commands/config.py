@@ -34,6 +34,7 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       secrets.patterns  what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
       retention.keep    how long sessions are kept, such as 365d, 12w or 2y; else forever
       team.push         never | masked | full: whether every sync pushes to the team's server you are logged in to
+      team.limit        how much a push sends in a second, such as 500kB; else as much as it can
       encryption.key    where the key of an encrypted archive comes from (`everturn encrypt --help`; EVERTURN_KEY)
       sources.NAME      more folders to search for the files of one source
       models.default    the model that is asked where a command asks one
@@ -106,6 +107,7 @@ def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
         "secrets.patterns": list(settings.secret_patterns),
         "retention.keep": settings.keep,
         "team.push": settings.push,
+        "team.limit": settings.push_limit,
         "encryption.key": settings.encryption.key,
         "workspace": [
             f"{rule.path} = {', '.join(filter(None, (rule.mode, rule.keep)))}" for rule in settings.workspaces
