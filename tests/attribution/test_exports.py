@@ -36,6 +36,8 @@ def test_a_note_has_ids_and_ranges_and_no_request(story: PlantedRepository, run:
         [sys.executable, str(SUMMARY), "", "HEAD"], cwd=story.root, capture_output=True, text=True, check=True
     )
     assert session.id in done.stdout and "4 of 4" in done.stdout
+    assert not export(run, story, "notes", "--yes")  # once is enough
+    assert not story.git("notes", "--ref=everturn", "list")
 
 
 def test_forget_tells_how_to_remove_the_notes_that_name_a_session(story: PlantedRepository, run: Run) -> None:

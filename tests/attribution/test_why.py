@@ -238,6 +238,9 @@ def test_older_equal_text_is_only_shown_when_asked_for(story: PlantedRepository,
     assert ask(run, story, f"src/price.py:{last}")["items"][0]["level"] is None
     item = ask(run, story, f"src/price.py:{last}", "--old")["items"][0]
     assert item["level"] is None and item["same_text"][0]["session"] == session.id
+    told = f"same text earlier   claude_code · {session.id} · turn 2   src/price.py  {last}"
+    assert told in run("why", "src/price.py", "-C", str(story.root), "--old")[1]
+    assert "same text earlier" not in run("why", "src/price.py", "-C", str(story.root))[1]
 
 
 def test_another_session_that_wrote_the_same_text_is_named_too(story: PlantedRepository, run: Run) -> None:
@@ -292,17 +295,22 @@ def test_bad_input_gets_one_sentence(story: PlantedRepository, run: Run, target:
 
 
 def test_no_repository_and_a_shallow_clone_are_told(story: PlantedRepository, run: Run, tmp_path: Path) -> None:
+    story.human_file("src/more.py", 3)
+    story.commit("More")
     plant(story)
     run("sync")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "a.py").write_text("a = 1\n")
     code, _, err = run("why", "a.py", "-C", str(tmp_path / "elsewhere"))
     assert code == 2 and "not in a git repository" in err
-    subprocess.run(
-        ["git", "clone", "-q", "--depth", "1", f"file://{story.root}", str(tmp_path / "shallow" / "shop")], check=True
-    )
-    code, out, _ = run("why", "src/price.py", "-C", str(tmp_path / "shallow" / "shop"))
-    assert code == 0 and "shallow clone" in out and "replayed 0 %" in out  # git shows every line as added there
+    for depth, share in (
+        ("1", "replayed 0 %"),
+        ("2", "replayed 100 %"),
+    ):  # where it ends, git shows every line as added
+        clone = tmp_path / depth / "shop"
+        subprocess.run(["git", "clone", "-q", "--depth", depth, f"file://{story.root}", str(clone)], check=True)
+        code, out, _ = run("why", "src/price.py", "-C", str(clone))
+        assert code == 0 and "shallow clone" in out and share in out
     story.git("worktree", "add", "-q", "--detach", str(tmp_path / "detached"))
     assert "REPLAYED" in run("why", "src/price.py:1", "-C", str(tmp_path / "detached"))[1]
     subprocess.run(["git", "clone", "-q", "--bare", str(story.root), str(tmp_path / "bare")], check=True)

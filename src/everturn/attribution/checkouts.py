@@ -76,7 +76,9 @@ class Checkouts:
         try:
             if not Path(folder, ".git").exists():
                 return None
-            return bool(Repository(Path(folder)).roots & self._repository.roots)
+            one, other = self._repository, Repository(Path(folder))
+            # The first commits of a shallow clone are not the first for others, but others have them.
+            return bool(one.roots & other.roots) or other.has_any(one.roots) or one.has_any(other.roots)
         except (EverturnError, OSError, ValueError):
             return None
 

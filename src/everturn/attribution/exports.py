@@ -52,12 +52,22 @@ def note_drafts(
 ) -> Iterator[NoteDraft]:
     """Yield a note for each commit with answers: under `refs/notes/ai` where that is free, else under our own ref."""
     for sha, files in _lines_by_commit(report, levels).items():
-        ref = NOTES if repository.note(NOTES, sha) is None else OWN_NOTES
-        if ref == OWN_NOTES and repository.note(OWN_NOTES, sha) is not None:
-            continue  # a note is never replaced
+        existing = repository.note(NOTES, sha)
+        ref = NOTES if existing is None else OWN_NOTES
+        if existing is not None and (_is_own(existing) or repository.note(OWN_NOTES, sha) is not None):
+            continue  # a note is never replaced, and one of ours is enough
         writers = {(one.writer.agent, one.writer.session) for lines in files.values() for one in lines if one.writer}
         text = _note_text(sha, files, report.commits.get(sha), requests or {})
         yield NoteDraft(sha, ref, text, tuple(sorted(writers)))
+
+
+def _is_own(note: str) -> bool:
+    """Whether a note was written here: only ours says how sure it is."""
+    try:
+        about = json.loads(note.partition("\n---\n")[2])
+    except ValueError:
+        return False
+    return isinstance(about, dict) and "everturn" in about
 
 
 def write_notes(repository: Repository, drafts: list[NoteDraft], store: Store, now: int) -> int:

@@ -29,6 +29,7 @@ NO_COMMIT = "0" * 40
 _MOVED = 40  # letters and digits of a block that counts as moved: one line of boilerplate does not
 _PART = 400  # commits that one git process is asked about
 _HEAD_WORDS = 3  # id, type and size of an object
+_CHECK = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -165,6 +166,11 @@ class Repository:
     def roots(self) -> frozenset[str]:
         """The first commits: what all clones of the repository share."""
         return frozenset(self.text("rev-list", "--max-parents=0", "HEAD").split())
+
+    def has_any(self, commits: Iterable[str]) -> bool:
+        """Whether one of these commits is in the repository."""
+        given = "".join(f"{one}\n" for one in commits).encode()
+        return any(line.endswith(b" commit") for line in self.run(*_CHECK, given=given).splitlines())
 
     @cached_property
     def tracked(self) -> frozenset[str]:

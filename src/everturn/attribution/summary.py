@@ -151,12 +151,25 @@ def overview_lines(report: WhyReport, show: Show) -> Iterator[str]:
         silent[line.silence] = silent.get(line.silence, 0) + 1
     for silence, n in sorted(silent.items(), key=lambda item: -item[1]):
         yield f"{plural(n, 'line')} without an answer: {SILENCES.get(silence, silence)}"
+    yield from _same_text_overview(report, show)
     if shared := sum(bool(line.alternatives) for file in report.files for line in file.lines):
         yield f"{plural(shared, 'line')} that another session wrote too, with the same text: `everturn why FILE:LINE` names both"
     committers = {one for commit in report.commits.values() for one in commit.sessions} - {name for _, name in sessions}
     if committers:
         yield f"committed by other sessions: {', '.join(sorted(committers))}"
     yield from (f"note: {note}" for note in report.notes)
+
+
+def _same_text_overview(report: WhyReport, show: Show) -> Iterator[str]:
+    """Yield, for each turn that wrote the text of lines without an answer earlier, these lines."""
+    for file in report.files:
+        found: dict[str, list[str]] = {}
+        for line in file.lines:
+            for name in dict.fromkeys(map(_writer_name, line.same_text)):
+                found.setdefault(name, []).append(str(line.line))
+        for name, lines in found.items():
+            shown = ",".join(lines[:_RANGES]) + ("…" if len(lines) > _RANGES else "")
+            yield f"same text earlier   {name}   {show(file.path)}  {shown}"
 
 
 def _turn_ranges(report: WhyReport, note: TurnNote, show: Show) -> Iterator[str]:
