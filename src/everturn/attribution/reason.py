@@ -17,7 +17,6 @@ from everturn.derive.decisions import find_decisions
 from everturn.derive.intent import asks_for_work, find_offer, goal_words, is_approval, join_reply, word_count
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
-from everturn.sessions.lineage import ancestors
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
@@ -92,6 +91,8 @@ class ReasonFinder:
     # --- requests ---
     def _find_request(self, session: Session, turn: int, generations: int) -> Reason:
         if session.kind != "main" and generations:
+            from everturn.sessions.lineage import ancestors  # most sessions have no parent
+
             parent = next((one for one in ancestors(self._store, session) if one.relation == "subagent_of"), None)
             task = " ".join(text for _, text in self._requests(session, turn) or self._requests(session, 0))
             if parent is not None and parent.session is not None and parent.session.id != session.id:

@@ -140,10 +140,8 @@ class Repository:
 
     def head(self) -> str:
         """Return the commit of the working tree; "" if there is none yet."""
-        try:
-            return self.commit_id("HEAD")
-        except UsageError:
-            return ""
+        sha, kind, _ = self._object("HEAD")
+        return sha if kind == "commit" else ""
 
     @cached_property
     def worktrees(self) -> tuple[str, ...]:
@@ -185,14 +183,18 @@ class Repository:
     def _file(self, commit: str, path: str) -> list[str] | None:
         if "\n" in path:
             return None
+        _, kind, data = self._object(f"{commit}:{path}")
+        return split_file(data) if kind == "blob" else None
+
+    def _object(self, name: str) -> tuple[str, str, bytes]:
+        """Return the id, the type and the contents of an object; the type of a missing one is empty."""
         stdin, stdout = self._objects
-        stdin.write(f"{commit}:{path}\n".encode("utf-8", "surrogateescape"))
+        stdin.write(f"{name}\n".encode("utf-8", "surrogateescape"))
         stdin.flush()
         head = stdout.readline().split(b" ")
         if len(head) != _HEAD_WORDS or not head[2].strip().isdigit():
-            return None  # missing
-        data = stdout.read(int(head[2]) + 1)[:-1]
-        return split_file(data) if head[1] == b"blob" else None
+            return "", "", b""
+        return head[0].decode("ascii"), head[1].decode("ascii"), stdout.read(int(head[2]) + 1)[:-1]
 
     @cached_property
     def _objects(self) -> tuple[IO[bytes], IO[bytes]]:
