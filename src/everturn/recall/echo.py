@@ -41,6 +41,8 @@ _RECALL_PROMPT = lazy_pattern(
     r"^\s*(?:<command-[^>]*>[^<]*</command-[^>]*>\s*)*(?:<command-name>\s*)?[/$#](?:[\w-]+:)?recall\b"
     r"|^Look in the archive of conversations for:|\bconversation_recall\b"
 )
+#: What a record holds that matches it.
+_RECALL_SIGNS = (b"recall", b"Look in the archive")
 _ASKS = lazy_pattern(
     r"^(?:(?:and|but|so|ok(?:ay)?|hey|please|again|now)\W+)*(?:what|which|when|where|who|whose|whom|why|how|did|do|does|is|are|was|"
     r"were|can|could|should|would|will|have|has|had|remember|recall|remind|find|search|look\s+up|tell|show)\b",
@@ -117,7 +119,13 @@ class EchoFinder:
         return "\n".join(block.text for block in message.blocks if block.text)[:_PROMPT]
 
     def _has_recall_prompt(self, session: Session, turn: int) -> bool:
-        return any(_RECALL_PROMPT.search(self.text(session, row)) for row in self._prompts(session, turn))
+        found = (row for row in self._prompts(session, turn) if self._holds(session, row, _RECALL_SIGNS))
+        return any(_RECALL_PROMPT.search(self.text(session, row)) for row in found)
+
+    def _holds(self, session: Session, row: MessageRow, signs: Iterable[bytes]) -> bool:
+        """Whether the record of a message holds one of the signs: without any it need not be parsed."""
+        record = self._message_records(session).record(row)
+        return any(sign in record for sign in signs)
 
     def _prompts(self, session: Session, turn: int) -> list[MessageRow]:
         """Return the messages of the user at the beginning of a turn."""
@@ -141,7 +149,9 @@ class EchoFinder:
         if call.kind != "shell":
             return False
         row = next(self._store.messages(session.id, call.seq, call.seq), None)
-        blocks = self._message_records(session).message(row).blocks if row else ()
+        if row is None or not self._holds(session, row, (b"everturn",)):
+            return False
+        blocks = self._message_records(session).message(row).blocks
         start = blocks[call.idx].call if call.idx < len(blocks) else None
         return start is not None and is_recall_command(start.command)
 

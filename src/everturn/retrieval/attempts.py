@@ -60,6 +60,7 @@ NOTES = {
     "filter": "{!r} was searched as text; did you mean {}:?",
 }
 _MAX_TRIED = 400  # hits that a pattern is tried on
+_COUNTING_BACK = frozenset("ago yesterday today last past previous day days week weeks month months year years".split())
 _LETTERS = 3  # of a literal that is worth a query to the index
 
 
@@ -301,15 +302,15 @@ class SearchRequest:
 
 
 def _weigh_less(typed: IndexQuery, subject: IndexQuery) -> IndexQuery:
-    """Return the typed query with less weight for the words that are not its subject: they only express a time or a speaker."""
-    if not subject.optional:
-        return typed
+    """Return the typed query with less weight for words that only count back from now, such as `3 weeks ago`."""
     known = set(subject.optional)
+    words = {term for phrase in typed.optional for term in phrase}
+    counting = _COUNTING_BACK | ({word for word in words if word.isdigit()} if "ago" in words else set())
     weighed = [
-        weight if phrase in known or len(phrase) > 2 else weight * PIECE
+        weight * PIECE if phrase not in known and counting.issuperset(phrase) else weight
         for phrase, weight in zip(typed.optional, typed.weights, strict=True)
     ]
-    return replace(typed, weights=tuple(weighed))
+    return replace(typed, weights=tuple(weighed)) if known else typed
 
 
 def _has_plain_and_quoted(query: SearchQuery) -> bool:
