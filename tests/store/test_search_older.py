@@ -22,7 +22,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         patch.setattr(sql_store, "known_migrations", lambda engine: steps[: request.param])
         patch.setattr(sqlite_index, "SHORT", older_shelf("fts"))
         store = open_sqlite(str(path))
-        _change_columns(store, "ADD COLUMN {} INTEGER NOT NULL DEFAULT 0")
+        _change_columns(store, "ADD COLUMN {} NOT NULL DEFAULT {}")
         for name in ("one", "two"):
             version = new_version(store, f"/{name}")
             session = new_session(store, name, version)
@@ -39,8 +39,13 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def _change_columns(store: SqliteStore, change: str) -> None:
     """Add the columns that rows of today have to tables of an earlier schema, or take them out."""
-    for table in ("message", "turn"):
-        store.driver.run(f'ALTER TABLE "{table}" {change.format("taken_back")}')
+    for table, column, kind, value in (
+        ("message", "taken_back", "INTEGER", "0"),
+        ("turn", "taken_back", "INTEGER", "0"),
+        ("session_text", "slug", "TEXT", "''"),
+    ):
+        name = f"{column} {kind}" if change.startswith("ADD") else column
+        store.driver.run(f'ALTER TABLE "{table}" {change.format(name, value)}')
 
 
 def has_old(store: SqliteStore) -> bool:

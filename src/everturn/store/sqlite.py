@@ -21,6 +21,8 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
+from operator import length_hint
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -41,6 +43,7 @@ APPLICATION_ID = 0x45564552  # "EVER"
 BUSY_MS = 10_000
 CACHE_KB = 16_000
 CHECKPOINT_PAGES = 8000  # a page changed several times is copied once: measured 10 % of the cost of a row
+_ROWS = 4096  # bound at a time
 LOG_LIMIT = 64 * 1024 * 1024  # the write-ahead log is cut back to this after a big transaction
 _NOTES = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -162,21 +165,19 @@ class SqliteDriver:
             return self.connection.changes()
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        rest = iter(rows)
-        row: Sequence[Any] = ()
-
-        def remember_row() -> Iterator[Sequence[Any]]:
-            nonlocal row
-            for row in rest:  # noqa: UP028 -- the row is needed when it cannot be bound
-                yield row
-
+        every = iter(rows)
         with self.error_translation:
-            while True:
-                try:
-                    self.connection.executemany(sql, remember_row())
-                    return
-                except UnicodeEncodeError:
-                    self.connection.execute(sql, _storable(row))
+            while portion := list(islice(every, _ROWS)):
+                self._run_portion(sql, portion)
+
+    def _run_portion(self, sql: str, rows: list[Sequence[Any]]) -> None:
+        rest = iter(rows)
+        while True:
+            try:
+                self.connection.executemany(sql, rest)
+                return
+            except UnicodeEncodeError:  # of the row that was taken last
+                self.connection.execute(sql, _storable(rows[len(rows) - length_hint(rest) - 1]))
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
         with self.error_translation:
