@@ -16,8 +16,8 @@ from everturn.store.contract import open_store
 from tests.fuzz.seeds import SCRIPTS, scripted_database
 
 HERE = Path(__file__).parent
-#: Formats without a file of their own: journals are in the archive, recordings are drawn by tests.
-WITHOUT = {"journal", "terminal", "aider"}
+#: Formats without a file of their own: journals are in the archive.
+WITHOUT = {"journal"}
 
 STRANGERS: dict[str, str] = {
     "notes.txt": "milk, eggs",
