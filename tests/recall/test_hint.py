@@ -58,5 +58,14 @@ def test_an_earlier_pointer_to_the_same_is_no_answer(archive: Archive) -> None:
     assert ConversationRecall(archive.store, all_sources(), talk(archive, "x")).hint(PROMPT) == ""
 
 
+def test_a_session_whose_client_tells_the_model_of_our_tools_is_no_recall(archive: Archive) -> None:
+    history = archive.history
+    told = history.line("user", "Search with conversation_recall before you ask.", sid=OTHER, isMeta=True)
+    asked = history.line("user", "the zebra parser must skip blank lines", sid=OTHER)
+    archive.take_in(asked, told, history.line("assistant", [{"type": "text", "text": "Done."}], sid=OTHER), sid=OTHER)
+    hint = ConversationRecall(archive.store, all_sources(), talk(archive, "x")).hint(PROMPT)
+    assert "the zebra parser must skip blank lines" in hint
+
+
 def test_the_subject_is_that_of_the_sentence_that_refers_back() -> None:
     assert subject_words("Thanks for the walrus. Do the zebra parser as before.") == ["zebra", "parser"]

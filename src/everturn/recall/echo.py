@@ -128,10 +128,10 @@ class EchoFinder:
         return any(sign in record for sign in signs)
 
     def _prompts(self, session: Session, turn: int) -> list[MessageRow]:
-        """Return the messages of the user at the beginning of a turn."""
+        """Return what was asked at the beginning of a turn. What clients insert there names our tools in every session."""
         found = self._store.turns(session.id, turn, turn)
         rows = self._store.messages(session.id, found[0].first_seq, found[0].first_seq + 2) if found else ()
-        return [row for row in rows if row.role == "user" and row.turn == turn and row.origin != "tool"]
+        return [row for row in rows if row.role == "user" and row.turn == turn and row.origin in ("human", "agent")]
 
     def _only_recalls(self, session: Session, turn: int) -> bool:
         calls = self._turn_calls(session, turn)
