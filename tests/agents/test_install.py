@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from everturn.derive.references import HINT
 from everturn.errors import NothingFound
 from everturn.sessions.lookup import best_match
+from everturn.sessions.messages import read_messages
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
 from tests.agents.clients import CLIENTS, Run
@@ -28,6 +31,8 @@ pytestmark = pytest.mark.agents
 NAMES = tuple(CLIENTS)
 EVERTURN = Path(sys.executable).with_name("everturn")
 POINTS = "PROMPT-POINTS: it's about the zebra. Do it like we discussed for PROMPT-ONE, two things"
+IN_THE_MIDDLE = 0.0  # seconds of a call before the program is killed
+KILLED = "STOP-HERE: something that takes long"
 ASKS = "RECALL-NOW: what did SAY-ONE say?"
 DELEGATES = "DELEGATE-NOW: let somebody else look"
 #: Tools that start a subagent, and what they want to be told.
@@ -54,13 +59,33 @@ class Installed:
 
     def says(self, prompt: str, session: str = "") -> None:
         """Hold one turn."""
+        self.run.run(self.command(prompt, session))
+
+    def command(self, prompt: str, session: str = "") -> list[str]:
+        """The command that holds one turn."""
         client = self.run.client
         resume = all_sources()[client.name].resume_command
         assert resume is not None
         command = client.again(resume(session), prompt) if session else client.new(prompt)
         if client.name == "codex":  # a user is asked once, in its terminal
             command.insert(2, "--dangerously-bypass-hook-trust")
-        self.run.run(command)
+        return command
+
+    def is_killed_in_a_call(self, prompt: str) -> None:
+        """Hold a turn until a tool is at work, and kill the program there."""
+        begun = self.run.work / "begun"
+        program = subprocess.Popen(
+            self.command(prompt), cwd=self.run.work, env=self.run.env, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        until = time.monotonic() + 60
+        while not (begun.exists() and begun.read_text()) and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(IN_THE_MIDDLE)
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        with suppress(ProcessLookupError):
+            os.kill(int(begun.read_text()), signal.SIGKILL)  # the tool may have a group of its own
 
     @property
     def archive(self) -> Path:
@@ -103,6 +128,9 @@ def _script(name: str) -> Callable[[Asked], Step]:
         last = max((n for n, one in enumerate(told) if one.kind == "user" and _is_prompt(one)), default=0)
         answered = any(one.kind == "result" for one in told[last:])
         prompt = told[last].text if told else ""
+        if "STOP-HERE" in prompt:
+            tool, given = CLIENTS[name].shell
+            return Says("SAY-LONG: this takes a while.", (Call(tool, given("echo $$ > begun; exec sleep 30")),))
         if "SUB-WORK" in prompt:
             return Says("SUB-DONE: looked around.")
         if "RECALL-NOW" in prompt and (search := _searching(asked)) is not None:
@@ -138,7 +166,7 @@ def _within(space: str, answer: Rendered) -> Answer:
 
 
 def _is_prompt(one: Heard) -> bool:
-    return any(mark in one.text for mark in ("PROMPT-", "RECALL-NOW", "DELEGATE-NOW", "SUB-WORK"))
+    return any(mark in one.text for mark in ("PROMPT-", "RECALL-NOW", "DELEGATE-NOW", "SUB-WORK", "STOP-HERE"))
 
 
 def _settings(home: Path) -> dict[str, bytes]:
@@ -219,6 +247,40 @@ def test_a_session_is_captured_as_it_ends_and_recalled_from_inside_and_the_setti
     installed.everturn("uninstall", name, "--yes")
     assert _settings(installed.run.home) == before
     assert max(took) < 1, took
+
+
+def _words_in(installed: Installed) -> list[str]:
+    """Prompts, answers and calls that the archive has, and the calls that hooks told of."""
+    with installed.store() as store:
+        rows, _ = store.sessions(SessionFilter(agent=installed.run.client.name))
+        if not rows:
+            return [row.tool for row in store.hook_events(installed.run.client.name)]
+        session = rows[0][0]
+        told = [row.tool for row in store.hook_events(session.native_id) if row.phase == "begun"]
+        read = (message for _, message in read_messages(store, all_sources(), session))
+        blocks = [block for message in read for block in message.blocks]
+        return told + [str(block.call.input) if block.call else block.text for block in blocks]
+
+
+def test_a_program_killed_in_a_call_has_the_call_and_all_before_it_in_the_archive(
+    installed: Installed, record_property: Callable[[str, object], None]
+) -> None:
+    name = installed.run.client.name
+    installed.everturn("install", name, "--yes")
+    installed.is_killed_in_a_call(KILLED)
+    ended = time.monotonic()
+    # Gemini CLI writes a call when it has ended. What it was given is nowhere before, and hooks note no content.
+    call = CLIENTS[name].shell[0] if name == "gemini" else "exec sleep 30"
+    wanted, there = ("STOP-HERE", "SAY-LONG", call), [""]
+    while not all(any(words in one for one in there) for words in wanted):
+        assert time.monotonic() < ended + 20, there
+        time.sleep(0.02)
+        with suppress(NothingFound):
+            there = _words_in(installed)
+    took = time.monotonic() - ended
+    record_property("seconds", took)
+    print(f"{name}: in the archive {took:.2f} s after it was killed")
+    assert took < 2
 
 
 def test_a_new_session_is_told_where_the_last_one_stopped_and_when_a_prompt_points_out_of_view(

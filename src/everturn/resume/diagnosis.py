@@ -28,6 +28,7 @@ from everturn.resume.pictures import refused_pictures
 from everturn.sessions.lookup import best_match
 from everturn.sessions.messages import has_words, read_messages
 from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SearchPlaces, Source, SourceCandidate
+from everturn.sources.toolkit.file_form import is_document
 from everturn.sources.toolkit.record_check import KINDS, make_flaw, split
 from everturn.store.contract import Store, open_store
 from everturn.text.printable import plural
@@ -187,7 +188,8 @@ def _refusal_reason(
 # --- the records ---
 def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[SessionCopy]) -> FileCheck:
     """Return the records of the conversation in order, and the flaws of the last copy."""
-    if source.check is None or copies[-1].data.lstrip(_BLANK)[:1] == b"[":
+    data = copies[-1].data
+    if source.check is None or is_document(data, found.path.name) or data.lstrip(_BLANK)[:1] == b"[":
         return _take_fullest(copies)
     last = len(copies) - 1
     pieces: list[CheckedRecord] = []
@@ -199,7 +201,10 @@ def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[Sessi
     flaws = [gaps.judge_flaw(one) for one in flaws]
     flaws += _find_missing(copies, pieces, last)
     checked = source.check(found, gaps.drop_torn(pieces, copies, flaws))
-    return FileCheck(checked.pieces, flaws + checked.flaws)
+    stretches = _LostStretches(pieces, last, source)
+    flaws = [stretches.judge_flaw(one) for one in flaws]
+    lost = [one for one in [*flaws, *checked.flaws] if one.lost and one.copy == last and one.kind in _STRETCHES]
+    return FileCheck(checked.pieces, [*flaws, *(stretches.count_once(one, lost) for one in checked.flaws)])
 
 
 def _take_fullest(copies: Sequence[SessionCopy]) -> FileCheck:
@@ -249,6 +254,36 @@ class _FilledGaps:
             else:
                 kept.append(record)
         return kept
+
+
+#: Findings about bytes in which records may have been.
+_STRETCHES = ("damaged", "nul_block", "torn")
+
+
+class _LostStretches:
+    """What can be said about damaged stretches of the last copy from the records around them."""
+
+    def __init__(self, pieces: Sequence[CheckedRecord], last: int, source: Source) -> None:
+        self._records = [record for record in pieces if record.copy == last and not record.is_torn]
+        self._starts = [record.start for record in self._records]
+        self._follows = source.follows
+
+    def judge_flaw(self, one: Flaw) -> Flaw:
+        """Mark damage as no loss if the records around it follow each other."""
+        place = bisect_left(self._starts, one.start)
+        if not one.lost or one.kind not in _STRETCHES or self._follows is None or not 0 < place < len(self._records):
+            return one
+        if not self._follows(self._records[place - 1], self._records[place]):
+            return one
+        return structs.replace(one, lost=False, note=f"{KINDS[one.kind]}; no record is missing there")
+
+    def count_once(self, one: Flaw, lost: Sequence[Flaw]) -> Flaw:
+        """Mark a missing parent as no loss of its own if it was in a stretch that counts as lost."""
+        if one.kind != "dangling_parent" or not one.lost:
+            return one
+        place = bisect_left(self._starts, one.start) - 1
+        end = self._records[place].start if place >= 0 else 0
+        return structs.replace(one, lost=False) if any(end <= other.start < one.start for other in lost) else one
 
 
 def _torn_bytes(record: CheckedRecord, copies: Sequence[SessionCopy]) -> bytes:

@@ -19,7 +19,7 @@ from everturn.resume.diagnosis import BrokenSession, Diagnosis, SessionCopy
 from everturn.resume.handoff import NativeOptions, NativePlan, plan_native
 from everturn.sources.contract import HEAD, Source, SourceCandidate
 from everturn.sources.recognition import describe_tie, tied, weigh_claims
-from everturn.sources.toolkit.file_form import read_form
+from everturn.sources.toolkit.file_form import is_document, read_form
 from everturn.sources.toolkit.record_check import split
 from everturn.store.contract import Store
 
@@ -64,7 +64,7 @@ def copies_of_file(sources: Sources, path: Path, source_name: str = "") -> Broke
 
 def _in_lines(source: Source, copy: SessionCopy) -> SessionCopy:
     """Return a copy whose records are lines of UTF-8, for a format that has lines."""
-    if source.check is None:
+    if source.check is None or is_document(copy.data, os.path.basename(copy.path)):
         return copy
     made = read_form(copy.data)
     return structs.replace(copy, data=made.data, form=made.flaws) if made.flaws else copy

@@ -302,6 +302,8 @@ class Source:
     """Whether `resume_command`, run in this working folder, finds the session of this file; None: it finds every one."""
     native: NativeWriter | None = None  # writes a new session that the agent's own program opens
     check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = None  # finds flaws of records
+    follows: Callable[[CheckedRecord, CheckedRecord], bool] | None = None
+    """Whether a record says that another one came directly before it: then nothing between them is lost."""
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
     write_pieces: Callable[[SessionPart], Iterator[str]] | None = None  # the same text in pieces, with less memory
     wire: WireForm | None = None  # what `write` returns, sent and received

@@ -48,6 +48,7 @@ SOURCE = Source(
         offers=lazy_import("everturn.sources.claude_code.program:offers"),
     ),
     check=lazy_import("everturn.sources.claude_code.check:check"),
+    follows=lazy_import("everturn.sources.claude_code.check:follows"),
     ask=AskProgram(
         command=lazy_import("everturn.sources.claude_code.program:command"),
         read=lazy_import("everturn.sources.claude_code.program:read"),

@@ -33,6 +33,11 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
     return FileCheck(kept, flaws)
 
 
+def follows(before: CheckedRecord, after: CheckedRecord) -> bool:
+    """See `Source.follows`."""
+    return _parent(after) is not None and _parent(after) == _uuid(before)
+
+
 # --- torn records ---
 def _mend_torn(record: CheckedRecord) -> tuple[Rec, bool] | None:
     """Return the usable part of a torn record. A call that may be incomplete was never made."""
@@ -40,6 +45,8 @@ def _mend_torn(record: CheckedRecord) -> tuple[Rec, bool] | None:
     content = message.get("content")
     kind = value.get("type") if value.get("type") in _ROLES else message.get("role")
     if kind not in _ROLES:
+        return None
+    if "content" not in message:
         return None
     if next(reversed(value)) != "message" or next(reversed(message)) != "content":
         return {**value, "type": kind}, True

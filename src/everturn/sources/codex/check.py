@@ -15,7 +15,14 @@ from msgspec import structs
 from everturn.sources.codex.records import HEADER, ITEM, MIRRORS, OUTPUTS, open_record
 from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SourceCandidate
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.record_check import BROKEN_OFF, judge_records, make_flaw, with_value, without_copies
+from everturn.sources.toolkit.record_check import (
+    BROKEN_OFF,
+    judge_records,
+    make_flaw,
+    sort_by_time,
+    with_value,
+    without_copies,
+)
 from everturn.sources.toolkit.values import milliseconds, word
 
 _META = ("session_meta", HEADER)
@@ -27,7 +34,7 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
     flaws: list[Flaw] = []
     kept = _keep_own_session(found, _mend_torn_records(records, flaws), flaws)
     kept = without_copies(kept, _record_id, flaws, lambda record: record.value)
-    kept = _sort_by_time(_fill_times(kept), flaws)
+    kept = sort_by_time(_fill_times(kept), lambda one: None if _is_meta(one) else _written_at(one), flaws)
     flaws += [make_flaw("empty_block", record) for record in kept if _is_empty(record.value)]
     return FileCheck(kept, flaws)
 
@@ -103,20 +110,6 @@ def _fill_times(records: list[CheckedRecord]) -> list[CheckedRecord]:
             record = with_value(record, {**record.value, "timestamp": latest})
         found.append(record)
     return found
-
-
-def _sort_by_time(records: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
-    """Sort by time. A header, and a record without a time, stays behind the one before."""
-    latest, order = 0, []
-    for index, record in enumerate(records):
-        if (at := _written_at(record)) is None or _is_meta(record):
-            order.append((latest, index))
-            continue
-        if at < latest:
-            flaws.append(make_flaw("out_of_order", record, "written earlier than the one before"))
-        order.append((at, index))
-        latest = max(latest, at)
-    return [records[index] for _, index in sorted(order)]
 
 
 # --- sessions ---

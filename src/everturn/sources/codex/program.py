@@ -88,8 +88,8 @@ def read(printed: bytes) -> ProgramReply:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PostToolUse": (DRAIN_SOON,), "PreCompact": (DRAIN,),
-    "PostCompact": (DRAIN,), "SubagentStop": (DRAIN,), "Stop": (DRAIN,), "SessionEnd": (DRAIN,),
+    "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PreToolUse": (DRAIN_SOON,), "PostToolUse": (DRAIN_SOON,),
+    "PreCompact": (DRAIN,), "PostCompact": (DRAIN,), "SubagentStop": (DRAIN,), "Stop": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
 _SECONDS = 10
 

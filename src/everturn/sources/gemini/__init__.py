@@ -45,6 +45,7 @@ SOURCE = Source(
         **lazy_imports("everturn.sources.gemini.program", "place", "write", "marks", "begin", "offers"),
         window=1_000_000,
     ),
+    check=lazy_import("everturn.sources.gemini.check:check"),
     ask=AskProgram(
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
         **lazy_imports("everturn.sources.gemini.program", "command", "read", "around"),

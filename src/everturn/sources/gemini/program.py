@@ -93,8 +93,8 @@ def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
 
 
 EVENTS = {
-    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "AfterTool": (DRAIN_SOON,), "PreCompress": (DRAIN,),
-    "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
+    "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "BeforeTool": (DRAIN_SOON,), "AfterTool": (DRAIN_SOON,),
+    "PreCompress": (DRAIN,), "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
 _MILLISECONDS = 10_000
 

@@ -36,6 +36,7 @@ SOURCE = Source(
     native=NativeWriter(
         **lazy_imports("everturn.sources.opencode.program", "name", "place", "write", "take_in", "begin", "offers")
     ),
+    check=lazy_import("everturn.sources.opencode.check:check"),
     ask=AskProgram(
         leaves="nothing: its database is one in memory for this run",
         **lazy_imports("everturn.sources.opencode.program", "command", "read", "around"),

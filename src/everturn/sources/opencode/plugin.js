@@ -31,6 +31,10 @@ export const Everturn = async ({ directory }) => {
       const prompt = said.join("\n").replace(/^"([^"]*)"\s*$/, "$1") // the quotes that `opencode run` puts around it
       run(WORDS.PROMPT, { session_id: about.sessionID, hook_event_name: "UserPromptSubmit", prompt })
     },
+    "tool.execute.before": async (about) => {
+      const call = { session_id: about.sessionID, tool_name: about.tool, tool_use_id: about.callID }
+      run(WORDS.TOOL, { ...call, hook_event_name: "PreToolUse" })
+    },
     "tool.execute.after": async (about, result) => {
       const call = { session_id: about.sessionID, tool_name: about.tool, tool_use_id: about.callID }
       run(WORDS.TOOL, { ...call, hook_event_name: "PostToolUse", tool_response: (result && result.output) || "" })

@@ -12,7 +12,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,8 @@ _PAIR = {"{": "}", "[": "]"}
 _TRIES = 8
 _LONGEST = 8 << 20
 _LONGEST_PREFIX = 500
+#: How often stretches are joined, and how many beginnings of records are tried for each end.
+_JOIN_TRIES, _BEGUN = 2000, 4
 #: A valid escape, or a backslash that begins none.
 _BAD_ESCAPE = re.compile(rb'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 
@@ -82,12 +84,21 @@ BROKEN_OFF = "\n[The rest of this is lost: its record was torn.]"
 KINDS = {
     "byte_order_mark": "a byte order mark",
     "line_ends": "line ends of another system",
+    "compressed": "compressed: the positions of other findings are those in its content",
     "utf16": "saved as UTF-16: read as UTF-8, the positions of other findings are those in it",
+    "cp1252": "saved in a one-byte encoding (Windows-1252): read as UTF-8, the positions of other findings are those in it",
+    "entities": "quotes as HTML entities: the positions of other findings are those without them",
+    "quoted": "each record inside of a string or of a record of a log: the positions of other findings are those of the records",
+    "python": "literals of Python instead of JSON: the positions of other findings are those of the records",
+    "commas": "commas behind the records",
     "pretty_printed": "records over several lines: read as one line each, the positions of other findings are those of these lines",
     "array": "one JSON array instead of lines: its items are read as lines, the positions of other findings are those of these lines",
     "prefix": "words before the record on a line, as logs have them",
     "escape": "backslashes that are not escaped",
     "glued": "two records on one line",
+    "line_break": "a line break within a record",
+    "interleaved": "a record within another one, as two programs that write at once leave it",
+    "foreign_line": "a line that is no record",
     "torn": "a record that breaks off",
     "damaged": "a stretch that cannot be read",
     "nul_block": "NUL bytes, as a crash of the machine leaves them",
@@ -130,6 +141,7 @@ def split(data: bytes, copy: int = 0) -> FileCheck:
     """Split a file of lines into records and flaws, whatever happened to it."""
     pieces: list[CheckedRecord] = []
     flaws = list(_find_form_flaws(data, copy))
+    joiner = _StretchJoiner(data, copy)
     end, walk, prefixes = 0, walker(), _Prefixes(data, copy)
     for start, raw, value, trouble in walk.split(data, 0, last=True):
         if trouble == BLANK:
@@ -140,12 +152,105 @@ def split(data: bytes, copy: int = 0) -> FileCheck:
                 flaws.append(Flaw("glued", KINDS["glued"], start, len(raw), copy))
             _add_whole_record(CheckedRecord(value, bytes(raw), start, len(raw), copy), trouble, pieces, flaws)
         elif not prefixes.take(bytes(raw), start):
-            _add_broken_record(bytes(raw), start, copy, trouble, pieces, flaws)
+            joiner.take(_BrokenStretch(start, bytes(raw), trouble))
         end = start + len(raw)
     if walk.tail is not None:
         start, size, trouble = walk.tail
-        _add_broken_record(data[start : start + size], start, copy, trouble, pieces, flaws)
+        joiner.take(_BrokenStretch(start, data[start : start + size], trouble))
+    for one in joiner.left():
+        _add_broken_record(one.raw, one.start, copy, one.trouble, pieces, flaws)
+    pieces += joiner.check.pieces
+    flaws += joiner.check.flaws
+    pieces.sort(key=lambda piece: piece.start)
     return FileCheck(pieces, flaws + prefixes.flaws(len(pieces)))
+
+
+class _BrokenStretch(NamedTuple):
+    """Bytes between whole records."""
+
+    start: int
+    raw: bytes
+    trouble: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.raw)
+
+
+class _StretchJoiner:
+    """Joins records that were broken in two, by line breaks or by another record, and leaves out lines of other programs."""
+
+    def __init__(self, data: bytes, copy: int) -> None:
+        self._data, self._copy = data, copy
+        self._tries = _JOIN_TRIES
+        self._begun: list[list[_BrokenStretch]] = []  # may be beginnings of records, with lines that may continue them
+        self._left: list[_BrokenStretch] = []
+        self.check = FileCheck([], [])  # what was joined or left out
+
+    def take(self, one: _BrokenStretch) -> None:
+        """Take the next stretch of the file."""
+        if one.trouble == "nul_block":
+            self._left.append(one)
+        elif _BEGINNING.match(one.raw):
+            self._begun.append([one])
+        elif any(self._join(parts, one) for parts in reversed(self._begun[-_BEGUN:])):
+            return
+        elif self._begun and self._is_next_line(self._begun[-1][-1], one):
+            self._begun[-1].append(one)
+        else:
+            self._left.append(one)
+
+    def left(self) -> list[_BrokenStretch]:
+        """Return the stretches that could not be joined, in order; note lines of other programs."""
+        found = []
+        for one in sorted([*self._left, *(one for parts in self._begun for one in parts)]):
+            if _is_foreign(self._data, one):
+                flaw = Flaw("foreign_line", KINDS["foreign_line"], one.start, len(one.raw), self._copy)
+                self.check.flaws.append(flaw)
+            else:
+                found.append(one)
+        return found
+
+    def _join(self, parts: list[_BrokenStretch], second: _BrokenStretch) -> bool:
+        first = parts[0]
+        self._tries -= 1
+        if self._tries < 0 or second.end - first.start > _LONGEST:
+            return False
+        is_next_line = self._is_next_line(parts[-1], second)
+        value = _decoded(self._data[first.start : second.end]) if is_next_line else None
+        value = _decoded(first.raw + second.raw) if value is None and len(parts) == 1 else value
+        if value is None:
+            return False
+        self._begun.remove(parts)
+        piece = CheckedRecord(value, _encode(value), first.start, len(first.raw), self._copy)
+        self.check.pieces.append(piece)
+        self.check.flaws.append(make_flaw("line_break" if is_next_line else "interleaved", piece))
+        return True
+
+    def _is_next_line(self, first: _BrokenStretch, second: _BrokenStretch) -> bool:
+        return not self._data[first.end : second.start].strip(b" \t\r\n")
+
+
+def _decoded(raw: bytes) -> dict[str, Any] | None:
+    try:
+        value = FORGIVING.decode(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return storable(value) if isinstance(value, dict) and value else None
+
+
+def _is_foreign(data: bytes, one: _BrokenStretch) -> bool:
+    """Whether a stretch is a whole line and no part of a record: these have quotes and brackets."""
+    end = one.start + len(one.raw)
+    is_line = data[max(0, one.start - 1) : one.start] in (b"", b"\n") and data[end : end + 1] in (b"", b"\r", b"\n")
+    return is_line and not any(sign in one.raw for sign in b'"{}\\\0') and _is_text(one.raw)
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        return raw.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 class _Prefixes:
@@ -321,3 +426,23 @@ def order_records(
         for child in waiting.pop(place, ()):
             heapq.heappush(ready, child)
     return found
+
+
+def sort_by_time(
+    records: Sequence[CheckedRecord],
+    time_of: Callable[[CheckedRecord], int | None],
+    flaws: list[Flaw],
+    is_again: Callable[[CheckedRecord], bool] = lambda record: False,
+) -> list[CheckedRecord]:
+    """Sort by time. A record without a time stays behind the one before; one that is written again may have an old time."""
+    latest, order, found = 0, [], list[Flaw]()
+    for index, record in enumerate(records):
+        if (at := time_of(record)) is None:
+            order.append((latest, index))
+            continue
+        if at < latest and not is_again(record):
+            found.append(make_flaw("out_of_order", record, "written earlier than the one before"))
+        order.append((at, index))
+        latest = max(latest, at)
+    flaws += found
+    return [records[index] for _, index in sorted(order)] if found else list(records)
