@@ -78,7 +78,7 @@ class Installed:
             self.command(prompt), cwd=self.run.work, env=self.run.env, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + 170
         while not (begun.exists() and begun.read_text()) and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(IN_THE_MIDDLE)
