@@ -401,14 +401,15 @@ def emptied(case: Case, text: str) -> Case:
     return changed(case, words, change, lost=case.lost | {words}, found=found, is_silent=True)
 
 
-def _other(agent: str) -> str:
+def other_session(agent: str) -> str:
+    """The id of another session."""
     return "ses_4255806ffffeOTHERother02" if agent == "opencode" else OTHER
 
 
 def wrong_session(case: Case, dice: Random) -> Case:
     session = SESSION[case.agent].encode()
     found = "" if case.agent == "opencode" else "wrong_session"  # its files may have any name
-    other = _other(case.agent).encode()
+    other = other_session(case.agent).encode()
     return replace(case, lines=tuple(line.replace(session, other) for line in case.lines), found=found)
 
 

@@ -192,7 +192,7 @@ def test_the_other_session_in_a_file_can_be_had_too(agent: str, tmp_path: Path) 
     case = broken.mixed_sessions(broken.whole(agent), Random(0))
     path = tmp_path / case.name
     path.write_bytes(case.data)
-    ill = copies_for_other_session(copies_of_file(all_sources(), path), broken.OTHER)
+    ill = copies_for_other_session(copies_of_file(all_sources(), path), broken.other_session(agent))
     with diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert_told(heard(mended(diagnosis, tmp_path).history))
         assert broken.SESSION[agent] in " ".join(finding.note for finding in diagnosis.findings)
