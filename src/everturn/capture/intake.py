@@ -215,7 +215,7 @@ class Intake:
 
         Only an id that comes from the name of the file can be such a coincidence: `full.jsonl` in two folders.
         """
-        found, source, known = candidate.found, candidate.source, candidate.known
+        found, source, known = _with_owner(candidate), candidate.source, candidate.known
         name = found.native_id
         if known is not None:
             return replace(found, native_id=known.native_id) if known.native_id.startswith(f"{name}-") else found
@@ -335,6 +335,14 @@ class Intake:
             piece.prepared = msgspec.structs.replace(piece.prepared, parts=[])
         piece.changes |= {"parsed": piece.start.version.parsed, "parser": -1}
         self._commit([piece])
+
+
+def _with_owner(candidate: FileCandidate) -> SourceCandidate:
+    """Return a side file with the session that it belongs to: the one it was archived with, or that its source finds."""
+    found, known, find_owner = candidate.found, candidate.known, candidate.source.owner_of
+    if found.parent or found.kind != "meta" or find_owner is None:
+        return found
+    return replace(found, parent=known.parent if known is not None else find_owner(found.path))
 
 
 # --- containers ---

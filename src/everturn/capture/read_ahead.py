@@ -216,6 +216,7 @@ def _may_prepare(job: SyncJob, writer: ArchiveWriter, candidate: FileCandidate) 
     """Whether a file is read the same without the archive: a new one, kept as it is."""
     is_plain = job.policy.is_simple and job.policy.mode == "full"
     is_new = candidate.known is None and candidate.stat is not None and not is_container(candidate)
+    is_new = is_new and not (candidate.found.kind == "meta" and candidate.source.owner_of is not None)
     is_known_format = all_sources().get(candidate.source.name) is candidate.source
     return is_plain and is_new and is_known_format and not (writer.buried_sessions or writer.buried_messages)
 

@@ -291,6 +291,8 @@ class Source:
     view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
     workspace: Callable[[bytes], str]  # working folder named in the first bytes of a file; "" when they name none
     folder_of: Callable[[Path], str] | None = None  # working folder that a file beside a source file names; "": none
+    owner_of: Callable[[Path], str] | None = None
+    """Native id of the session that a new side file belongs to, as the files around it say; "": none."""
     is_placeless: bool = False  # its conversations take place in no folder
     unpack: Callable[[SourceCandidate, Path], Iterator[Member]] | None = None  # of a file that no process is writing to
     private: tuple[str, ...] = ()  # SQL that deletes the agent's own credentials from a copy of its database

@@ -6,7 +6,7 @@ itself), `reader` (records together).
 
 from __future__ import annotations
 
-from everturn.sources.claude_code.files import NAME, find, folder_of, roots, sniff, workspace
+from everturn.sources.claude_code.files import NAME, find, folder_of, owner_of, roots, sniff, workspace
 from everturn.sources.claude_code.program import resume_command, retention
 from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
 
@@ -33,6 +33,8 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.claude_code.message:view"),
     workspace=workspace,
     folder_of=folder_of,
+    owner_of=owner_of,
+    unpack=lazy_import("everturn.sources.claude_code.files:unpack"),
     original=lazy_import("everturn.sources.claude_code.records:original"),
     backups=lazy_import("everturn.sources.claude_code.records:file_backups"),
     option="claude-dir",

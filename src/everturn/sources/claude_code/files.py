@@ -7,6 +7,9 @@
     <config>/projects/<slug>/memory/*.md                          notes of the agent on a project
     <config>/tasks/<session>/*.json, todos/<session>-agent-*.json the lists of tasks of a session
     <config>/file-history/<session>/<hash>@v<n>                   copies of files before the agent changed them
+    <config>/plans/<slug>.md                                      plans; the records of their session have the slug
+    <config>/paste-cache/<hash>.txt                               long pasted texts; the prompt history has the hash
+    <config>/history.jsonl                                        the prompts of all sessions, unpacked into one part for each
 
 Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that
 cannot be listed does not stop the rest: `find` yields all it can reach and raises that folder's `OSError` at the end.
@@ -24,9 +27,9 @@ from pathlib import Path
 import msgspec
 
 from everturn.model.vocabulary import BACKUP
-from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
+from everturn.sources.claude_code.records import KNOWN, PROMPTS, ClaudeRecord, decode, revive
 from everturn.sources.claude_code.whole_files import form_of, records_in
-from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
+from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.file_search import find_files
 from everturn.sources.toolkit.json_lines import JsonLines
 from everturn.sources.toolkit.values import word
@@ -35,6 +38,7 @@ from everturn.sources.toolkit.values import word
 _ENVELOPE = re.compile(rb'\s*\{"(?:parentUuid|isSidechain|logicalParentUuid)":')
 _SESSION_FIELD = re.compile(rb'"sessionId":"([^"\\]{1,200})"')
 _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
+_PROJECT = re.compile(rb'"project":\s*("(?:[^"\\]|\\.){1,4096}")')
 
 
 def is_transcript(head: bytes) -> bool:
@@ -54,10 +58,13 @@ def session_ids(head: bytes) -> list[str]:
 
 def workspace(head: bytes) -> str:
     """Return the first working folder that the beginning of a file names; "" without one."""
-    for record in _decode_records(head):
-        if record.cwd:
-            return word(record.cwd)
-    found = _FOLDER.search(head)
+    if head.startswith(PROMPTS):
+        found = _PROJECT.search(head)
+    else:
+        for record in _decode_records(head):
+            if record.cwd:
+                return word(record.cwd)
+        found = _FOLDER.search(head)
     if found is None:
         return ""
     try:
@@ -102,11 +109,13 @@ _SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
 _SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
 _OUTPUTS = "tool-results"
 _BACKUPS = "file-history"
+_PLANS, _PASTES, _HISTORY = "plans", "paste-cache", "history.jsonl"
 _MEMORY, _TASKS, _TODOS = "memory", "tasks", "todos"
 _TODO_NAME = re.compile(rf"({_UUID})-agent-{_UUID}\.json", re.IGNORECASE)
 _BACKUP_NAME = re.compile(r"[0-9a-f]{6,64}@v[0-9]{1,9}")
 _DEEPEST = 12
 _MOST_BESIDE = 20  # transcripts that are looked at to find the folder of a project
+_MOST_AFTER = 50  # transcripts that are looked at to find the session of a plan
 
 
 def roots(places: SearchPlaces) -> list[Path]:
@@ -129,13 +138,23 @@ def find(root: Path) -> Iterator[SourceCandidate]:
         yield from find_files(start, partial(_pick_file, len(str(start))), deepest=_DEEPEST, in_order=False)
     except OSError as first:
         failure = first
-    if start != root and (root / _BACKUPS).is_dir():
-        yield from find_files(root / _BACKUPS, _pick_backup, deepest=1, in_order=False)
-    for name in (_TASKS, _TODOS) if start != root else ():
-        if (root / name).is_dir():
-            yield from find_files(root / name, _pick_tasks, deepest=1, in_order=False)
+    if start != root:
+        yield from _find_side_files(root)
     if failure is not None:
         raise failure
+
+
+def _find_side_files(root: Path) -> Iterator[SourceCandidate]:
+    """Yield what belongs to sessions elsewhere in a configuration folder."""
+    folders = (
+        (_BACKUPS, _pick_backup, 1), (_TASKS, _pick_tasks, 1), (_TODOS, _pick_tasks, 1),
+        (_PLANS, partial(_pick_side_file, ".md"), 0), (_PASTES, partial(_pick_side_file, ".txt"), 0),
+    )  # fmt: skip
+    for name, pick, deepest in folders:
+        if (root / name).is_dir():
+            yield from find_files(root / name, pick, deepest=deepest, in_order=False)
+    if (root / _HISTORY).is_file():
+        yield SourceCandidate(root / _HISTORY, "container", _HISTORY)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
@@ -205,6 +224,64 @@ def _tasks(path: str, folder: str) -> SourceCandidate | None:
     if above == _TASKS and _SESSION_NAME.fullmatch(folder) and name.endswith(".json") and not name.startswith("."):
         return SourceCandidate(Path(path), "meta", f"{folder.lower()}/{_TASKS}/{name}", folder.lower())
     return None
+
+
+def _pick_side_file(ending: str, entry: os.DirEntry[str]) -> SourceCandidate | None:
+    """Return a plan or a pasted text; `owner_of` finds its session when it is archived first."""
+    if not entry.name.endswith(ending) or not entry.is_file(follow_symlinks=False):
+        return None
+    folder = os.path.basename(os.path.dirname(entry.path))
+    return SourceCandidate(Path(entry.path), "meta", f"{folder}/{entry.name}")
+
+
+def owner_of(path: Path) -> str:
+    """See `Source.owner_of`: the session of a plan by its records, that of a pasted text by the prompt history."""
+    root = path.parent.parent
+    if path.parent.name == _PASTES:
+        mark = f'"{path.stem}"'.encode()
+        lines = (line for line in _read_lines(root / _HISTORY) if mark in line)
+        return next((session for line in lines if (session := _session_of_prompt(line))), "")
+    if path.parent.name != _PLANS:
+        return ""
+    mark = re.compile(rb'"slug":\s*"' + re.escape(path.stem.encode()) + rb'"')
+    for one in _written_after(root / "projects", path):
+        if mark.search(read_beginning(one)) or mark.search(read_end(one)):
+            return one.stem.lower()
+    return ""
+
+
+def _written_after(projects: Path, path: Path) -> list[Path]:
+    """Return the transcripts that went on after a file was written, the first to end first."""
+    try:
+        at = path.stat().st_mtime
+        found = [(one.stat().st_mtime, one) for one in projects.glob("*/*.jsonl") if _SESSION_NAME.fullmatch(one.stem)]
+    except OSError:
+        return []
+    return [one for ended, one in sorted(found) if ended >= at - 1][:_MOST_AFTER]
+
+
+def _read_lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().splitlines()
+    except OSError:
+        return []
+
+
+def _session_of_prompt(line: bytes) -> str:
+    found = _SESSION_FIELD.search(line.replace(b'": "', b'":"'))
+    return found[1].decode("utf-8", "replace").lower() if found is not None else ""
+
+
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
+    """Yield the prompts of each session, and those without one by project."""
+    groups: dict[tuple[str, str], list[bytes]] = {}
+    for line in path.read_bytes().splitlines(keepends=True):
+        session = _session_of_prompt(line)
+        project = _PROJECT.search(line) if not session else None
+        groups.setdefault((session, project[1].decode("utf-8", "replace") if project else ""), []).append(line)
+    for (session, project), lines in groups.items():
+        own = session or re.sub(r"[^A-Za-z0-9]", "-", project.strip('"')) or "other"
+        yield Member(own, iter(lines), "meta", f"{session}/{_HISTORY}" if session else f"{_HISTORY}/{own}", session)
 
 
 def _is_of_project(path: str) -> bool:

@@ -29,6 +29,7 @@ from everturn.sources.claude_code.records import (
     KNOWN,
     OPERATIONS,
     PROGRESS,
+    PROMPTS,
     ClaudeBody,
     ClaudeRecord,
     ClaudeTokens,
@@ -265,6 +266,8 @@ def _usage(tokens: ClaudeTokens | None) -> TokenUsage | None:
 
 def view(record: bytes) -> Message | None:
     """Return the message of a record by itself; None when it holds none. Anything but a record is a tool's output."""
+    if record.startswith(PROMPTS):
+        return _prompts(record)
     decoded = _decode_any(record)
     if decoded is None:
         return output(record)
@@ -318,6 +321,17 @@ def about_agent(raw: bytes, start: int = 0) -> Message:
     """Return the message of the client's notes on a subagent."""
     block = Block("text", _notes_text(raw), "meta")
     return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
+
+
+def _prompts(raw: bytes) -> Message:
+    """Return the message of lines of the prompt history: what was typed and pasted."""
+    texts: list[str] = []
+    for line in raw.splitlines():
+        entry = mapping(decode_item(line)[0])
+        pasted = mapping(entry.get("pastedContents")).values()
+        texts += [word(entry.get("display")), *(word(mapping(one).get("content")) for one in pasted)]
+    block = Block("text", "\n".join(filter(None, texts)), "meta")
+    return Message("system", "system", "context", blocks=(block,), size=len(raw))
 
 
 def _notes_text(raw: bytes) -> str:

@@ -218,6 +218,9 @@ def _convert_field(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
     return msgspec.convert(value, kind)
 
 
+#: The beginning of a line of the prompt history.
+PROMPTS = b'{"display":'
+
 #: Records about the session that hold no message.
 KNOWN = frozenset(
     "file-history-snapshot file-history-delta mode permission-mode last-prompt ai-title custom-title pr-link "
