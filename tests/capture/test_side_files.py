@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
+from everturn.capture.sync import sync_all
 from everturn.capture.writer import ArchiveWriter
 from everturn.maintenance.forget import forget_session
 from everturn.model.vocabulary import SESSION_KINDS
@@ -15,7 +19,8 @@ from everturn.resume.originals import find_originals
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
-from tests.capture.history import FORMAT, OTHER, SID, WORKSPACE, History, current, run
+from tests import broken
+from tests.capture.history import FORMAT, OTHER, SID, WORKSPACE, History, current, run, ticking
 
 PLAN, PASTE = "Plan: tame the WALRUS", "pasted OCELOT " * 20
 
@@ -101,4 +106,32 @@ def test_the_rules_of_a_workspace_hold_for_them(
     run(store, history, policy)
     raw = b"".join(store.read_raw(version.id, 0, version.size) for _, version in store.files()).decode()
     assert [word for word in (*there, *absent) if word in raw] == there
+    store.close()
+
+
+def test_memories_and_goals_of_codex_belong_to_their_sessions(tmp_path: Path) -> None:
+    home, session = tmp_path / ".codex", "019a0000-1111-7222-8333-444455556666"
+    folder = home / "sessions" / "2026" / "01" / "05"
+    folder.mkdir(parents=True)
+    (folder / broken.whole("codex").name).write_bytes(broken.whole("codex").data)
+    (home / "memories" / "rollout_summaries").mkdir(parents=True)
+    (home / "memories" / "MEMORY.md").write_text("remember the WALRUS")
+    about = home / "memories" / "rollout_summaries" / "one.md"
+    about.write_text(f"thread_id: {session}\ncwd: /home/ann/shop\n\nthe OCELOT")
+    with closing(sqlite3.connect(home / "goals_1.sqlite")) as database, database:
+        database.execute("CREATE TABLE thread_goals (thread_id TEXT, objective TEXT, tokens_used INTEGER)")
+        database.execute("INSERT INTO thread_goals VALUES (?, 'tame the KESTREL', 7)", (session,))
+    store = open_store("memory:")
+    places = SearchPlaces(tmp_path, {}, "linux")
+    job = SyncJob(store, {"codex": all_sources()["codex"]}, places, Policy(), "box", "ann", ticking())
+    assert sync_all(job).failed == []
+    found = words(store)
+    assert (
+        found["memories/MEMORY.md"] == "remember the WALRUS" and "OCELOT" in found["memories/rollout_summaries/one.md"]
+    )
+    assert "KESTREL" in found[f"{session}/goal.json"] and "tokens_used" not in found[f"{session}/goal.json"]
+    assert sync_all(job).new == 0
+    forget_session(ArchiveWriter(store, "box", "ann", 1), all_sources(), store.sessions_of("codex", session)[0])
+    sync_all(job)
+    assert set(words(store)) == {"memories/MEMORY.md"}
     store.close()

@@ -3,6 +3,8 @@
     <home>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl       one per session, subagents' too
     <home>/archived_sessions/rollout-<time>-<id>.jsonl         archived by the human
     … .jsonl.zst                                               compressed by the client when they are old
+    <home>/memories/**/*.md, memories_v2/**/*.md               what the client remembers, some of it about one session
+    <home>/goals_1.sqlite                                      the goals of sessions, unpacked into one part for each
 
 `<home>` is CODEX_HOME or `~/.codex`. Folders behind symbolic links are not entered, except these two themselves. A folder
 that cannot be listed does not stop the rest: `find` yields all it can reach and raises that folder's `OSError` at the end.
@@ -16,6 +18,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +27,7 @@ from typing import NamedTuple
 from everturn.sources.codex.calls import folder_in
 from everturn.sources.codex.records import HEADER, CodexRecord, open_record
 from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, read_beginning
-from everturn.sources.toolkit.file_search import find_in_folders
+from everturn.sources.toolkit.file_search import find_files, find_in_folders
 from everturn.sources.toolkit.line_reader import Rec, mapping, records
 from everturn.sources.toolkit.values import decode_value, strings, word
 from everturn.sources.toolkit.zstd_data import zstd_module
@@ -36,6 +40,10 @@ _FOLDERS = ("sessions", "archived_sessions")
 _ROLLOUT = re.compile(
     r"rollout-.*?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl(\.zst)?", re.IGNORECASE
 )
+_MEMORIES, _GOALS = ("memories", "memories_v2"), "goals_"
+_CHANGING = frozenset(("tokens_used", "time_used_seconds", "updated_at_ms"))
+_THREAD = re.compile(rb"^thread_id:\s*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s*$", re.IGNORECASE | re.MULTILINE)
+_MEMORY_FOLDER = re.compile(rb"^cwd:\s*(\S.{0,4095}?)\s*$", re.MULTILINE)
 _SCREEN_LOG = "/screen-log"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DEEPEST = 12
@@ -52,7 +60,35 @@ def home_folder(places: SearchPlaces) -> Path:
 
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Yield all rollouts below a root: the client's folder, one of those in it, or any folder with rollouts."""
-    return find_in_folders(root, _FOLDERS, _pick_file, deepest=_DEEPEST, in_order=False)
+    yield from find_in_folders(root, _FOLDERS, _pick_file, deepest=_DEEPEST, in_order=False)
+    for name in _MEMORIES:
+        if (root / name).is_dir() and not (root / name).is_symlink():
+            yield from find_files(root / name, partial(_pick_memory, root), deepest=_DEEPEST, in_order=False)
+    for path in sorted(root.glob(f"{_GOALS}*.sqlite")) if (root / _FOLDERS[0]).is_dir() else ():
+        if path.is_file() and not path.is_symlink():
+            yield SourceCandidate(path, "container", path.name, stamp=_modified_at(path))
+
+
+def _pick_memory(root: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
+    if not entry.name.endswith(".md") or not entry.is_file(follow_symlinks=False):
+        return None
+    path = Path(entry.path)
+    return SourceCandidate(path, "meta", path.relative_to(root).as_posix())
+
+
+def _modified_at(path: Path) -> int:
+    """Return when a database was changed last; its log may be newer than the file."""
+    found = 0
+    for one in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError):
+            found = max(found, one.stat().st_mtime_ns)
+    return found
+
+
+def owner_of(path: Path) -> str:
+    """Return the session that a memory is about, if its beginning names one."""
+    named = _THREAD.search(read_beginning(path, 4096))
+    return named[1].decode().lower() if named else ""
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
@@ -120,6 +156,8 @@ def file_kind(head: bytes) -> CodexFileKind | None:
 
 
 def workspace(head: bytes) -> str:
+    if head[:1] not in (b"{", b"\xef") and (noted := _MEMORY_FOLDER.search(head)):
+        return os.fsdecode(noted[1])
     for record in map(open_record, records(head)):
         folder = word(record.item.get("cwd")) or _message_folder(record)
         if folder:
@@ -155,6 +193,23 @@ _PIECE = 1 << 16
 
 
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
+    return _unpack_goals(path) if found.path.name.startswith(_GOALS) else _unpack_rollout(found, path)
+
+
+def _unpack_goals(path: Path) -> Iterator[Member]:
+    """Yield the goal of each session, without the columns that change all the time."""
+    from everturn.sources.toolkit.agent_program import line
+    from everturn.sources.toolkit.sqlite_file import unpacked_snapshot
+
+    with unpacked_snapshot(path) as database:
+        rows = database.rows("SELECT * FROM thread_goals") if "thread_goals" in database.tables() else ()
+        for row in sorted(rows, key=lambda row: word(row.get("thread_id"))):
+            session = word(row.get("thread_id"))
+            goal = {key: value for key, value in row.items() if key not in _CHANGING}
+            yield Member(session, iter([line(goal)]), "meta", f"{session}/goal.json", session)
+
+
+def _unpack_rollout(found: SourceCandidate, path: Path) -> Iterator[Member]:
     lines = _split_lines(path)
     if (first := next(lines, None)) is None and path.stat().st_size:
         raise OSError("the compressed file is damaged from its beginning on")

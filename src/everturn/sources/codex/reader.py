@@ -35,6 +35,7 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     single_record,
 )
+from everturn.sources.toolkit.message_reader import NoteReader, note
 from everturn.sources.toolkit.values import decode_value, milliseconds, plain, state_of, word
 
 _NAME_TIME = re.compile(r"rollout-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-")
@@ -44,7 +45,9 @@ _HUMAN_TITLE = 3
 
 
 def open_reader(found: SourceCandidate, state: bytes) -> SourceReader:
-    """Return the reader for a file: a rollout, or the log of the terminal program."""
+    """Return the reader for a file: a rollout, the log of the terminal program, or a memory or goal."""
+    if found.kind == "meta":
+        return NoteReader(found, state)
     return CodexScreenLogReader(found, state) if is_screen_log(found) else CodexReader(found, state)
 
 
@@ -287,7 +290,7 @@ def view(raw: bytes) -> Message | None:
     """
     raw_record, place = single_record(raw), RecordPlace(0, len(raw))
     if raw_record is None:
-        return view_log(raw, None)
+        return view_log(raw, None) or (note(raw) if raw.strip() and raw.lstrip()[:1] != b"{" else None)
     logged = view_log(raw, raw_record) if "dir" in raw_record and "ts" in raw_record else None
     record = open_record(raw_record)
     return logged or build(record, place) or unknown(record, place)

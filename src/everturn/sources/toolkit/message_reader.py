@@ -13,7 +13,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Message, fingerprint
+from everturn.model.conversation import (
+    Block,
+    Census,
+    Link,
+    Message,
+    ReadResult,
+    SessionFacts,
+    SessionPart,
+    fingerprint,
+)
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader
 from everturn.sources.toolkit.line_reader import Counted, LineReader, ReadTally, Rec, RecordPlace, SessionTally, add
@@ -108,3 +117,28 @@ def record_message(
         role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
         fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
     )  # fmt: skip
+
+
+class NoteReader:
+    """Reads a text beside the transcripts, one message for each piece of it, as a session that is about another one."""
+
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        self._candidate = candidate
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        end = len(data) if last else data.rfind(b"\n") + 1
+        if not end:
+            return ReadResult(0, [], [], [], 0)
+        found = self._candidate
+        links = [Link("about", found.parent)] if found.parent and not base else []
+        part = SessionPart(found.native_id, SessionFacts(found.kind, found.parent), [note(data[:end], base)], links)
+        return ReadResult(end, [part], [], [Census("(note)", "", "message", 1)], 1)
+
+    def state(self) -> bytes:
+        return b""
+
+
+def note(raw: bytes, start: int = 0) -> Message:
+    """Return the message of a text beside the transcripts."""
+    block = Block("text", raw.decode("utf-8", "replace"), "meta")
+    return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
