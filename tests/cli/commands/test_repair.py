@@ -61,10 +61,10 @@ def test_a_check_only_says_what_is_wrong(
 @pytest.mark.parametrize("agent", broken.AGENTS)
 def test_a_file_that_is_in_no_archive_is_repaired(desk: Desk, home: Path, agent: str) -> None:
     case, path = lay(home, agent, broken.glued)
-    out, _ = repair(desk, 0, str(path))
-    [made] = [one for one in home.rglob("*.jsonl") if one != path]
+    out, _ = repair(desk, 0, str(path), "--json")
+    made = Path(json.loads(out)["new"]["path"])
     assert path.read_bytes() == case.data
-    assert made.stem[-36:] in out
+    assert made != path and "SAY-FOUR: seen." in made.read_text()
     _, err = repair(desk, 0, str(made), "--check")
     assert "nothing is wrong" in err
 

@@ -84,7 +84,14 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
     put(slug / SID / "tool-results" / "b7.json")
     for other in ("sessions-index.json", "memory/MEMORY.md", "notes.jsonl", "tool-results/x.txt"):
         put(slug / other)
-    put(tmp_path / "history.jsonl")
+    for side in (
+        "history.jsonl",
+        "plans/calm.md",
+        "plans/calm.txt",
+        "paste-cache/ab12.txt",
+        "paste-cache/sub/cd34.txt",
+    ):
+        put(tmp_path / side)
     put(tmp_path / "todos" / f"{SID}-agent-{SID}.json")
     put(tmp_path / "todos" / "notes.json")
     put(tmp_path / "tasks" / SID / "1.json")
@@ -94,8 +101,12 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
     put(tmp_path / "file-history" / "elsewhere" / "0123456789abcdef@v1")
     at = "projects/-home-ada/"
     copy = f"file-history/{SID}/0123456789abcdef@v2"
+    sides = {"plans/calm.md", "paste-cache/ab12.txt", "history.jsonl"}
     tasks, todos = f"tasks/{SID}/1.json", f"todos/{SID}-agent-{SID}.json"
     assert listing(tmp_path) == {
+        "history.jsonl": ("container", "history.jsonl", ""),
+        "plans/calm.md": ("meta", "plans/calm.md", ""),
+        "paste-cache/ab12.txt": ("meta", "paste-cache/ab12.txt", ""),
         tasks: ("meta", f"{SID}/tasks/1.json", SID),
         todos: ("meta", f"{SID}/todos/{SID}-agent-{SID}.json", SID),
         at + "memory/MEMORY.md": ("meta", "memory/-home-ada/MEMORY.md", ""),
@@ -108,7 +119,7 @@ def test_every_layout_is_found_with_its_ids(tmp_path: Path) -> None:
         at + f"{SID}/tool-results/toolu_01X.txt": ("output", f"{SID}/tool-results/toolu_01X.txt", SID),
         at + f"{SID}/tool-results/b7.json": ("output", f"{SID}/tool-results/b7.json", SID),
     }
-    inside = set(listing(tmp_path)) - {copy, tasks, todos}
+    inside = set(listing(tmp_path)) - {copy, tasks, todos, *sides}
     assert set(listing(tmp_path / "projects")) == {name.removeprefix("projects/") for name in inside}
     for name in (copy, tasks, todos, at + "memory/MEMORY.md"):
         assert SOURCE.sniff(tmp_path / name, b"anything") == SourceCandidate(tmp_path / name, *listing(tmp_path)[name])
