@@ -72,11 +72,11 @@ def resume(agent: str, native_id: str) -> list[str]:
     return command(native_id)
 
 
-def converted(held: Held, run: Run, upto: int | None = None) -> NativePlan:
+def converted(held: Held, run: Run, upto: int | None = None, fit: int = 0) -> NativePlan:
     """The conversation as a session of another program, written into its home."""
     target = all_sources()[run.client.name]
     folder = run.home / "handed-over"
-    wanted = NativeOptions(target, run.places(), clock.new_id(), clock.now(), folder, str(run.work), upto)
+    wanted = NativeOptions(target, run.places(), clock.new_id(), clock.now(), folder, str(run.work), upto, fit)
     made = plan_native(held.store, all_sources(), held.session, wanted)
     write_native(held.store, held.session, made)
     if made.take_in:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from everturn.resume.history import read_history
 from everturn.sessions.lineage import offspring_of, origin_of
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import all_sources
+from everturn.store.contract import open_store
+from everturn.text.tokens import estimate_tokens
 from tests.agents.clients import CLIENTS
 from tests.agents.held import Held, converted, next_request, resume, running, taken_in
 from tests.agents.talk import EXPECTED, LAST, PROMPTS, assert_told
+from tests.capture.history import History
 
 pytestmark = pytest.mark.agents
 
 NAMES = tuple(CLIENTS)
+#: Tokens that a provider accepts, and to which a session is trimmed for it: clients add instructions and tools.
+LIMIT, FIT = 200_000, 150_000
 PAIRS = [(giver, taker) for giver in NAMES for taker in NAMES if giver != taker]
 
 
@@ -75,6 +84,30 @@ def test_a_session_forks_at_an_earlier_turn(agent: str, held: dict[str, Held], t
         told = next_request(run, made.command)
     assert_told(told, (*EXPECTED[:9], ("user", LAST)))
     assert not any(PROMPTS[2] in one.text for one in told)
+
+
+@pytest.fixture(scope="module")
+def long_talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
+    """A session of more than 300,000 tokens, most of them outputs of tools."""
+    home, dice = tmp_path_factory.mktemp("long"), Random(0)
+    history = History(home / ".claude")
+    outputs = (" ".join(dice.choices(("alpha", "bravo", "charlie", "delta"), k=1500)) for _ in range(200))
+    history.write(b"".join(history.tool_turn(f"LONG-{n}", f"echo {n}", one) for n, one in enumerate(outputs)))
+    with closing(open_store(str(home / "archive.db"))) as store, running("claude_code", home) as run:
+        yield Held(store, taken_in(run, store), home)
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_a_trimmed_session_stays_below_the_limit_of_its_provider(agent: str, long_talk: Held, tmp_path: Path) -> None:
+    assert read_history(long_talk.store, all_sources(), long_talk.session).tokens > LIMIT
+    with running(agent, tmp_path) as run:
+        made = converted(long_talk, run, fit=FIT)
+        told = next_request(run, made.command)
+        sizes = [estimate_tokens(one.text) for one in run.server.asked]
+    print(f"{agent}: {max(sizes):,} tokens, of them {made.history.tokens:,} of the conversation")
+    assert made.history.tokens <= FIT and max(sizes) < LIMIT, sizes
+    assert any("LONG-199" in one.text for one in told) and any(LAST in one.text for one in told)
+    assert any("was left out to fit the context window" in one.text for one in told)
 
 
 @pytest.mark.parametrize("taker", NAMES)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import string
+import subprocess
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -457,3 +458,27 @@ def test_what_a_program_was_asked_as_a_model_is_not_taken_for_history(any_store:
     report = run(any_store, history)
     assert (report.off, report.new) == (2, 1)
     assert (any_store.count_sessions(SessionFilter()), len(sessions(any_store, OTHER))) == (1, 1)
+
+
+def test_worktrees_and_moved_folders_are_one_history(any_store: Store, history: History, tmp_path: Path) -> None:
+    def git(*words: str, folder: Path) -> None:
+        known = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", *known, "-C", str(folder), *words], check=True, capture_output=True)
+
+    first, tree, moved = tmp_path / "shop", tmp_path / "feature", tmp_path / "elsewhere" / "store"
+    first.mkdir()
+    git("init", folder=first)
+    git("commit", "--allow-empty", "-m", "one", folder=first)
+    git("worktree", "add", str(tree), folder=first)
+    history.write(history.turn("one", "done", cwd=str(first)))
+    history.write(history.turn("two", "done", OTHER, cwd=str(tree)), OTHER)
+    run(any_store, history)
+    moved.parent.mkdir()
+    first.rename(moved)
+    third, alone = "33333333-2222-4333-8444-555555555555", "44444444-2222-4333-8444-555555555555"
+    history.write(history.turn("three", "done", third, cwd=str(moved)), third)
+    history.write(history.turn("four", "done", alone, cwd=str(tmp_path)), alone)
+    run(any_store, history)
+    for folder in (first, tree, moved):
+        found, _ = any_store.sessions(SessionFilter(workspace=str(folder)))
+        assert {session.native_id for session, _ in found} == {SID, OTHER, third}

@@ -15,7 +15,9 @@ share the folder. The work is bounded, because these folders also hold caches an
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from threading import Event
 
@@ -288,6 +290,7 @@ def _take_in(
 
 def _finish(writer: ArchiveWriter, report: SyncReport) -> SyncReport:
     """Complete a report. What it says of sessions is what lists have more than before; versions and copies are none."""
+    _note_repositories(writer)
     opened, listed = set(writer.opened), writer.store.listed_sessions(writer.opened) if writer.opened else {}
     added = {one.session: one.kind for row, one in listed.items() if row in opened and one.oldest in opened}
     report.sessions = sum(kind == "main" for kind in added.values())
@@ -295,6 +298,39 @@ def _finish(writer: ArchiveWriter, report: SyncReport) -> SyncReport:
     report.messages, report.problems = writer.written["messages"], writer.written["problems"]
     report.doubts = writer.doubts
     return report
+
+
+_GIT_SECONDS = 10  # to walk through the commits of a large repository
+
+
+def _note_repositories(writer: ArchiveWriter) -> None:
+    """Note the repository of each new session that was held at the top of one: its folder may be moved, or a worktree."""
+    store, found = writer.store, dict[int, str]()
+    for row in writer.opened:
+        session, text = store.session(row)
+        if session.kind == "main" and (name := repository_name(text.workspace)):
+            found[store.version(session.version).source] = name
+    if found:
+        with store.write():
+            for source, name in found.items():
+                store.set_project_of(source, name)
+
+
+@lru_cache(1024)
+def repository_name(folder: str) -> str:
+    """Return a name for the repository of a folder that its moves, worktrees and clones share: its first commit.
+
+    "" for a folder that is not the top of a repository.
+    """
+    if not os.path.isabs(folder) or not os.path.lexists(os.path.join(folder, ".git")):
+        return ""
+    command = ["git", "-C", folder, "rev-list", "--max-parents=0", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    commits = done.stdout.split() if done.returncode == 0 else []
+    return f"commit/{min(commits)}" if commits else ""
 
 
 TICK_MS = 500

@@ -261,7 +261,7 @@ class Store(Protocol):
         """Return the messages with these sessions and seqs, in any order; those that do not exist are left out."""
 
     def project_of(self, version: int) -> str:
-        """Return the repository that a pushed version belongs to; "" if none is known."""
+        """Return the repository that a version belongs to: of a pushed one its remote, else its first commit; "" if unknown."""
 
     def set_project_of(self, source: int, name: str) -> None:
         """Note the repository that a source file belongs to."""

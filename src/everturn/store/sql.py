@@ -255,7 +255,7 @@ def add_sessions(conditions: Conditions, session_filter: SessionFilter, s: str =
     if session_filter.until is not None:
         conditions.add(f'{s}."started"<?', session_filter.until)
     if session_filter.workspace:
-        _add_folder(conditions, f'{x}."workspace"', session_filter.workspace)
+        _add_workspace(conditions, session_filter.workspace, s, x)
     if session_filter.branch:
         conditions.add(_like_sql(f'{x}."branch"'), substring_pattern(session_filter.branch))
     if session_filter.text:
@@ -299,6 +299,20 @@ def _add_project(conditions: Conditions, project: str, s: str, x: str) -> None:
         conditions.add(named, *_end_patterns(project))
     else:
         conditions.add(f"({named} OR ({folder.together()}))", *_end_patterns(project), *folder.params)
+
+
+def _add_workspace(conditions: Conditions, folder: str, s: str, x: str) -> None:
+    """Require a folder or one below it, or another place of a repository that was there: before a move, or a worktree."""
+    here, there = Conditions(), Conditions()
+    _add_folder(here, f'{x}."workspace"', folder)
+    _add_folder(there, 'xx."workspace"', folder)
+    names = (
+        'SELECT pp."name" FROM "file_project" pp JOIN "version" vv ON vv."source"=pp."source" '
+        'JOIN "session" ss ON ss."version"=vv."id" JOIN "session_text" xx ON xx."session"=ss."id" '
+        f"""WHERE pp."name" LIKE 'commit/%' AND {there.together()}"""
+    )
+    same = f'SELECT v."id" FROM "version" v JOIN "file_project" p ON p."source"=v."source" WHERE p."name" IN ({names})'
+    conditions.add(f'(({here.together()}) OR {s}."version" IN ({same}))', *here.params, *there.params)
 
 
 def _add_folder(conditions: Conditions, column: str, folder: str) -> None:
