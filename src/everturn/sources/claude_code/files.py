@@ -238,8 +238,8 @@ def owner_of(path: Path) -> str:
     """See `Source.owner_of`: the session of a plan by its records, that of a pasted text by the prompt history."""
     root = path.parent.parent
     if path.parent.name == _PASTES:
-        mark = f'"{path.stem}"'.encode()
-        lines = (line for line in _read_lines(root / _HISTORY) if mark in line)
+        name = f'"{path.stem}"'.encode()
+        lines = (line for line in _read_lines(root / _HISTORY) if name in line)
         return next((session for line in lines if (session := _session_of_prompt(line))), "")
     if path.parent.name != _PLANS:
         return ""
@@ -277,8 +277,8 @@ def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     groups: dict[tuple[str, str], list[bytes]] = {}
     for line in path.read_bytes().splitlines(keepends=True):
         session = _session_of_prompt(line)
-        project = _PROJECT.search(line) if not session else None
-        groups.setdefault((session, project[1].decode("utf-8", "replace") if project else ""), []).append(line)
+        named = _PROJECT.search(line) if not session else None
+        groups.setdefault((session, named[1].decode("utf-8", "replace") if named else ""), []).append(line)
     for (session, project), lines in groups.items():
         own = session or re.sub(r"[^A-Za-z0-9]", "-", project.strip('"')) or "other"
         yield Member(own, iter(lines), "meta", f"{session}/{_HISTORY}" if session else f"{_HISTORY}/{own}", session)
