@@ -73,7 +73,7 @@ def prefer_hits(
         key = hit.session, hit.seq
         scores[key] = max(hit.score, scores.get(key, 0.0))
     looked_at = dict.fromkeys((hit.session, hit.seq) for hit in (*narrow[:LOOKED_AT], *wide[:LOOKED_AT]))
-    facts = _MessageFacts(store, looked_at)
+    facts = _MessageFacts(store, looked_at, bool(meant.times))
     for key in looked_at:
         scores[key] *= facts.factor(key, meant, key in spoken, factors)
     order = sorted((-score, -session, seq) for (session, seq), score in scores.items())
@@ -117,12 +117,12 @@ def intent_factor(intent: str, row: MessageRow, calls: list[Call], factors: Fact
 class _MessageFacts:
     """The rows of hits, read with few queries."""
 
-    def __init__(self, store: Store, keys: Iterable[Key]) -> None:
+    def __init__(self, store: Store, keys: Iterable[Key], with_times: bool) -> None:
         self._store = store
         self._rows: dict[Key, MessageRow] = {}
         self._calls: dict[Key, list[Call]] = {}  # by session and turn
         wanted = list(keys)
-        self._times = store.times(list(dict.fromkeys(session for session, _ in wanted)))
+        self._times = store.times(list(dict.fromkeys(session for session, _ in wanted))) if with_times else {}
         for row in store.messages_at([key for key in wanted if key[1] >= 0]):
             self._rows[row.session, row.seq] = row
 

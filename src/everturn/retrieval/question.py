@@ -91,7 +91,8 @@ class UnderstoodQuery(Struct, frozen=True):
 
     def note(self, fits: bool = True) -> str:
         """Say what was looked at first, or that nothing fits it, and how to search without it."""
-        if not (preferred := self.meant.describe()):
+        looked_for = self.meant if fits else replace(self.meant, intent="")  # what fits is a matter of time and speaker
+        if not (preferred := looked_for.describe()):
             return ""
         found = f"looked first at {preferred}" if fits else f"found nothing in {preferred}: these are other messages"
         return f"{found}; literal:yes searches for the words as they are"
