@@ -360,7 +360,6 @@ def test_no_line_of_a_prompt_that_was_undone_becomes_part_of_another_one() -> No
     assert reading.prompts()[-1].text == INSTEAD
 
 
-@pytest.mark.xfail(reason="the prompt before it comes a second time after it", strict=True)
 def test_undoing_a_short_prompt_does_not_repeat_the_one_before_it() -> None:
     undone, reading = undo("panels", turns=1, lines=1)
     assert [prompt.text for prompt in reading.prompts()] == ["question 0", undone, INSTEAD]

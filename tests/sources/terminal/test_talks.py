@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from everturn.sources.terminal.redraws import find_redrawn
 from everturn.sources.terminal.talks import TalkBuilder, align, finish_talk, is_other_session, merge, squash, title_of
 from everturn.sources.terminal.transcript import (
     DrawnCall,
@@ -342,3 +343,37 @@ def test_a_prompt_of_which_only_the_time_is_left_is_the_one_of_that_time() -> No
         *texts(known),
         "an answer",
     ]
+
+
+# drawn again, or sent again -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("emptied", "kept"),
+    [
+        ((90, 300), ["question 1", "yes", long(1), long(2)]),  # one text left the field for each of two prompts
+        ((90, 300, 600), ["question 1", "yes", long(1), "yes", long(2)]),  # and one for the third
+        ((300,), ["question 1", "yes", long(1), "yes", long(2)]),  # the field is no witness: one prompt is without
+        ((), ["question 1", "yes", long(1), "yes", long(2)]),
+    ],
+)
+def test_a_prompt_that_comes_again_counts_where_something_was_sent_for_it(
+    emptied: tuple[int, ...], kept: list[str]
+) -> None:
+    talk = TalkBuilder("boxes", cut_top=False)
+    talk.said = [
+        user("question 1", "", starts_turn=True, bytes=(100, 190)),
+        user("yes", "", starts_turn=True, bytes=(310, 390)),
+        model(long(1), bytes=(400, 490)),
+        user("yes", "", starts_turn=True, bytes=(610, 690)),
+        model(long(2), bytes=(700, 790)),
+    ]
+    transcript = TerminalTranscript((TranscriptSegment((TranscriptLine(""),)),), 80, 24, emptied=emptied)
+    assert texts(list(finish_talk([talk], transcript)[0].said)) == kept
+
+
+def test_rows_of_a_prompt_that_are_drawn_again_are_no_prompt_unless_something_was_sent() -> None:
+    whole = user("one row\nanother row\nthe last row", starts_turn=True, bytes=(100, 190))
+    part = user("another row\nthe last", starts_turn=True, bytes=(300, 390), fidelity="partial")
+    assert find_redrawn([whole, model(long(1)), part], (90,)) == {2}
+    assert find_redrawn([whole, model(long(1)), part], (90, 250)) == set()
+    assert find_redrawn([whole, model(long(1)), replace(part, text="the last\nanother row")], (90,)) == set()
+    assert find_redrawn([whole, model(long(1)), replace(part, time_text="02:37 PM")], (90,)) == set()

@@ -61,6 +61,7 @@ class ScreenWitness:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[int, int]] = {}  # text → the bytes in which it was first drawn
         self.sent: list[ScreenPassage] = []
+        self.emptied: list[int] = []  # the bytes up to which the field had become empty, whatever was in it
         self._before: list[str] = []
         self._typed = ""
         self._place = 0
@@ -78,6 +79,8 @@ class ScreenWitness:
         """
         if typed is None or typed == self._typed:
             return
+        if not typed:
+            self.emptied.append(frame.end)
         if not typed and _is_prompt(self._typed):
             self.sent.append(ScreenPassage(self._typed, self._place, frame.end))
         elif not self._typed and self.sent and typed.startswith(self.sent[-1].text) and typed != self.sent[-1].text:

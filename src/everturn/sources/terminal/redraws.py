@@ -7,10 +7,13 @@ A line of few letters is only the same where it also looks the same, because wor
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
+
+from everturn.sources.terminal.transcript import DrawnSaying
 
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
@@ -60,12 +63,61 @@ def is_alike(old: str, new: str) -> bool:
 def covers_rows(whole: str, text: str) -> bool:
     """Return whether the rows of a text come in `whole`, which has no white space: the first at its beginning, with gaps."""
     place = 0
-    for number, row in enumerate(filter(None, ("".join(row.split()) for row in text.split("\n")))):
+    for number, row in enumerate(filter(None, map(_squash, text.split("\n")))):
         found = whole.find(row, place)
         if found < 0 or (number == 0 and found):
             return False
         place = found + len(row)
     return place > 0
+
+
+def find_redrawn(said: Sequence[DrawnSaying], emptied: Sequence[int]) -> set[int]:
+    """Return which prompts of a talk were only drawn again: they repeat an earlier one, and nothing was sent since.
+
+    Nobody sends a prompt without a text leaving the input field; `emptied` says when one did. A full-screen client draws the
+    prompt after that. Where the field was not seen to become empty before the other prompts, it is no witness, and every
+    prompt counts.
+    """
+    prompts: list[int] = []
+    redrawn: set[int] = set()
+    for number, item in enumerate(said):
+        if not item.starts_turn or not item.text:
+            continue
+        copied = next((place for place in reversed(range(len(prompts))) if _repeats(item, said[prompts[place]])), None)
+        if copied is not None and _was_not_sent(item, [said[one] for one in prompts], copied, emptied):
+            redrawn.add(number)
+        else:
+            prompts.append(number)
+    return redrawn
+
+
+def _repeats(item: DrawnSaying, earlier: DrawnSaying) -> bool:
+    """Return whether a prompt has the words of an earlier one; of one with gaps, each row."""
+    if item.time_text != earlier.time_text:
+        return False
+    whole, rows = _squash(earlier.text), [_squash(row) for row in item.text.split("\n")]
+    if item.fidelity != "partial":
+        return whole == "".join(rows)
+    place = 0
+    for row in rows:
+        place = whole.find(row, place)
+        if place < 0:
+            return False
+        place += len(row)
+    return True
+
+
+def _was_not_sent(item: DrawnSaying, before: Sequence[DrawnSaying], copied: int, emptied: Sequence[int]) -> bool:
+    """Return whether no text was left for a prompt: those that left the field since the copied one are other prompts."""
+    pairs = [(before[0].bytes[1] + 1, 0), *((b.bytes[1] + 1, a.bytes[0] + 1) for a, b in pairwise(before))]
+    if not all(bisect_left(emptied, start) < bisect_left(emptied, end) for end, start in pairs):
+        return False
+    left = bisect_right(emptied, item.bytes[1]) - bisect_right(emptied, before[copied].bytes[1])
+    return left <= len(before) - copied - 1
+
+
+def _squash(text: str) -> str:
+    return "".join(text.split())
 
 
 def compare_drawings(old: Sequence[str], new: Sequence[str], anywhere: bool = False) -> Redrawing:

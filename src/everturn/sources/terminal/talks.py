@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal.redraws import covers_rows
+from everturn.sources.terminal.redraws import covers_rows, find_redrawn
 from everturn.sources.terminal.rows import date_sayings
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk, TerminalTranscript, TranscriptSegment
 
@@ -44,6 +44,7 @@ _AROUND = 20  # items
 _MOSTLY = 0.6  # of the items
 _SEVERAL = 3  # items
 _MOST_SKIPPED = 2  # items that are cut off, or covered, at the top of a screen
+_EMPTY_FIRST = ("boxes", "early_boxes", "panels")  # clients that draw a prompt once the input field is empty
 _REST = "\0rest"  # the key of a call whose title was not seen
 
 
@@ -168,7 +169,9 @@ def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) ->
     lines = [line for segment in transcript.segments for line in segment.lines]
     done: list[ScreenTalk] = []
     for talk in talks:
-        said = _number_steps(_drop_queued(_drop_announced(_drop_wordless(talk.said))))
+        said = _drop_queued(_drop_announced(_drop_wordless(talk.said)))
+        redrawn = find_redrawn(said, transcript.emptied) if talk.dialect in _EMPTY_FIRST else ()
+        said = _number_steps([item for number, item in enumerate(said) if number not in redrawn])
         said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
         if talk.working:
             said = _mark_interrupted(said)

@@ -66,6 +66,7 @@ class TerminalTranscript(Struct, frozen=True):
     command: str = ""  # what was recorded, when the header says so
     exit_status: int | None = None
     zone: int | None = None  # minutes east of UTC its clock stood at, when the header says so
+    emptied: tuple[int, ...] = ()  # the bytes up to which a text had left the input field
 
 
 #: First and last, both included: lines of the clean transcript (counted over all segments) or bytes of the recording.

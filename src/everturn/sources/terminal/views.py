@@ -245,6 +245,7 @@ def transcribe_recording(recording: TerminalRecording, witness: ScreenWitness | 
         command=recording.command,
         exit_status=recording.exit_status,
         zone=recording.zone,
+        emptied=tuple(reel.witness.emptied),
     )
 
 
