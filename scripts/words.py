@@ -34,6 +34,7 @@ SPOKEN = (
 )
 _MARKUP = re.compile(r"\{[%#].*?[%#]\}|<[^>]*>", re.DOTALL)
 _WORDS = re.compile(r"[A-Za-z]{2,}\s+[A-Za-z]{2,}")
+_PATTERN = re.compile(r"\\b|\(\?[:P]|\\s[+*]|\\w")  # regular expressions are not read by people
 _QUOTED = re.compile(r"\"([^\"\n]*)\"|`([^`\n]*)`")
 
 #: What was said once, as patterns, and what is said now.
@@ -98,10 +99,19 @@ def _script_strings(path: Path) -> Iterator[Saying]:
 def _python_strings(path: Path) -> Iterator[Saying]:
     tree = ast.parse(path.read_text("utf-8"))
     silent = _docstrings(tree) if "commands" not in path.parts else set[int]()  # those of commands are their help
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    silent |= {id(part) for node in formatted for part in ast.walk(node) if part is not node}
     for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in silent else None
-        if isinstance(node, ast.Constant) and isinstance(text, str) and _WORDS.search(text):
-            yield Saying(path, node.lineno, " ".join(text.split()))
+        text = _text_of(node) if id(node) not in silent else ""
+        if _WORDS.search(text) and not _PATTERN.search(text):
+            yield Saying(path, getattr(node, "lineno", 0), " ".join(text.split()))
+
+
+def _text_of(node: ast.AST) -> str:
+    """Return the text of a literal; `…` stands for what is put into it."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text_of(part) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _docstrings(tree: ast.AST) -> set[int]:

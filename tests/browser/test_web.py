@@ -144,7 +144,7 @@ def test_a_session_is_starred_and_given_a_title(own: Served, open_tab: Tabs) -> 
     marks = marks_of(store, store.session(1)[0])
     assert (marks.title, marks.star, marks.note) == ("The parser, again", True, "<b>look</b> at it")
     tab.goto(f"{own.home}/sessions?starred=1")
-    assert tab.locator(".line .title").all_inner_texts() == ["★ The parser, again"]
+    assert tab.locator(".line a.title").all_inner_texts() == ["★ The parser, again"]
     assert heard.complaints == []
 
 
@@ -161,7 +161,7 @@ def test_a_session_is_restored_by_a_button_and_its_proofs_lead_to_turns(own: Ser
 def test_verify_and_examine_tell_what_they_found(own: Served, open_tab: Tabs) -> None:
     tab, heard = open_tab(390)
     settled(tab, f"{own.home}/health")
-    tab.get_by_role("button", name="Examine").click()
+    tab.get_by_role("button", name="Self-test").click()
     tab.wait_for_selector("#examined")
     tab.get_by_role("button", name="Verify").click()
     tab.get_by_text("The archive is whole").wait_for()

@@ -64,7 +64,7 @@ PALE = """() => {
 #: Whether what has the focus looks other than without it.
 SEEN = """() => {
   const one = document.activeElement, style = getComputedStyle(one);
-  return one === document.body || style.outlineStyle !== 'none' || one.matches('.chip input, main, .graph a, .line .title');
+  return one === document.body || style.outlineStyle !== 'none' || one.matches('.chip input, main, .graph a, .line a.title');
 }"""
 
 

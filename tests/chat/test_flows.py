@@ -337,7 +337,7 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(tmp_path: Path) -> Non
     with ModelServer(answer) as server:
         desk = Desk(tmp_path, server)
         ran = desk.chat("hello")
-        assert "the answer broke off; asking once more" in ran.err and "answer 1" in ran.out
+        assert "the answer was cut off; asking again" in ran.err and "answer 1" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_full_window_is_told_once_for_each_threshold(tmp_path: Path) -> None:
 
 def test_a_budget_is_kept(desk: Desk) -> None:
     ran = desk.chat("one", "two", words=("--new", "--budget", "200"))
-    assert "model scripted: of the tokens allowed" in ran.err or "would be sent" in ran.err
+    assert "of the budget are left" in ran.err or "would be sent" in ran.err
     assert ran.code == 0
 
 

@@ -131,7 +131,7 @@ def test_a_search_follows_meaning_once_vectors_were_asked_for(desk: Desk, server
     assert messages(desk, "the problem ship") == [3, 1]
     assert server.texts[4:] == ["the problem ship"]
     _, _, err = desk.run("search", "the problem ship")
-    assert "the order follows meaning too, by tiny" in err
+    assert "ranked by words and by meaning (tiny)" in err
     _, out, _ = desk.run("recall", "search", "the problem ship")
     assert out.index("[Turn 2]") < out.index("[Turn 1]") and "by tiny" in out
 
@@ -222,7 +222,7 @@ def test_a_server_that_is_not_there_does_not_stop_a_search(desk: Desk, server: S
     code, out, err = desk.run("search", "the problem ship")
 
     assert code == 0 and out.index("bread") < out.index("canoe")
-    assert "the order follows words alone: model tiny" in err
+    assert "ranked by words only: model tiny" in err
 
 
 @pytest.mark.parametrize("more", [{"kind": "cloud"}, {"key_env": "NO_SUCH_KEY_HERE"}, {"size": 3}])
@@ -292,7 +292,7 @@ def test_a_file_of_vectors_that_cannot_be_read_stops_neither_a_search_nor_forget
     configure(desk, server.base)
     vectors_of(desk).write_bytes(b"no database, and long enough to be taken for one" * 100)
     code, _, err = desk.run("search", "the problem ship")
-    assert code == 0 and "words alone" in err and "delete it" in err
+    assert code == 0 and "by words only" in err and "delete it" in err
     assert "LOOK meaning" in desk.run("doctor")[1]
     code, _, err = desk.run("forget", SID, "--yes")
     assert code == 0 and "was deleted" in err and not vectors_of(desk).exists()
@@ -411,7 +411,7 @@ class TestStatic:
         assert messages(desk, "what problem has my ship") == [1, 3]
         assert messages(desk, "what problem has my ship", "--no-meaning") == [1]
         _, _, err = desk.run("search", "what problem has my ship")
-        assert "found by meaning" in err and "the order follows" not in err
+        assert "found by meaning" in err and "ranked by" not in err
         assert "4 vectors of wordllama-256" in desk.run("doctor")[1].replace("everturn_tiny_table", "wordllama")
 
     def test_what_is_added_has_vectors_and_a_second_run_makes_only_what_is_new(self, desk: Desk) -> None:

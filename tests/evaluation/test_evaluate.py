@@ -156,7 +156,7 @@ def test_every_message_is_saved_before_it_is_acted_upon() -> None:
 
 
 def test_an_answer_that_breaks_off_and_a_budget_that_is_spent_are_errors() -> None:
-    with pytest.raises(BadAnswer, match="broke off"):
+    with pytest.raises(BadAnswer, match="cut off"):
         evaluate(Model([says("half", "cut")]), PROMPT, session=EvaluationSession())
     session = recording()
     model = Model([calls(("a", "act")), says("ok")])

@@ -312,6 +312,7 @@ def test_the_generated_histories_are_well_formed(archive: Archive, tmp_path: Any
         ("plain words", "<p>plain words</p>"),
         ("one\n\ntwo", "<p>one</p><p>two</p>"),
         ("# Title", "<h3>Title</h3>\n"),
+        ("## Plan\n\n#### Deep\n\n# Top", "<h3>Plan</h3>\n<h4>Deep</h4>\n<h3>Top</h3>\n"),
         ("<b>x</b>", "<p>&lt;b&gt;x&lt;/b&gt;</p>\n"),
         ("[a](src/x.py)", '<p><span class="reference" title="src/x.py">a</span></p>\n'),
         ("[a](javascript:x)", '<p><span class="reference" title="javascript:x">a</span></p>\n'),

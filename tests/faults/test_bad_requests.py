@@ -171,7 +171,7 @@ def test_a_trampled_archive_is_told_and_never_ends_in_a_traceback(
 def test_a_pipe_in_place_of_a_file_is_told_and_the_rest_is_taken_in(desktop: Desktop, history: History) -> None:
     os.mkfifo(history.file(BAD))
     assert _partly(desktop, history) == (
-        f"could not archive {history.file(BAD)}: not an ordinary file; everturn will retry "
+        f"could not archive {history.file(BAD)}: not a regular file; everturn will retry "
         "(`everturn sync --retry` retries now)"
     )
 
@@ -186,7 +186,7 @@ def test_a_pipe_given_by_name_is_told(desktop: Desktop, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     refused = desktop.run("add", str(tmp_path / "pipe.jsonl"), patience=20)
     assert refused.returncode == 4
-    assert sentence(refused.stderr).startswith(f"could not archive {tmp_path / 'pipe.jsonl'}: not an ordinary file")
+    assert sentence(refused.stderr).startswith(f"could not archive {tmp_path / 'pipe.jsonl'}: not a regular file")
 
 
 @pytest.mark.parametrize("name", [f"{BAD}.jsonl", "x.jsonl", "agent-x.jsonl"])

@@ -101,8 +101,8 @@ def test_a_file_that_two_processes_cannot_read_does_not_stop_the_later_one(two_o
     late = job_at(two, history.root)
     late.progress = lambda *numbers: _take_in(one, history)
     report = sync_all(late)
-    assert report.failed == [(str(history.file(SIDS[0])), "not an ordinary file")]
-    assert [file.fail_reason for file, _ in two.files()] == ["not an ordinary file", ""]
+    assert report.failed == [(str(history.file(SIDS[0])), "not a regular file")]
+    assert [file.fail_reason for file, _ in two.files()] == ["not a regular file", ""]
 
 
 def test_a_file_that_another_process_took_in_meanwhile_is_not_read_to_its_end(

@@ -108,12 +108,12 @@ def test_a_stream_that_is_closed_early_leaves_a_receipt() -> None:
 @pytest.mark.parametrize(
     ("budget", "words_"),
     [
-        (AskBudget(requests=1), "1 requests were allowed"),
-        (AskBudget(input=125), "125 are allowed"),
+        (AskBudget(requests=1), "limit of 1 request"),
+        (AskBudget(input=125), "the limit is 125"),
         (AskBudget(output=60), "are left for an answer"),
         (AskBudget(tokens=200), "are left for an answer"),
-        (AskBudget(requests=0), "0 requests"),
-        (AskBudget(input=2), "2 are allowed"),
+        (AskBudget(requests=0), "limit of 0 requests"),
+        (AskBudget(input=2), "the limit is 2"),
     ],
 )
 def test_what_would_go_over_the_budget_is_not_sent(budget: AskBudget, words_: str) -> None:

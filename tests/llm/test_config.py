@@ -75,11 +75,11 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
         ("[models.a]\nkind='openai'", "", "no default model is set; configured models: a"),
         ("[models]\ndefault='x'", "", "models.x: no model is configured"),
         ("[models.a]\nmodel='m'", "a", "models.a: object missing required field kind"),
-        ("[models.a]\nkind='openai'", "a", "models.a.model: say which model, here or as a/MODEL"),
+        ("[models.a]\nkind='openai'", "a", "models.a.model: name a model, here or as a/MODEL"),
         ("[models.a]\nkind='openai'\nmodel='m'\nkey='sk-1'", "a", "models.a.key: unknown key"),
         ("[models.a]\nkind='openai'\nmodel=3", "a", "models.a.model: expected str"),
-        ("[models.a]\nkind='openai'\nmodel='m'\nkey_env='NOT_SET'", "a", "the environment has no NOT_SET"),
-        ("[models.a]\nkind='openai'\nmodel='m'\nkeyring='x'", "a", "is written SERVICE/USER"),
+        ("[models.a]\nkind='openai'\nmodel='m'\nkey_env='NOT_SET'", "a", "the environment variable NOT_SET is not set"),
+        ("[models.a]\nkind='openai'\nmodel='m'\nkeyring='x'", "a", "must have the form SERVICE/USER"),
         ("[models.a]\nkind='openai'\nmodel='m'\nbase_url='http://example.com'", "a", "must begin with https://"),
         ("[models.a]\nkind='openai'\nmodel='m'\ntries=0", "a", "tries at least 1"),
         ("[models.a]\nkind='openai'\nmodel='m'\nheaders={Authorization='x'}", "a", "use key_env or keyring"),
@@ -87,7 +87,7 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
         (
             "[models.a]\nkind='nonsense'",
             "a",
-            "there is no kind 'nonsense'; use one of anthropic, openai, openai_responses, program",
+            "unknown kind 'nonsense'; use one of anthropic, openai, openai_responses, program",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_every_program_can_be_configured(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lookup", "words"), [(lambda s, u: None, "has nothing for s/u"), (lambda s, u: 1 / 0, "ZeroDivisionError")]
+    ("lookup", "words"), [(lambda s, u: None, "has no entry s/u"), (lambda s, u: 1 / 0, "ZeroDivisionError")]
 )
 def test_a_keyring_that_does_not_give_the_key_is_told(tmp_path: Path, lookup: Any, words: str) -> None:
     told = models(tmp_path, "[models.a]\nkind='openai'\nmodel='m'\nkeyring='s/u'")

@@ -195,7 +195,7 @@ def test_a_program_that_is_not_installed_is_named(tmp_path: Path, name: str) -> 
 def test_a_program_takes_no_tools(tmp_path: Path) -> None:
     model = script(tmp_path, "print('x')")
     assert model.takes_tools is False
-    with pytest.raises(ModelRefused, match="takes no tools"):
+    with pytest.raises(ModelRefused, match="cannot be given tools"):
         model.ask(asks(tools=(ToolSpec("f", "", {}),)))
 
 
@@ -250,7 +250,7 @@ def test_a_child_that_went_away_does_not_hold_us_up(tmp_path: Path) -> None:
 
 
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(BadAnswer, match="more than 100000 bytes"):
+    with pytest.raises(BadAnswer, match="more than 100,000 bytes"):
         script(tmp_path, "while True: print('x' * 1000)", ProgramLimits(most_bytes=100_000)).ask(asks())
 
 

@@ -409,7 +409,7 @@ def test_a_session_can_be_closed_and_opened_again(views: tuple[TurnLog, str]) ->
     assert rows == {closed: 0, opened: 1}
     with pytest.raises(SessionNotFound):
         log.set_active("nobody", True)
-    with pytest.raises(UsageError, match="there is no kind of tool 'oven'"):
+    with pytest.raises(UsageError, match="unknown kind of tool 'oven'"):
         log.register_tool("bake", "oven")
 
 

@@ -200,7 +200,7 @@ def test_a_folder_swapped_for_a_link_while_reading_leads_nowhere(
 def test_what_is_not_an_ordinary_text_file_is_not_read(workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     (workspace / "binary").write_bytes(b"walrus\0\1\2")
-    assert "not an ordinary file" in tools(workspace).read_file("pipe")
+    assert "not a regular file" in tools(workspace).read_file("pipe")
     assert "not a text file (9 bytes)" in tools(workspace).read_file("binary")
     (workspace / "latin").write_bytes(b"caf\xe9 walrus")
     assert "caf� walrus" in tools(workspace).read_file("latin")

@@ -348,7 +348,7 @@ def ascii_start(value: object) -> str:
         ({"action": "search", "query": "x", "turn": 3}, "there is no argument 'turn'"),
         ({"action": "search", "query": "turn:x walrus"}, "is not valid"),
         ({"action": "search", "query": "/(/ x"}, "is not closed"),
-        ({"action": "search", "query": "-walrus"}, "no word to look for"),
+        ({"action": "search", "query": "-walrus"}, "no word to search for"),
         ("not json", "not valid JSON"),
         ("[1]", "must be a JSON object"),
         (None, "must be a JSON object"),

@@ -80,7 +80,7 @@ def test_both_of_two_contradicting_statements_are_taken_back(ground: Ground) -> 
     together = check_together({"key_decisions": [held], "artifacts": [other]})
     both = [*together["key_decisions"], *together["artifacts"]]
     assert [one.statement.check for one in both] == [CONTRADICTED, CONTRADICTED]
-    assert all("another statement of the model" in one.statement.reason for one in both)
+    assert all("another statement by the model" in one.statement.reason for one in both)
 
 
 @pytest.mark.parametrize(("text", "denied"), [

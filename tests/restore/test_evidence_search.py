@@ -117,7 +117,7 @@ def test_at_the_limit_the_search_ends_with_what_was_found(native: bool) -> None:
 
     found, server = run(script, native, max_searches=3)
     assert len(server.asked) == 3 and len(found.findings) == 3 and not found.is_complete
-    assert found.notes == ("the search for evidence was stopped after 3 rounds, with what was found",)
+    assert found.notes == ("the evidence search was stopped after 3 rounds; its findings were used",)
     assert "Rounds left: 3" in server.asked[0].text
 
 
@@ -125,7 +125,7 @@ def test_at_the_limit_the_search_ends_with_what_was_found(native: bool) -> None:
 def test_a_model_that_asks_for_the_same_again_and_again_is_stopped(native: bool) -> None:
     found, server = run(lambda asked: search("beta", native), native)
     assert len(server.asked) == 3 and len(found.findings) == 1
-    assert "kept asking" in found.notes[0]
+    assert "repeated requests" in found.notes[0]
     if native:
         assert "You asked for exactly this before" in server.asked[2].text
 
@@ -134,7 +134,7 @@ def test_a_model_that_asks_for_the_same_again_and_again_is_stopped(native: bool)
 def test_a_model_that_asks_for_nothing_is_done(native: bool) -> None:
     found, server = run([Says("I know enough, thank you.")], native)
     assert found.findings == () and len(server.asked) == 1
-    assert found.notes == ("the model ended the search for evidence without saying so",)
+    assert found.notes == ("the model stopped the evidence search without completing it",)
 
 
 @WAYS
@@ -188,7 +188,7 @@ def test_a_model_that_cannot_be_asked_ends_the_search_with_what_there_is(native:
     found, _ = run([search("beta", native), bad_json()], native)
     assert len(found.findings) == 1 and "ended early" in found.notes[0]
     found, server = run([search("beta", native)], native, budget=AskBudget(requests=1))
-    assert len(found.findings) == 1 and "requests were allowed" in found.notes[0] and len(server.asked) == 1
+    assert len(found.findings) == 1 and "limit of 1 request" in found.notes[0] and len(server.asked) == 1
 
 
 @WAYS
@@ -198,7 +198,7 @@ def test_evidence_has_a_room_and_what_has_none_is_not_looked_up(native: bool) ->
 
     log = "\n".join("walrus " + "word " * 60 for _ in range(400))
     found, server = run(script, native, log=log, tokens=4000)
-    assert not found.is_complete and "no more room" in found.notes[0]
+    assert not found.is_complete and "no space left" in found.notes[0]
     assert len(server.asked) <= 4
 
 
@@ -224,7 +224,7 @@ def test_all_findings_are_told_and_what_is_cut_is_said() -> None:
     assert [f"request {n}\nresult {n} " in whole for n in range(10)] == [True] * 10
     assert whole.index("request 0") < whole.index("request 9")
     cut = findings_text(found, 300)
-    assert "request 9" in cut and "request 0" not in cut and "earlier findings left out" in cut
+    assert "request 9" in cut and "request 0" not in cut and "earlier findings omitted" in cut
     assert findings_text(EvidenceFindings(), 100) == "(none)"
 
 

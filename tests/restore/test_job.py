@@ -57,7 +57,7 @@ def test_a_file_outside_the_archive_is_only_read(
     path = history.write(history.turn("a question", "an answer"))
     found = find_target(str(path), store, job)
     assert found.temporary and found.session.native_id == SID and found.session.n_turns == 1
-    assert "it is not in the archive" in found.notes[0]
+    assert "the file was not archived" in found.notes[0]
     assert store.files() == [] and store.sessions(SessionFilter())[0] == []
     found.store.close()
 
@@ -102,7 +102,7 @@ def test_of_several_sessions_in_a_file_the_newest_is_meant_and_said(
     path.write_text(json.dumps(chats))
     found = find_target(str(path), None, job)
     assert found.session.native_id.endswith("3")
-    assert any("holds 3 sessions; this is the newest" in note for note in found.notes)
+    assert any("contains 3 sessions; this is the newest" in note for note in found.notes)
     found.store.close()
 
 

@@ -71,7 +71,7 @@ def test_what_was_fixed_is_not_still_failing(archive: Archive, store: Store) -> 
     document = build_document(store, SOURCES, session)
     assert texts(document, "still_failing") == []
     assert texts(document, "errors_fixed") == [
-        "`make test` failed: error: no rule; went well in turn 1, after changing Makefile"
+        "`make test` failed: error: no rule; succeeded in turn 1, after changing Makefile"
     ]
 
 
@@ -146,7 +146,7 @@ def test_a_session_whose_words_were_not_kept_says_so(archive: Archive, store: St
 
     session = archive.take_in(archive.history.turn("a question", "an answer"), policy=Policy("structure"))
     document = build_document(store, SOURCES, session)
-    assert "the words of this session were not kept (mode structure)" in document.notes
+    assert "the text of this session was not stored (capture mode structure)" in document.notes
     assert all(not one.statements for one in document.sections)
 
 
@@ -208,7 +208,7 @@ def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> N
     goal = "add baskets to the shop page — later: please let the baskets expire after a day"
     assert texts(document, "high_level_goal") == [goal]
     assert texts(document, "next_steps") == [
-        "asked last, not reported as done: please let the baskets expire after a day"
+        "last request, not reported as done: please let the baskets expire after a day"
     ]
 
 
@@ -217,7 +217,7 @@ def test_a_long_last_answer_is_there_whole(archive: Archive, store: Store) -> No
     answer = " ".join(f"Part {number} of the shop is done." for number in range(40))
     session = archive.take_in(line("user", "add baskets to the shop page"), line("assistant", answer))
     said = texts(build_document(store, SOURCES, session), "primary_task")
-    assert said[1].startswith("the agent said last: Part 0") and said[2] == f"in full: {answer}"
+    assert said[1].startswith("the agent's last answer: Part 0") and said[2] == f"in full: {answer}"
 
 
 def test_the_open_boxes_of_a_task_file_are_left_to_do(archive: Archive, store: Store) -> None:
@@ -249,7 +249,7 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
         back("c1", "- [ ] Add the basket table"),
     )
     document = build_document(store, SOURCES, session)
-    assert texts(document, "next_steps") == ["begun and cut off: I look at the page first."]
+    assert texts(document, "next_steps") == ["started but interrupted: I look at the page first."]
     assert texts(document, "plan_open") == []  # nothing was ticked
 
 

@@ -252,8 +252,8 @@ def reply(text: str, stop: str = "end") -> Reply:
     ("", "end", "it was empty"),
     ("I'm sorry, but I can't help with that.", "end", "it refused"),
     ("anything", "refusal", "it refused"),
-    ("TURN SUMM", "cut", "it broke off"),
-    ("#### 1234 %%%% 5678 &&&& 9", "end", "it was garbage"),
+    ("TURN SUMM", "cut", "it was cut off"),
+    ("#### 1234 %%%% 5678 &&&& 9", "end", "it was unreadable"),
     ("To add refresh tokens, first open login.py and write a function.", "end",
      "it answered the session instead of summarising it"),
 ])  # fmt: skip
@@ -296,7 +296,7 @@ def test_after_the_second_bad_answer_the_reason_is_given() -> None:
     answer, server = asked([Says("Use a refresh token endpoint."), Says("I refuse."), Says(PLAIN)])
     assert answer.value is None
     assert len(server.asked) == 2
-    assert answer.why.startswith("the model was asked twice and its answer was of no use: ")
+    assert answer.why.startswith("the model was asked twice and gave no usable answer: ")
 
 
 def test_an_answer_that_was_too_long_is_asked_for_again_and_what_is_whole_of_it_is_taken() -> None:

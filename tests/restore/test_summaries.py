@@ -181,14 +181,14 @@ def test_after_three_turns_in_a_row_nothing_more_is_asked(store: Store, tmp_path
     with ModelServer(lambda asked: refuses(401, says="bad key")) as server:
         made = run(store, session, server)
     assert made.turns == () and list(made.skipped) == [0, 1, 2, 3, 4, 5]
-    assert len(server.asked) == 3 and made.skipped[5].startswith("not asked for: ")
+    assert len(server.asked) == 3 and made.skipped[5].startswith("not requested: ")
 
 
 def test_what_a_budget_has_no_room_for_is_not_asked_and_said(store: Store, session: Session) -> None:
     with ModelServer(good) as server:
         made = run(store, session, server, AskBudget(requests=2))
         assert [one.turn for one in made.turns] == [0, 1] and list(made.skipped) == [2]
-        assert "requests were allowed" in made.skipped[2]
+        assert "limit of 2 requests" in made.skipped[2]
         again = run(store, session, server, AskBudget(requests=2))
     assert [one.turn for one in again.turns] == [0, 1, 2] and len(server.asked) == 3
 

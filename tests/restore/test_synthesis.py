@@ -88,7 +88,7 @@ def test_what_does_not_hold_stands_apart_with_the_reason_and_nowhere_else(store:
     document, _ = run(store, session, with_summary(false))
     apart = {one.text: one.reason for one in document.unverified}
     assert "does not occur in turn 1" in apart["src/billing.py: edited"]
-    assert "does not stand in message 1" in apart['"Deploy on Fridays"']
+    assert "does not occur in message 1" in apart['"Deploy on Fridays"']
     assert apart["Use tabs"] == "there is no turn 77"
     for text in (document_markdown(document, redact_text, 0), str(document_json(document, redact_text, 0))):
         assert "billing" in text  # it is shown, as what it is
@@ -114,7 +114,7 @@ def test_the_model_is_asked_for_a_summary_once_more_when_nothing_of_it_holds(sto
     document, _ = run(store, session, with_summary(invented), fresh=True)
     assert document.sections == build_document(store, SOURCES, session).sections
     assert [one.text for one in document.unverified] == ["Trains", "Model railways", "Steam engines only"]
-    assert "no statement of the model could be confirmed" in document.notes
+    assert "no statement by the model could be confirmed" in document.notes
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_prompts_of_ones_own_are_used_and_have_their_own_version(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("name", "text", "wrong"), [
-    ("turn", "{turn} {state} {nonsense}", "there is no placeholder {nonsense}"),
+    ("turn", "{turn} {state} {nonsense}", "unknown placeholder {nonsense}"),
     ("synthesis", "{summaries} {evidence}", "the placeholder {state} is missing"),
-    ("evidence", "{summaries} {evidence} {turn} {tools}", "there is no placeholder {turn}"),
-    ("turn", "x" * 100_001, "a prompt may have"),
+    ("evidence", "{summaries} {evidence} {turn} {tools}", "unknown placeholder {turn}"),
+    ("turn", "x" * 100_001, "the limit for a prompt"),
 ])  # fmt: skip
 def test_a_prompt_that_cannot_work_is_refused_with_the_reason(tmp_path: Path, name: str, text: str, wrong: str) -> None:
     (tmp_path / f"{name}.md").write_text(text)
@@ -238,7 +238,7 @@ def test_a_prompt_that_cannot_work_is_refused_with_the_reason(tmp_path: Path, na
 def test_a_folder_without_prompts_or_with_broken_ones_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MissingPath):
         load_prompts(str(tmp_path / "nowhere"))
-    with pytest.raises(UsageError, match="holds no prompt"):
+    with pytest.raises(UsageError, match="contains no prompts"):
         load_prompts(str(tmp_path))
     (tmp_path / "turn.md").write_bytes(b"\xff\xfe{turn}")
     with pytest.raises(Unreadable, match="not UTF-8"):
@@ -260,7 +260,7 @@ def test_of_many_reasons_for_skipping_turns_a_few_are_told_and_all_turns_are_nam
     skipped = {turn: f"reason {turn // 2}" for turn in range(16)}
     *reasons, rest = skipped_notes(TurnSummaries(skipped=skipped))
     assert reasons[0] == "turns 1–2 were not summarised by the model: reason 0" and len(reasons) == 5
-    assert rest == "nor were 6 more turns: 11–16"
+    assert rest == "6 more turns not summarised: 11–16"
 
 
 def test_turns_that_were_skipped_for_one_reason_are_told_together(store: Store, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_a_summary_that_never_comes_leaves_the_mechanical_document(store: Store,
         document = restore_with_model(store, SOURCES, session, asker(server), options(native_tools=False))
     plain = build_document(store, SOURCES, session)
     assert (document.sections, document.facts, document.model) == (plain.sections, plain.facts, "")
-    assert "made from the records alone" in told(document)
+    assert "made from the records only" in told(document)
     with ModelServer(good) as server:  # and later only what is missing is asked for
         document = restore_with_model(store, SOURCES, session, asker(server), options(native_tools=False))
     assert [purpose_of(one) for one in server.asked] == ["evidence", "synthesis"]
@@ -169,20 +169,20 @@ def test_a_model_that_cannot_be_reached_at_all_costs_a_few_tries_and_no_hang(sto
         document = restore_with_model(store, SOURCES, session, asker(server), options())
     assert len(server.asked) == 9  # three turns, three tries each, and then nothing more
     assert document.facts == build_document(store, SOURCES, session).facts
-    assert "no turn could be summarised by the model" in told(document)
+    assert "the model could not summarise any turn" in told(document)
 
 
 def test_a_server_that_never_answers_is_not_waited_for_for_ever(store: Store, session: Session) -> None:
     with ModelServer(lambda asked: Says("late", wait=60)) as server:
         document = restore_with_model(store, SOURCES, session, asker(server, read=0.2, tries=1), options())
-    assert len(server.asked) == 3 and "no turn could be summarised" in told(document)
+    assert len(server.asked) == 3 and "could not summarise any turn" in told(document)
 
 
 def test_an_answer_that_is_cut_every_time_is_used_as_far_as_it_is_whole(store: Store, session: Session) -> None:
     cut = Says(SUMMARY, cut_after=60)
     with ModelServer(Once(cut, "synthesis", times=99)) as server:
         document = restore_with_model(store, SOURCES, session, asker(server, "chat"), options(native_tools=False))
-    assert "its last line is left out" in told(document) and document.model == "model-1"
+    assert "its last line is omitted" in told(document) and document.model == "model-1"
     assert all_hold(store, document)
 
 
@@ -256,7 +256,7 @@ def test_a_transcript_that_gives_orders_changes_nothing(store: Store, tmp_path: 
 def test_what_a_budget_does_not_allow_is_not_sent_and_said(store: Store, session: Session) -> None:
     with ModelServer(good) as server:
         document = restore_with_model(store, SOURCES, session, asker(server, budget=AskBudget(requests=3)), options())
-        assert len(server.asked) == 3 and "made from the records alone" in told(document)
+        assert len(server.asked) == 3 and "made from the records only" in told(document)
         document = restore_with_model(store, SOURCES, session, asker(server, budget=AskBudget(requests=3)), options())
     assert len(server.asked) == 5 and document.model == "model-1" and told(document) == ""
 

@@ -110,7 +110,7 @@ def test_a_search_follows_meaning_when_it_is_given_one_and_says_so(archive: Arch
     results = found(archive, "the problem ship", MeaningSearch(model, vectors, plain, weight=40))
 
     assert seqs(results)[0] == 2
-    assert "the order follows meaning too, by thesaurus" in results.notes
+    assert "ranked by words and by meaning (thesaurus)" in results.notes
     assert model.seen == ["the problem ship"]
 
 
@@ -120,7 +120,7 @@ def test_the_recall_tool_follows_meaning_too(archive: Archive) -> None:
     answer = recall(action="search", query="the problem ship")
 
     assert answer.index("[Turn 2] user") < answer.index("[Turn 1] user")
-    assert "by thesaurus" in answer
+    assert "by meaning (thesaurus)" in answer
 
 
 def test_without_vectors_the_hits_stay_as_they_are_and_nothing_is_embedded(archive: Archive) -> None:
@@ -140,7 +140,7 @@ def test_a_model_that_cannot_be_asked_is_a_note_and_the_order_is_that_of_the_wor
     results = found(archive, "the problem ship", MeaningSearch(model, vectors, plain, weight=40))
 
     assert results.items == found(archive, "the problem ship", None).items
-    assert [note for note in results.notes if note.startswith("the order follows words alone: model thesaurus: it was")]
+    assert [note for note in results.notes if note.startswith("ranked by words only: model thesaurus: it was")]
 
 
 def test_vectors_that_cannot_be_read_are_a_note(archive: Archive) -> None:
@@ -417,7 +417,7 @@ class TestAdded:
         meaning = self.other_words(archive)
         meaning.is_default = True
 
-        assert "the order follows" not in found(archive, "what problem has my ship", meaning).note
+        assert "ranked by" not in found(archive, "what problem has my ship", meaning).note
         assert NOTES["added"] not in found(archive, "what problem has my ship", meaning, limit=1).notes
 
     @pytest.mark.parametrize(

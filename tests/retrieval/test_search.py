@@ -89,7 +89,7 @@ def test_a_slip_of_the_pen_is_mended_and_told(archive: Archive) -> None:
     archive.take_in(archive.history.turn("the walrus parser", "ok"), archive.history.turn("else", "ok"))
     page = find(archive.store, "wlarus parser")
     assert (places(page)[0], marked(page.items[0])) == ((SID, 0, "prompt"), ["walrus", "parser"])
-    assert page.notes == ("no message holds 'wlarus'; also searched for 'walrus'",)
+    assert page.notes == ("no message contains 'wlarus'; also searched for 'walrus'",)
 
 
 def test_a_word_of_any_length_can_be_asked_for(archive: Archive) -> None:
@@ -191,7 +191,7 @@ def test_a_cursor_of_another_search_is_a_mistake(archive: Archive, cursor: str) 
 
 @pytest.mark.parametrize("words", ["", "   ", "-walrus", "***", '""'])
 def test_a_search_for_nothing_is_a_mistake(store: Store, words: str) -> None:
-    with pytest.raises(UsageError, match="no word to look for"):
+    with pytest.raises(UsageError, match="no word to search for"):
         find(store, words)
 
 

@@ -99,11 +99,11 @@ def test_a_pattern_and_plain_text_are_filtered_alike(zoo: Archive, words: str) -
         ("x field:nowhere", "one of prompt"),
         ("x turn:0", "a number like 12"),
         ("x turn:7-3", "a range like 3-7"),
-        ("x turn:left", 'as "turn left"'),
+        ("x turn:left", 'with "turn left"'),
         ("x error:maybe", "one of yes"),
         ("x since:someday", "someday"),
-        ("x -since:7d", "write until:7d"),
-        ("x -until:7d", "write since:7d"),
+        ("x -since:7d", "use until:7d"),
+        ("x -until:7d", "use since:7d"),
         ("x since:7d since:8d", "given twice"),
         ("x agent:a agent:b", "given twice"),
         ('x tool:""', "has no value"),
@@ -124,7 +124,7 @@ def test_an_unknown_session_is_told(zoo: Archive) -> None:
 def test_filters_alone_list_the_newest_that_pass_them(zoo: Archive) -> None:
     page = find(zoo, "tool:Bash error:yes")
     assert [one.row.seq for one in page.items if one.row] == [4, 3]
-    assert page.note == "no words to look for: the newest first, of all 2 messages"
+    assert page.note == "no words to search for: newest first, from all 2 messages"
     assert find(zoo, "tool:Bash -error:yes").items == []
     assert seqs(zoo, "role:user workspace:zoo") == {("9", 0)}
 
@@ -138,7 +138,7 @@ def test_pages_of_filters_alone_fit_together(zoo: Archive) -> None:
 
 
 def test_what_must_not_be_there_alone_asks_for_nothing(zoo: Archive) -> None:
-    with pytest.raises(UsageError, match="no word to look for"):
+    with pytest.raises(UsageError, match="no word to search for"):
         find(zoo, "tool:Bash -walrus")
 
 

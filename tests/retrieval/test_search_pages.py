@@ -129,7 +129,7 @@ def test_a_cursor_belongs_to_its_order(archive: Archive) -> None:
     archive.take_in(*(archive.history.turn(f"walrus {n}", "ok") for n in range(3)))
     with pytest.raises(UsageError, match="does not belong"):
         find(archive, "walrus", 1, find(archive, "walrus", 1).next, "time")
-    with pytest.raises(UsageError, match="no order 'random'"):
+    with pytest.raises(UsageError, match="unknown order 'random'"):
         find(archive, "walrus", sort="random")
 
 

@@ -33,7 +33,7 @@ def test_signs_are_found_and_the_answer_says_how(archive: Archive) -> None:
     archive.take_in(archive.history.turn("map x => y", "no"), archive.history.turn("a != b", "c => d"))
     page = find(archive, "=>")
     assert seqs(page) == [3, 0] and marked(page) == [["=>"], ["=>"]]
-    assert page.note == "the index has no such words; looked for the characters themselves in all 4 messages"
+    assert page.note == "the index does not contain these words; searched the text itself in all 4 messages"
     assert seqs(find(archive, "!=")) == [2]
     nothing = find(archive, "<=>")
     assert nothing.items == [] and "in all 4 messages" in nothing.note
@@ -45,7 +45,7 @@ def test_where_a_quoted_phrase_stands_nowhere_the_plain_words_are_looked_for_and
     archive.take_in(archive.history.turn("the walrus likes fish", "ok"), archive.history.turn("other", "ok"))
     page = find(archive, 'what does the walrus think of "grey shades" -whale')
     assert seqs(page) == [0]
-    assert page.note.startswith('no message holds "grey shades"; these hold other words')
+    assert page.note.startswith('no message contains "grey shades"; these contain other words')
     assert find(archive, '"grey shades"').items == []
     assert find(archive, 'walrus "grey shades" -fish').items == []
     assert seqs(find(archive, 'walrus "likes fish"')) == [0]
@@ -54,7 +54,7 @@ def test_where_a_quoted_phrase_stands_nowhere_the_plain_words_are_looked_for_and
 def test_a_part_of_a_word_is_found_when_no_word_is(archive: Archive) -> None:
     archive.take_in(archive.history.turn("the reparse_jsonlines job", "ok"), archive.history.turn("other", "ok"))
     page = find(archive, "parse_jsonl")
-    assert seqs(page) == [0] and "characters themselves" in page.note
+    assert seqs(page) == [0] and "the text itself" in page.note
     assert seqs(find(archive, "PARSE_jsonl -other")) == [0]
     assert find(archive, "parse_jsonl -job").items == []
 

@@ -100,7 +100,7 @@ def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: t
         terminal.wait("▸ ✓ Edit")
         terminal.press("/")
         screen = terminal.wait(lambda text: "session:" in text and "↵ ↓ into the list" in text)
-        assert "no word to look for" not in screen
+        assert "no word to search for" not in screen
         terminal.type("green")
         terminal.wait("tool input")
         terminal.press("Down", "Enter")

@@ -71,7 +71,7 @@ def test_a_request_that_means_nothing_is_told(desk: Desk) -> None:
         lines = await screens.type("error:maybe zebra")
         assert "error" in lines[-1] and "maybe" in lines[-1]
         lines = await screens.press("escape")
-        assert "1 sessions" in lines[0]
+        assert "1 session" in lines[0]
 
     desk.browse(look)
 

@@ -283,7 +283,7 @@ def test_a_session_can_be_opened_at_once(desk: Desk) -> None:
 
     async def look(screens: Screens) -> None:
         assert SID in screens.text()
-        assert "1 sessions" in "\n".join(await screens.press("escape"))
+        assert "1 session" in "\n".join(await screens.press("escape"))
 
     desk.browse(look, session=number)
 

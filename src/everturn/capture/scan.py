@@ -77,7 +77,7 @@ def look_at_file(source: Source, found: SourceCandidate, row: tuple[SourceFile, 
     except OSError as failure:
         return FileCandidate(source, found, known, version, None, failure.strerror or "cannot be looked at")
     if not stat.S_ISREG(info.st_mode) and found.kind != "bundle":
-        return FileCandidate(source, found, known, version, None, "not an ordinary file")
+        return FileCandidate(source, found, known, version, None, "not a regular file")
     columns = stat_columns(info) | {"mtime_ns": max(info.st_mtime_ns, found.stamp)} if found.stamp else {}
     return FileCandidate(source, found, known, version, info, columns=columns)
 

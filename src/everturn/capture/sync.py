@@ -161,7 +161,7 @@ def _recognise_path(
 def _explain_unread(head: bytes) -> str:
     if resembles_transcript(head):
         return UNREAD
-    return "no source knows this format; `everturn sources` lists what can be read"
+    return "no source knows this format; `everturn sources` lists the supported formats"
 
 
 def _recognise_folder(
@@ -236,7 +236,7 @@ def _claiming_source(
 def _read_head(path: Path, report: SyncReport) -> bytes | None:
     """Return the first bytes, or None with an entry in the report. A pipe would block forever."""
     if not path.is_file():
-        report.failed.append((str(path), "not an ordinary file"))
+        report.failed.append((str(path), "not a regular file"))
         return None
     try:
         with path.open("rb") as file:

@@ -39,7 +39,7 @@ COMMANDS = {
     "state": ("", "the session state, as the model gets it"),
     "tokens": ("", "tokens used so far: restoration, session, combined"),
     "context": ("", "how full the context window is"),
-    "retry": ("", "ask again where an answer is missing or broke off"),
+    "retry": ("", "ask again where an answer is missing or was cut off"),
     "save": ("[FILE]", "write the conversation as Markdown; `/save chain FILE`: with the sessions before it"),
     "copy": ("", "copy the last answer to the clipboard of the terminal"),
     "exit": ("", "leave (so do quit and Ctrl-D)"),
@@ -52,7 +52,7 @@ _MARKED_COMMAND = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
 #: What a person is told when a turn did not end with a whole answer.
 _ENDS = {
     "cancelled": "(stopped; what came is kept)",
-    "cut": "(the answer broke off again; /retry asks for it)",
+    "cut": "(the answer was cut off again; /retry asks for it)",
     "over_budget": "(the model was asked too often for one request; /retry goes on)",
     "truncated": "(the answer reached the model's limit of tokens; say `go on` for the rest)",
     "refused": "(the model or its provider declined to answer)",
@@ -194,7 +194,7 @@ class ChatProgram:
             while outcome.state == "paused" or (outcome.state == "cut" and not was_cut):
                 was_cut = was_cut or outcome.state == "cut"
                 if outcome.state == "cut":
-                    self.screen.say("the answer broke off; asking once more")
+                    self.screen.say("the answer was cut off; asking again")
                 elif not self._decide_calls(conversation, outcome.waiting):
                     break
                 self.screen.begin_answer(self.setup.agent.name)

@@ -24,10 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     if os.environ.get("_EVERTURN_COMPLETE"):
+        import click
         from click.shell_completion import shell_complete
 
         from everturn.cli.frame import root
 
+        root.get_command(click.Context(root), "completion")  # has the scripts of our own
         return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])
     try:
         code = _run(words)

@@ -54,7 +54,7 @@ def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
         embedder = open_embedder(config, os.environ, _PATIENCE)
         return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), config.weight)
     except EverturnError as error:
-        cx.out.warn(f"the order follows words alone: {error}")
+        cx.out.warn(f"ranked by words only: {error}")
         return None
 
 
@@ -125,7 +125,7 @@ def _static_embedder() -> Embedder:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     files = find_static_files()
     if files is None:
-        raise BadConfig("meaning.kind", "static vectors are not installed; `pip install everturn[meaning]`")
+        raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
     return StaticEmbedder(files)
 
 

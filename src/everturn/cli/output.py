@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from everturn.text.printable import cut_cells, to_json, wrap_cells
 
 if TYPE_CHECKING:
-    from everturn.model.archive import Session
     from everturn.secrets.redaction import Cleaner
+    from everturn.sessions.lookup import SessionListing
     from everturn.store.contract import Store
 
 
@@ -276,6 +276,18 @@ def in_one_line(out: Output, text: str, width: int) -> str:
     return cut_cells(" ".join(out.text(text, "\n\t").split()), width)
 
 
+def print_session_rows(out: Output, items: Sequence[SessionListing], now: int) -> None:
+    """Print sessions one per line: a terminal gets the columns that fit, a pipe all of them."""
+    from everturn.sessions.lookup import lay_out_rows, session_row
+    from everturn.sources.contract import all_sources
+
+    rows = [session_row(item, all_sources(), now, out.clean) for item in items]
+    layout = lay_out_rows(rows, out.width if out.fancy else 0)
+    out.emit(Pen(out)("bold", "  ".join(layout.headings()).rstrip()))
+    for row in rows:
+        out.emit("  ".join(layout.cells(row)).rstrip())
+
+
 def first_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
     """Return the first `most` lines of the text (0: all), and how many follow."""
     shown = out.text(text, "\n\t").strip("\n")
@@ -301,11 +313,6 @@ def _iterate_lines(text: str, most: int) -> Iterator[str]:
         if end < 0:
             return
         start = end + 1
-
-
-def sort_of(session: Session) -> str:
-    """Return the kind of a session, for lists with more than current main ones."""
-    return session.kind if session.state == "current" else f"{session.kind}, older"
 
 
 # --- A pager for long output on a terminal: `$PAGER`, else `less`. What fits on one screen is printed as it is ---

@@ -207,7 +207,7 @@ def _make_response(
     if outcome.state == "cancelled":
         raise KeyboardInterrupt
     if outcome.state == "cut":
-        raise BadAnswer(backend.name, "the answer broke off; resume to ask again")
+        raise BadAnswer(backend.name, "the answer was cut off; resume to ask again")
     if outcome.state == "refused":
         raise ModelRefused(backend.name, "it declined to answer")
     if outcome.state == "over_budget":

@@ -359,7 +359,7 @@ class Snapshot:
         try:
             value = _decode_json(text)
         except (ValueError, RecursionError) as failure:
-            raise SnapshotRestoreError([f"it is no JSON ({type(failure).__name__})"]) from failure
+            raise SnapshotRestoreError([f"it is not JSON ({type(failure).__name__})"]) from failure
         if not isinstance(value, dict):
             raise SnapshotRestoreError([f"expected an object, found {name_json_type(value)}"])
         if "version" in value and value["version"] != VERSION:  # other differences are expected then

@@ -228,7 +228,7 @@ class AnthropicAssembly:
         """Add a delta to its block. Each delta names the member it extends, so unknown kinds work too."""
         delta, place = object_member(event, "delta"), _block_index(event)
         if (block := self._blocks.get(place)) is None:
-            raise GarbledAnswer("a piece of a block that did not begin")
+            raise GarbledAnswer("a part of a block that was not started")
         if delta.get("type") == "input_json_delta":
             text = as_text(delta.get("partial_json"))
             self._inputs[place] = self._inputs.get(place, "") + text
@@ -254,7 +254,7 @@ class AnthropicAssembly:
 
     def _finish_message(self) -> None:
         if not self._message:
-            raise GarbledAnswer("it ends before it began")
+            raise GarbledAnswer("it ends before it starts")
         self.is_done = True
 
     def _block(self, place: int) -> dict[str, Any]:
@@ -348,15 +348,15 @@ def _check_contents(message: Mapping[str, Any], where: str, is_last: bool) -> It
     if any(block.get("type") == "text" and not as_text(block.get("text")).strip() for block in blocks):
         yield "empty_text", where, "a text must not be empty"
     if role != "assistant" and any(block.get("type") in (*_THOUGHTS, "tool_use") for block in blocks):
-        yield "wrong_role", where, "only the assistant thinks and calls"
+        yield "wrong_role", where, "only the assistant may have thinking and calls"
     if role != "user" and any(block.get("type") == "tool_result" for block in blocks):
-        yield "wrong_role", where, "results belong into a message of the user"
+        yield "wrong_role", where, "results must be in a message of the user"
 
 
 def _check_tools(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[BrokenRule]:
     uses = any(turn.blocks_of("tool_use") or turn.blocks_of("tool_result") for turn in turns)
     if uses and not body.get("tools"):
-        yield "no_tools", "tools", "a request with calls or results in it must define tools"
+        yield "no_tools", "tools", "a request with calls or results must define tools"
 
 
 def _check_ids(turns: list[_RoleRun]) -> Iterator[BrokenRule]:
@@ -365,11 +365,11 @@ def _check_ids(turns: list[_RoleRun]) -> Iterator[BrokenRule]:
         for call in turn.blocks_of("tool_use"):
             call_id = as_text(call.get("id"))
             if not _ID.fullmatch(call_id):
-                yield "bad_id", turn.where, "the id of a call has letters, digits, _ and - only"
+                yield "bad_id", turn.where, "the id of a call may have letters, digits, _ and - only"
             if call_id in seen:
                 yield "repeated_id", turn.where, f"two calls have the id {call_id}"
             if not as_text(call.get("name")) or not isinstance(call.get("input"), dict):
-                yield "bad_call", turn.where, f"call {call_id} must have a name and an object as its input"
+                yield "bad_call", turn.where, f"call {call_id} must have a name, and an object as input"
             seen.add(call_id)
 
 
@@ -394,11 +394,11 @@ def _check_pairs(turn: _RoleRun, before: _RoleRun | None, after: _RoleRun | None
 
 def _check_thoughts(turn: _RoleRun) -> Iterator[BrokenRule]:
     if turn.blocks and turn.blocks[-1].get("type") in _THOUGHTS:
-        yield "ends_on_thinking", turn.where, "the last block of the assistant must not be a thought"
+        yield "ends_on_thinking", turn.where, "the last block of the assistant must not be thinking"
     for block in turn.blocks:
         sealed = {"thinking": "signature", "redacted_thinking": "data"}.get(as_text(block.get("type")))
         if sealed is not None and not as_text(block.get(sealed)):
-            yield "unsigned_thinking", turn.where, "a thought must keep its signature"
+            yield "unsigned_thinking", turn.where, "thinking must keep its signature"
 
 
 def _check_server_tools(turn: _RoleRun) -> Iterator[BrokenRule]:
@@ -430,4 +430,8 @@ def _check_end(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Broke
     if current is None or not current.blocks_of("tool_use") or not last.blocks_of("tool_result"):
         return
     if current.blocks[0].get("type") not in _THOUGHTS:
-        yield "no_thinking", current.where, "with thinking the answer whose calls are open must begin with its thought"
+        yield (
+            "no_thinking",
+            current.where,
+            "with thinking enabled, an answer with open calls must begin with its thinking",
+        )

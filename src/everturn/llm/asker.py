@@ -35,6 +35,7 @@ from everturn.llm.protocol import (
     drop_lone_surrogates,
     encode_json,
 )
+from everturn.text.printable import plural
 from everturn.text.tokens import estimate_tokens
 
 Clean = Callable[[str], str]
@@ -268,7 +269,7 @@ class Asker:
 
     def _prepare_request(self, request: ModelRequest, purpose: str) -> _SentRequest:
         if self.backend is None:
-            raise ModelRefused("(none)", "no model was named, and without that nothing is sent")
+            raise ModelRefused("(none)", "no model was named, so nothing is sent")
         clean = clean_request(request, self._clean)
         size = request_tokens(clean)
         most = self._answer_limit(size, clean.max_tokens)
@@ -279,16 +280,16 @@ class Asker:
         budget, spent = self.budget, self.spent
         sent_tokens = spent.input + spent.cache_read + spent.cache_write
         if budget.requests is not None and len(self.receipts) >= budget.requests:
-            self._raise_over_budget(f"{budget.requests} requests were allowed and made")
+            self._raise_over_budget(f"the limit of {plural(budget.requests, 'request')} is reached")
         if budget.input is not None and sent_tokens + size > budget.input:
-            self._raise_over_budget(f"about {sent_tokens + size} tokens would be sent where {budget.input} are allowed")
+            self._raise_over_budget(f"about {sent_tokens + size:,} tokens would be sent; the limit is {budget.input:,}")
         left = [requested]
         if budget.output is not None:
             left.append(budget.output - spent.output)
         if budget.tokens is not None:
             left.append(budget.tokens - sent_tokens - spent.output - size)
         if min(left) < min(requested, _LEAST):
-            self._raise_over_budget(f"of the tokens allowed {max(0, min(left))} are left for an answer")
+            self._raise_over_budget(f"only {plural(max(0, min(left)), 'token')} of the budget are left for an answer")
         return min(left)
 
     def _raise_over_budget(self, why: str) -> None:

@@ -338,7 +338,7 @@ def _check_result(
     elif call_id in answered:
         yield "two_results", where, f"call {call_id} has more than one result"
     if message.get("content") is None:
-        yield "empty_message", where, "a result must have a content"
+        yield "empty_message", where, "a result must have content"
     answered.add(call_id)
 
 
@@ -356,9 +356,9 @@ def _check_content(message: Mapping[str, Any], where: str) -> Iterator[BrokenRul
         if not (content or message.get("tool_calls") or message.get("function_call") or message.get("refusal")):
             # OpenAI accepts an empty text and refuses null; Mistral refuses both.
             rule = "empty_answer" if content == "" else "empty_message"
-            yield rule, where, "a message of the assistant must have a content or calls"
+            yield rule, where, "a message of the assistant must have content or calls"
     elif content is None or content == []:
-        yield "empty_message", where, "a message must have a content"
+        yield "empty_message", where, "a message must have content"
 
 
 def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
@@ -367,7 +367,7 @@ def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]
     if calls == []:
         yield "empty_calls", where, "a list of calls must not be empty"
     if message.get("role") != "assistant":
-        yield "wrong_role", where, "only the assistant calls"
+        yield "wrong_role", where, "only the assistant may call tools"
     ids = _call_ids(message)
     for call_id in sorted({one for one in ids if ids.count(one) > 1}):
         yield "repeated_id", where, f"two calls of one message have the id {call_id}"
@@ -375,7 +375,7 @@ def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]
         function = call.get("function", call.get("custom")) if isinstance(call, dict) else None
         given = function.get("arguments", function.get("input")) if isinstance(function, dict) else None
         if not isinstance(function, dict) or not as_text(function.get("name")) or not isinstance(given, str):
-            yield "bad_call", where, "a call must have a name and a text as its arguments"
+            yield "bad_call", where, "a call must have a name, and text as arguments"
         if not (isinstance(call, dict) and as_text(call.get("id"))):
             yield "bad_id", where, "a call must have an id"
 

@@ -132,12 +132,12 @@ def _convert_table(name: str, table: Mapping[str, Any]) -> ModelConfig:
 def _open_http_backend(config: ModelConfig, surroundings: Surroundings) -> Backend:
     key = f"models.{config.name}"
     if not config.model:
-        raise BadConfig(f"{key}.model", f"say which model, here or as {config.name}/MODEL")
+        raise BadConfig(f"{key}.model", f"name a model, here or as {config.name}/MODEL")
     if config.tries < 1 or min(config.timeout, config.read_timeout, config.connect_timeout) <= 0:
         raise BadConfig(key, "timeouts must be greater than 0 and tries at least 1")
     for header in config.headers:
         if header.lower() in _KEY_HEADERS:
-            raise BadConfig(f"{key}.headers.{header}", "a key does not belong into the file: use key_env or keyring")
+            raise BadConfig(f"{key}.headers.{header}", "keys do not belong in the config file; use key_env or keyring")
     patience = Patience(config.connect_timeout, config.read_timeout, config.timeout, config.tries)
     endpoint = Endpoint(
         base=config.base_url or _BASES[config.kind], patience=patience, headers=config.headers, extra=config.extra,
@@ -152,7 +152,7 @@ def _read_key(config: ModelConfig, surroundings: Surroundings) -> str:
     if config.key_env:
         secret = surroundings.env.get(config.key_env, "")
         if not secret.strip():
-            raise BadConfig(f"models.{config.name}.key_env", f"the environment has no {config.key_env}")
+            raise BadConfig(f"models.{config.name}.key_env", f"the environment variable {config.key_env} is not set")
         return secret
     if config.keyring:
         return _read_keyring(config, surroundings)
@@ -163,14 +163,14 @@ def _read_keyring(config: ModelConfig, surroundings: Surroundings) -> str:
     service, slash, user = config.keyring.rpartition("/")
     key = f"models.{config.name}.keyring"
     if not slash or not service or not user:
-        raise BadConfig(key, "is written SERVICE/USER")
+        raise BadConfig(key, "must have the form SERVICE/USER")
     lookup = surroundings.keyring or _system_keyring(key)
     try:
         secret = lookup(service, user)
     except Exception as failure:  # whatever the keyring of this system raises
         raise BadConfig(key, f"the keyring cannot be read ({type(failure).__name__})") from None
     if not secret:
-        raise BadConfig(key, f"the keyring has nothing for {config.keyring}")
+        raise BadConfig(key, f"the keyring has no entry {config.keyring}")
     return secret
 
 
@@ -180,7 +180,7 @@ def _system_keyring(key: str) -> Callable[[str, str], str | None]:
     try:
         module = importlib.import_module("keyring")
     except ImportError:
-        raise BadConfig(key, "the package keyring is not installed: `pip install keyring`, or use key_env") from None
+        raise BadConfig(key, "the package keyring is not installed; run `pip install keyring` or use key_env") from None
     lookup: Callable[[str, str], str | None] = module.get_password
     return lookup
 
@@ -199,7 +199,7 @@ def _open_plugin_backend(config: ModelConfig) -> Backend:
     key = f"models.{config.name}.kind"
     if config.kind not in found:
         known = ", ".join(sorted([*WIRES, "program", *found]))
-        raise BadConfig(key, f"there is no kind {config.kind!r}; use one of {known}")
+        raise BadConfig(key, f"unknown kind {config.kind!r}; use one of {known}")
     point = found[config.kind]
     try:
         backend: Backend = point.load()(config)
@@ -216,5 +216,5 @@ def open_model(kind: str, model: str, *, key: str = "", base_url: str = "", pati
     `base_url` is for servers that speak the same format, such as a local one.
     """
     if kind not in WIRES:
-        raise UsageError(f"there is no kind {kind!r}; say {', '.join(WIRES)}")
+        raise UsageError(f"unknown kind {kind!r}; use one of {', '.join(WIRES)}")
     return HttpBackend(model, model, WIRES[kind], Endpoint(base_url or _BASES[kind], patience), lambda: key)

@@ -80,13 +80,13 @@ def open_embedder(config: EmbedderConfig, env: Mapping[str, str], timeout: float
     if config.kind == "static":
         files = find_static_files()
         if files is None:
-            raise BadConfig("meaning.kind", "static vectors are not installed; `pip install everturn[meaning]`")
+            raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
         return StaticEmbedder(files)
     if config.kind == "local":
         return LocalEmbedder(config.model, config.dimensions)
     key = env.get(config.key_env, "") if config.key_env else ""
     if config.key_env and not key.strip():
-        raise BadConfig("meaning.key_env", f"the environment has no {config.key_env}")
+        raise BadConfig("meaning.key_env", f"the environment variable {config.key_env} is not set")
     return EndpointEmbedder(config.base_url, config.model, config.dimensions, key, timeout)
 
 
@@ -115,7 +115,7 @@ class EndpointEmbedder:
     def _post(self, request: dict[str, Any], texts: int) -> bytes:
         key = self._key.strip()
         if not key.isascii() or not key.isprintable():
-            raise ModelRefused(self.name, "its key or its address has a character that cannot be sent")
+            raise ModelRefused(self.name, "the API key or the address contains a character that cannot be sent")
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         body, url = _encode_request(request), f"{self.where}/embeddings"
         self.sent += texts  # counted even if it fails or is interrupted: some of it may have arrived
@@ -136,20 +136,22 @@ class EndpointEmbedder:
         if status == 200:
             return body
         if status == _TOO_MANY:
-            raise ModelBusy(self.name, "the server asks to come back later")
+            raise ModelBusy(self.name, "the server is busy")
         if status >= 500:
             raise ModelUnreachable(self.name, f"the server failed with status {status}")
-        raise ModelRefused(self.name, f"the server says {status}")  # without its message, which may repeat the texts
+        raise ModelRefused(
+            self.name, f"the server answered with status {status}"
+        )  # without its message, which may repeat the texts
 
     def _read_vectors(self, body: bytes, count: int) -> list[list[float]]:
         """Return the vectors in the order of the texts, however the server ordered them."""
         try:
             given = msgspec.json.decode(body, type=_Answer).data
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise BadAnswer(self.name, "the answer is no list of vectors") from None
+            raise BadAnswer(self.name, "the answer is not a list of vectors") from None
         by_place = {one.index: one.embedding for one in given}
         if len(given) != count or by_place.keys() != set(range(count)):
-            raise BadAnswer(self.name, f"{len(given)} vectors for {count} texts")
+            raise BadAnswer(self.name, f"the server returned {len(given)} vectors for {count} texts")
         return _check_sizes(self.name, self.dimensions, [by_place[number] for number in range(count)])
 
 
@@ -195,19 +197,19 @@ class LocalEmbedder:
         except Exception as failure:
             raise BadAnswer(self.name, f"{self._package} failed: {type(failure).__name__}") from failure
         if len(made) != len(texts):
-            raise BadAnswer(self.name, f"{len(made)} vectors for {len(texts)} texts")
+            raise BadAnswer(self.name, f"the model returned {len(made)} vectors for {len(texts)} texts")
         return _check_sizes(self.name, self.dimensions, made)
 
     @cached_property
     def _run(self) -> Run:
         if not self._package:
             names = " nor ".join(self._packages)
-            why = f"neither {names} is installed: `pip install {self._packages[0]}`, or use an endpoint"
+            why = f"neither {names} is installed; run `pip install {self._packages[0]}` or use an endpoint"
             raise ModelUnreachable(self.name, why)
         try:
             return RUNNERS[self._package](importlib.import_module(self._package), self._model)
         except Exception as failure:
-            why = f"{self._package} cannot load it from this machine: {type(failure).__name__}"
+            why = f"{self._package} cannot load the model from this machine: {type(failure).__name__}"
             raise ModelRefused(self.name, why) from failure
 
 
@@ -224,13 +226,13 @@ def _config_mistakes(config: EmbedderConfig) -> Iterator[tuple[str, str]]:
     is_static = config.kind == "static"
     for key in ("model", "dimensions", "base_url", "key_env"):
         if is_static and getattr(config, key):
-            yield key, "static vectors have no such setting; say the kind of the model: endpoint or local"
+            yield key, "static vectors have no such setting; set kind to endpoint or local"
     if not is_static and not config.model:
-        yield "model", "say which model"
+        yield "model", "name a model"
     if not is_static and config.dimensions < 1:
-        yield "dimensions", "say how many numbers a vector of this model has"
+        yield "dimensions", "set the number of dimensions of the model"
     if not 0 <= config.weight <= 10:
-        yield "weight", "is a number from 0 to 10"
+        yield "weight", "must be a number from 0 to 10"
     if config.kind == "endpoint" and (fault := _address_fault(config.base_url)):
         yield "base_url", fault
 
@@ -243,9 +245,9 @@ def _address_fault(base: str) -> str:
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https"):
-        return f"{base!r} is no http or https address"
+        return f"{base!r} is not an http or https address"
     if parts.scheme == "http" and not http_backend.is_loopback(host):
-        return f"{host} is another machine, so the address must begin with https://"
+        return f"{host} is not this machine, so the address must begin with https://"
     return ""
 
 
@@ -261,7 +263,7 @@ def _encode_request(config: dict[str, Any]) -> bytes:
 def _check_sizes(name: str, dimensions: int, vectors: list[list[float]]) -> list[list[float]]:
     for vector in vectors:
         if len(vector) != dimensions:
-            raise BadAnswer(name, f"a vector of {len(vector)} numbers where {dimensions} were configured")
+            raise BadAnswer(name, f"a vector has {len(vector)} dimensions, but {dimensions} are configured")
         if not all(map(math.isfinite, vector)):
-            raise BadAnswer(name, "a vector with a number that is none")
+            raise BadAnswer(name, "a vector contains a value that is not a number")
     return vectors

@@ -95,7 +95,7 @@ def _rename_calls(
         seen.add(new)
         given.setdefault(part.call_id, []).append(new)
         if new != part.call_id:
-            mended.append(f"call {part.call_id} ({part.name}) is sent as {new}, since each call needs an id of its own")
+            mended.append(f"call {part.call_id} ({part.name}) is sent as {new}, because each call needs a unique id")
             message = with_call_id(message, place, new)
     return message
 
@@ -126,7 +126,7 @@ def _drop_doubles(message: ChatMessage, after: Sequence[ChatMessage], mended: li
         results = _count_results(call_id, after)
         doubles = [part for part in message.parts if part.kind == "call" and part.call_id == call_id]
         gone += doubles[: len(doubles) - max(1, results)]
-    mended += [f"call {part.call_id} ({part.name}) stands there twice; the last one is sent" for part in gone]
+    mended += [f"call {part.call_id} ({part.name}) occurs twice; the last one is sent" for part in gone]
     lost = {id(part) for part in gone}
     return structs.replace(message, parts=tuple(part for part in message.parts if id(part) not in lost))
 
@@ -265,13 +265,13 @@ class _ResultPairing:
             if len(found) > 1:
                 self._mended.append(f"{name} had {len(found)} results; one of them is sent")
             elif found[0][0] != place or not self._rules.anywhere:
-                self._mended.append(f"the result of {name} was put behind its call")
+                self._mended.append(f"the result of {name} was moved to follow its call")
             return chosen
         if known is not None:
-            self._mended.append(f"{name} had no result; the one on record is sent")
+            self._mended.append(f"{name} had no result; the recorded one is sent")
             made = structs.replace(known, kind="result", call_id=call.call_id, name=call.name, raw=None)
         else:
-            self._mended.append(f"{name} has no result on record; the model is told that its outcome is unknown")
+            self._mended.append(f"{name} has no recorded result; the model is told that the outcome is unknown")
             made = ChatPart("result", NO_RECORD, call.call_id, call.name, is_error=True)
         self.added.append(made)
         return made
@@ -293,7 +293,7 @@ class _ResultPairing:
         made = self._result_messages([self._choose_result(place, call) for call in missing])
         strays = self._strays(place)
         for part in strays:
-            self._mended.append(f"a result of {part.call_id} has no call that still needs it and is left out")
+            self._mended.append(f"a result of {part.call_id} has no open call and is left out")
         replaced = {id(part) for n in range(place + 1) for part in self._denied_results(n)}
         gone = {id(part) for part in strays} | replaced
         rest = [_without_parts(message, gone) for message in run.rest]

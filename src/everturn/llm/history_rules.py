@@ -102,9 +102,7 @@ def _drop_repeated_items(messages: Sequence[ChatMessage], mended: list[str]) -> 
         again = ids & seen
         seen |= ids
         if again:
-            mended += [
-                f"the item {item_id} stands there twice and is sent under its id once" for item_id in sorted(again)
-            ]
+            mended += [f"the item {item_id} occurs twice and is sent with its id once" for item_id in sorted(again)]
             parts = tuple(
                 structs.replace(part, raw={name: value for name, value in part.raw.items() if name != "id"})
                 if _has_item_id(part, message) and part.raw["id"] in again
@@ -142,7 +140,7 @@ def _prune_chat_answer(message: ChatMessage, mended: list[str]) -> Iterator[Chat
             raw = {name: value for name, value in raw.items() if name != "tool_calls"}
         yield structs.replace(message, raw=raw) if raw is not message.raw else message
     elif not raw.get("function_call"):
-        mended.append("an answer that says and calls nothing is left out")
+        mended.append("an answer without text and calls is left out")
     else:
         yield message
 
@@ -151,15 +149,15 @@ def _refusal_reason(part: ChatPart, message: ChatMessage, lonely: set[int]) -> s
     """Return why a part cannot be sent, or ""."""
     raw = part.raw if isinstance(part.raw, dict) else {}
     if part.kind == "call" and not (part.call_id and part.name):
-        return "half a call, without id or name, is left out"
+        return "an incomplete call, without an id or a name, is left out"
     if id(part) in lonely:
-        return "a call or result that has lost the other is left out"
+        return "a call without its result, or a result without its call, is left out"
     if message.wire == "anthropic_messages":
         if part.kind == "text" and not part.text.strip():
             return "an empty text is left out"
         sealed = {"thinking": "signature", "redacted_thinking": "data"}.get(raw.get("type", ""))
         if part.kind == "thinking" and sealed and not raw.get(sealed):
-            return "a thought without its signature is left out"
+            return "thinking without its signature is left out"
     return ""
 
 
@@ -174,7 +172,7 @@ def _trailing_thoughts(run: list[ChatMessage], bad: dict[int, str]) -> dict[int,
                 continue
             if part.kind != "thinking":
                 return gone
-            gone[id(part)] = "a thought without what came of it is left out"
+            gone[id(part)] = "thinking without the answer that followed is left out"
     return gone
 
 
@@ -187,7 +185,7 @@ def _lost_server_calls(run: list[ChatMessage], is_last: bool) -> dict[int, str]:
     if not is_last:
         lost += [part for call_id, part in called.items() if call_id not in answered]
     return {
-        id(part): "a call or result of the provider's own tool that has lost the other is left out" for part in lost
+        id(part): "a call of the provider's own tool without its result, or the reverse, is left out" for part in lost
     }
 
 

@@ -24,13 +24,13 @@ _KEY_PART = 8  # consecutive characters of a key that must not be shown
 
 #: Messages for a status.
 _REFUSALS = {
-    400: "it says the request is wrong",
-    401: "it does not accept the key",
-    402: "it wants to be paid first",
-    403: "it does not allow this",
-    404: "it knows no such address or model",
-    413: "the request is too large for it",
-    422: "it says the request is wrong",
+    400: "the server rejected the request as invalid",
+    401: "the server rejected the API key",
+    402: "the server requires payment",
+    403: "the server does not permit this request",
+    404: "the server does not know this address or model",
+    413: "the request is too large for the server",
+    422: "the server rejected the request as invalid",
 }
 #: Codes sent with 429 where waiting does not help.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
@@ -67,22 +67,24 @@ def refusal_error(name: str, status: int, failure: WireFailure | None, key: str)
     detail = _failure_text(failure, key)
     kind = failure.kind if failure is not None else ""
     if 300 <= status < 400:
-        return ModelRefused(name, f"it answers {status}, a redirect, and those are not followed")
+        return ModelRefused(name, f"the server answered with a redirect ({status}), which is not followed")
     if status in (429, 503, 529) and kind not in _SPENT:
-        return ModelBusy(name, f"it is busy ({status}){detail}")
+        return ModelBusy(name, f"the server is busy ({status}){detail}")
     if status >= 500 or status == 408:
         return ModelUnreachable(name, f"the server failed with status {status}{detail}")
-    why = _REFUSALS.get(status, f"it answers {status}" if status else "it stopped with an error")
+    why = _REFUSALS.get(
+        status, f"the server answered with status {status}" if status else "the server stopped with an error"
+    )
     return ModelRefused(name, f"{why}{detail}")
 
 
 def check_answer(name: str, content_type: str, encoding: str) -> None:
     """Raise `BadAnswer` for an answer of an unexpected type or encoding."""
     if content_type not in ("text/event-stream", "application/json"):
-        shown = re.sub(r"[^\w./+-]", "", content_type)[:60] or "of no kind"
-        raise BadAnswer(name, f"the answer is {shown} where events or JSON were promised; is base_url right?")
+        shown = re.sub(r"[^\w./+-]", "", content_type)[:60] or "of an unknown type"
+        raise BadAnswer(name, f"the answer is {shown}, not an event stream or JSON; check base_url")
     if encoding.lower() not in ("", "identity"):
-        raise BadAnswer(name, "the answer is packed although that was not asked for")
+        raise BadAnswer(name, "the answer is compressed, which was not requested")
 
 
 def retry_pause(headers: Mapping[str, str]) -> float | None:

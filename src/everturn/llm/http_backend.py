@@ -54,13 +54,13 @@ def model_url(name: str, base: str, path: str) -> str:
         parts = urlsplit(base)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise BadConfig(key, "is no address") from None
+        raise BadConfig(key, "is not a valid address") from None
     if parts.scheme not in ("http", "https") or not host:
         raise BadConfig(key, "must be an address that begins with https://")
     if "@" in parts.netloc:
-        raise BadConfig(key, "must not hold a password: name the key with key_env or keyring")
+        raise BadConfig(key, "must not contain a password; use key_env or keyring")
     if parts.scheme == "http" and not is_loopback(host):
-        raise BadConfig(key, f"{host} is another machine, so the address must begin with https://")
+        raise BadConfig(key, f"{host} is not this machine, so the address must begin with https://")
     return urlunsplit(SplitResult(parts.scheme, parts.netloc, join_address(parts.path, path), parts.query, ""))
 
 
@@ -141,7 +141,7 @@ class HttpBackend:
         for delta in self._deltas(request, True, OpenConnection()):
             if delta.reply is not None:
                 return delta.reply
-        raise BadAnswer(self.name, "the answer has no end")
+        raise BadAnswer(self.name, "the answer is incomplete")
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         return self._wire.body(self._fill_request(request), self._endpoint.is_streamed)
@@ -161,7 +161,7 @@ class HttpBackend:
                         yield Delta("end", reply=reply)
                         return
                     lost = reply.usage
-                    raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
+                    raise RetryableFailure(ModelUnreachable(self.name, "the answer was cut off"), cut=reply)
             except RetryableFailure as failed_try:
                 wait = None if connection.is_aborted else retry_wait(patience, failed_try.after, number, ends)
                 if wait is None:
@@ -200,7 +200,7 @@ class HttpBackend:
     ) -> Iterator[Delta]:
         sent = self.body(request)
         for broken in certain_violations(self._wire.WIRE, sent):
-            raise ModelRefused(self.name, f"it would not take this request: {broken.where}: {broken.sentence}")
+            raise ModelRefused(self.name, f"the server would reject this request: {broken.where}: {broken.sentence}")
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
         with (
             open_client(self.name, self._url, self._endpoint.patience, ends, self._endpoint.proxy) as client,
@@ -255,7 +255,7 @@ class HttpBackend:
         """Return the headers. A line end around the key, common in files and keyrings, is dropped."""
         key = self._key().strip()
         if not key.isascii() or not key.isprintable():
-            raise ModelRefused(self.name, "its key has a character that cannot be sent")
+            raise ModelRefused(self.name, "the API key contains a character that cannot be sent")
         accepted = {"accept": "text/event-stream, application/json"}
         return {**accepted, **_HEADERS, **self._wire.headers(key), **self._endpoint.headers}
 
@@ -339,13 +339,13 @@ def open_client(name: str, url: str, patience: Patience, ends: float, proxy: str
         with http.Client(timeout=timeout, trust_env=False, proxy=proxy or None, verify=verify) as client:
             yield client
     except http.InvalidURL:
-        raise ModelRefused(name, "its address has a character that cannot be sent") from None
+        raise ModelRefused(name, "the address contains a character that cannot be sent") from None
     except http.ConnectTimeout:
-        raise ConnectionLost("no connection in time", was_open=False) from None
+        raise ConnectionLost("the connection timed out", was_open=False) from None
     except http.TimeoutException:
-        raise ConnectionLost("no answer in time", again=False) from None
+        raise ConnectionLost("the request timed out", again=False) from None
     except (http.ConnectError, http.ProxyError):
-        raise ConnectionLost("no connection", was_open=False) from None
+        raise ConnectionLost("cannot connect", was_open=False) from None
     except http.TransportError:
         raise ConnectionLost("the connection was lost") from None
 
@@ -356,9 +356,9 @@ def read_chunks(response: Any, most_bytes: int, patience: Patience, ends: float)
     for chunk in response.iter_raw():
         size += len(chunk)
         if size > most_bytes:
-            raise GarbledAnswer(f"it is longer than {most_bytes} bytes")
+            raise GarbledAnswer(f"it is longer than {most_bytes:,} bytes")
         if time.monotonic() > ends:
-            raise ConnectionLost(f"not done within {patience.total:g} s", again=False)
+            raise ConnectionLost(f"not complete within {patience.total:g} s", again=False)
         yield chunk
 
 
@@ -388,7 +388,7 @@ def _library(name: str) -> Any:
     try:
         import httpx2
     except ImportError:
-        why = "the package httpx2 is not installed: `pip install everturn[models]`"
+        why = 'the package httpx2 is not installed; run `pip install "everturn[models]"`'
         raise ModelUnreachable(name, why) from None
     return httpx2
 

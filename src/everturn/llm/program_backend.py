@@ -95,7 +95,7 @@ class ProgramBackend:
 
     def ask(self, request: ModelRequest) -> Reply:
         if request.tools:
-            raise ModelRefused(self.name, "a program takes no tools")
+            raise ModelRefused(self.name, "a program cannot be given tools")
         model = request.model or self.model
         command = self._program.command(model)
         if (path := shutil.which(command[0], path=self._env.get("PATH", os.defpath))) is None:
@@ -181,7 +181,7 @@ def _run_program(
         for pump in pumps:  # a child in a session of its own may hold the pipes for ever
             pump.join(max(0.0, until - time.monotonic()))
         if printed.is_over:
-            why = f"the program printed more than {limits.most_bytes} bytes"
+            why = f"the program printed more than {limits.most_bytes:,} bytes"
         return _ProgramRun(process.returncode, bytes(printed.data), bytes(complaint.data), why, printed.is_over)
 
 

@@ -204,7 +204,7 @@ def decode_json(data: str | bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         value = _decode_forgivingly(data)
     if not isinstance(value, dict):
-        raise GarbledAnswer("it is no JSON object")
+        raise GarbledAnswer("it is not a JSON object")
     return value
 
 
@@ -288,4 +288,4 @@ def _decode_forgivingly(data: str | bytes) -> Any:
     try:
         return drop_lone_surrogates(json.loads(data))
     except (ValueError, RecursionError):
-        raise GarbledAnswer("it is no JSON") from None
+        raise GarbledAnswer("it is not JSON") from None

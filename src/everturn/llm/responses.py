@@ -107,7 +107,7 @@ class ResponsesAssembly:
     def _add_delta(self, event: dict[str, Any], kind: str) -> list[Delta]:
         text = as_text(event.get("delta"))
         if (item := self._items.get(_event_index(event, "output_index"))) is None:
-            raise GarbledAnswer("a piece of an item that did not begin")
+            raise GarbledAnswer("a part of an item that was not started")
         if kind in _ARGUMENTS:
             member = _ARGUMENTS[kind]
             item[member] = as_text(item.get(member)) + text
@@ -368,7 +368,7 @@ def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[BrokenRule]:
     seen: set[str] = set()
     for place, item in enumerate(items):
         if (item_id := as_text(item.get("id"))) and item_id in seen:
-            yield "repeated_item", f"input.{place}", f"the item {item_id} stands there twice"
+            yield "repeated_item", f"input.{place}", f"the item {item_id} occurs twice"
         seen.add(item_id)
 
 
@@ -378,17 +378,17 @@ def _check_shape(item: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
         if item.get("role") not in ("user", "assistant", "system", "developer"):
             yield "role", where, "the role must be user, assistant, system or developer"
         if item.get("content") is None:
-            yield "empty_message", where, "a message must have a content"
+            yield "empty_message", where, "a message must have content"
     elif kind == "function_call" and not (
         as_text(item.get("name")) and as_text(item.get("call_id")) and isinstance(item.get("arguments"), str)
     ):
-        yield "bad_call", where, "a call must have a name, an id and a text as its arguments"
+        yield "bad_call", where, "a call must have a name, an id, and text as arguments"
 
 
 def _check_thought(
     item: Mapping[str, Any], after: list[dict[str, Any]], where: str, body: Mapping[str, Any]
 ) -> Iterator[BrokenRule]:
     if not after or not is_from_model(after[0]):
-        yield "ends_on_thinking", where, "a thought must be followed by what came of it"
+        yield "ends_on_thinking", where, "thinking must be followed by the item that it led to"
     if body.get("store") is False and not item.get("encrypted_content"):
-        yield "unsigned_thinking", where, "a thought that is not stored over there must bring its encrypted content"
+        yield "unsigned_thinking", where, "thinking that the provider does not store must include its encrypted content"

@@ -71,7 +71,7 @@ class StaticEmbedder:
             numpy.concatenate([numpy.asarray(one, numpy.int64) for one in ids]), return_inverse=True
         )
         if used[-1] >= self._tokens:
-            raise BadAnswer(self.name, "the tokenizer does not belong to the table")
+            raise BadAnswer(self.name, "the tokenizer does not match the table of vectors")
         rows = table[used].astype(numpy.float32)
         vectors, start = [], 0
         for one in ids:
@@ -107,7 +107,7 @@ class StaticEmbedder:
                 raise ValueError(tensor["dtype"])
             return 8 + length + int(tensor["data_offsets"][0]), (tokens, dimensions)
         except (OSError, ValueError, KeyError, TypeError) as failure:
-            why = f"{self._files.table.name} is no table of vectors: {type(failure).__name__}"
+            why = f"{self._files.table.name} is not a table of vectors: {type(failure).__name__}"
             raise ModelRefused(self.name, why) from failure
 
 

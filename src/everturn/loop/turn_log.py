@@ -86,7 +86,7 @@ class _TokenCount(Struct):
 def turn_record(turn: LoggedTurn, kinds: Mapping[str, str] = {}) -> Record:
     """Return the record of a message, unless it is the result of an open call. `kinds` are registered kinds of tools."""
     if turn.role not in ROLES:
-        raise UsageError(f"there is no role {turn.role!r}; say {', '.join(ROLES)}")
+        raise UsageError(f"unknown role {turn.role!r}; use one of {', '.join(ROLES)}")
     if turn.role == "user":
         return _User(parts=(ChatPart("text", turn.content or ""),), tokens=turn.token_count)
     if turn.role == "assistant":
@@ -263,7 +263,7 @@ class TurnLog:
     def register_tool(self, name: str, kind: str) -> None:
         """Say of which kind a tool is. It holds for calls that are appended from here on, and stays with them."""
         if kind not in CALL_KINDS:
-            raise UsageError(f"there is no kind of tool {kind!r}; say {', '.join(CALL_KINDS)}")
+            raise UsageError(f"unknown kind of tool {kind!r}; use one of {', '.join(CALL_KINDS)}")
         self.kinds[name] = kind
 
     def set_active(self, session_id: str, is_active: bool) -> None:

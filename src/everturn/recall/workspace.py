@@ -56,7 +56,7 @@ def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileTe
         if stat.S_ISDIR(found.st_mode):
             raise FileRefused(f"{path}: that is a folder, not a file")
         if not stat.S_ISREG(found.st_mode):
-            raise FileRefused(f"{path}: not an ordinary file")
+            raise FileRefused(f"{path}: not a regular file")
         with os.fdopen(os.dup(opened), "rb") as file:
             data = file.read(most)
         if b"\0" in data[:8192]:
@@ -136,7 +136,7 @@ def write_inside(workspace: str, path: str, text: str) -> bool:
     with _refuse_os_errors(path), _open_folder(workspace, parts[:-1], create=True) as folder:
         mode = _file_mode(folder, parts[-1])
         if mode is not None and not stat.S_ISREG(mode):
-            raise FileRefused(f"{path[:200]}: not an ordinary file, or a symbolic link, which is not followed")
+            raise FileRefused(f"{path[:200]}: not a regular file, or a symbolic link, which is not followed")
         permissions = stat.S_IMODE(mode) if mode is not None else 0o644
         _replace_file(folder, parts[-1], text.encode("utf-8", "replace"), permissions)
         return mode is None

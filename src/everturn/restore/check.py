@@ -55,7 +55,7 @@ def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
     parsed = read_citations(one_line(sentence, _LONGEST))
     citations = parsed.citations or tuple(_match_fact(ground, parsed))
     if not citations:
-        reason = "it cites no turn or message, and no recorded fact says it"
+        reason = "it cites no turn or message, and no recorded fact supports it"
         return mark_checked(Statement(parsed.text, label="model", check=NOT_CHECKED), [reason])
     trial = _StatementTrial(ground, key, parsed, citations)
     statement = Statement(parsed.text, tuple(trial.evidence()), label=trial.label, check=trial.check)
@@ -79,7 +79,7 @@ def check_together(checked: dict[str, list[CheckedStatement]]) -> dict[str, list
 def _take_back(one: CheckedStatement, other: str) -> CheckedStatement:
     if not other or one.statement.check == QUOTED:
         return one
-    reason = f"another statement of the model says {quote_short(other)}"
+    reason = f"another statement by the model says {quote_short(other)}"
     return mark_checked(replace(one.statement, check=CONTRADICTED), [reason])
 
 
@@ -176,7 +176,7 @@ class _StatementTrial:
             row = next((row for row in self._candidates() if self.ground.quotes(row, quote)), None)
             if row is None:
                 where = f"turn {self.turns[0] + 1}" if not self.cited else f"message {self.cited[0].seq + 1}"
-                self.reasons.append(f"the quotation {quote_short(quote)} does not stand in {where}")
+                self.reasons.append(f"the quotation {quote_short(quote)} does not occur in {where}")
             elif "…" in quote or "[REDACTED" in quote or not has_quote(quote, self.ground.text(row)):
                 self.proofs.setdefault(row.seq, (row, ""))
             else:
@@ -199,7 +199,7 @@ class _StatementTrial:
             if not (
                 self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
             ):
-                self.reasons.append("it says nothing that could be looked up")
+                self.reasons.append("it states nothing that can be checked")
             return
         weights = {one: self.ground.weight(one) for one in significant}
         found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
@@ -212,10 +212,10 @@ class _StatementTrial:
         rows = [row for row, _ in self.proofs.values()] or self.cited
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
-            self.reasons.append("it rests on a summary by the client, which is a source and not a fact")
+            self.reasons.append("its only source is a summary written by the client, which is not evidence")
         elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
             said = bool(self.acts) or self._is_spoken()
-            self.reasons += [] if said else ["only the output of a tool says so, nobody in the session"]
+            self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]
 
     def _is_spoken(self) -> bool:
         """Whether its own words, beside the quotation of a tool, are said by somebody in a cited turn."""
@@ -275,7 +275,7 @@ def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str
         return
     elsewhere = _changing_turns(ground, ground.turns_of(path), path)
     if elsewhere:
-        yield f"{quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
+        yield f"{quote_short(path)} was not changed there; it was changed in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
     elif any(ground.touches(turn, path) for turn in turns):
         yield f"{quote_short(path)} was only read there"
 
@@ -352,7 +352,7 @@ def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozens
         if (number, what) in known or (number == "0" and not same):
             continue
         if same or not _has_number(number, recorded):
-            yield f"{number} {what} is not what the record says" + (f" ({', '.join(sorted(same)[:3])})" if same else "")
+            yield f"{number} {what} does not match the record" + (f" ({', '.join(sorted(same)[:3])})" if same else "")
     totals = {sum(int(number) for number, _ in known)} | counts
     for number in small:
         if int(number) not in totals and not _has_number(number, recorded):

@@ -84,11 +84,11 @@ class ActRecord:
         found = [one for one in self.deeds.of(act.kind) if self._is_about(act, one)]
         if act.denied:
             if found:
-                yield f"turn {found[-1].turn + 1} has a {_DEEDS[act.kind]} that succeeded"
+                yield f"turn {found[-1].turn + 1} has a successful {_DEEDS[act.kind]}"
             return
         known = any(one.turn >= min(turns) for one in found) or (found and self._is_told(act, turns))
         if not known and not self._says_person(act):
-            yield f"the record has no such {_DEEDS[act.kind]} that succeeded"
+            yield f"the record shows no successful {_DEEDS[act.kind]} of this kind"
 
     def _is_about(self, act: ClaimedAct, deed: RecordedDeed) -> bool:
         """Whether a deed may be the one meant: the branch it names, the package, and files that were changed before."""
@@ -110,7 +110,7 @@ class ActRecord:
             if found:
                 yield f"turn {found[-1].turn + 1} has a commit"
         elif not found and not (commits and self._is_told(act, turns)) and not self._says_person(act):
-            yield "the record has no such commit that succeeded"
+            yield "the record shows no such commit"
 
     def _is_told(self, act: ClaimedAct, turns: list[int]) -> bool:
         """Whether a cited turn tells of the act too, which was done before."""
@@ -174,7 +174,7 @@ class ActRecord:
             if _REMOVAL.search(sentence)
         )
         if not any(told) and not any(words & all_stems(one.text) for one in self.deeds.of("delete")):
-            yield "nothing in the record tells of such a removal"
+            yield "the record shows no such removal"
 
     # --- checks ---
     def _check_faults(self, act: ClaimedAct, turns: list[int], at_end: bool) -> Iterator[str]:
@@ -188,9 +188,9 @@ class ActRecord:
         last = told[-1] if told else None
         if last is None:
             if wants and not self._says_person(act):
-                yield "the record has no run of it that passed"
+                yield "the record shows no run of it that passed"
         elif wants and not last.passed:
-            yield f"{quote_short(last.command)} failed in turn {last.turn + 1} and was not seen to succeed since"
+            yield f"{quote_short(last.command)} failed in turn {last.turn + 1} and has not succeeded since"
         elif not wants and last.passed and not (told is cited and any(not one.passed for one in cited)):
             yield f"{quote_short(last.command)} passed in turn {last.turn + 1}"
 
@@ -220,7 +220,7 @@ class ActRecord:
             row = self.ground.row(one.last_seq)
             printed = " ".join(map(self.ground.text, self.ground.with_results(row))) if row is not None else ""
             if len(words & stems(f"{one.what} {one.text} {printed[:_MAX_CHARS]}")) >= _LEAST_LIKENESS * len(words):
-                yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
+                yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and has not succeeded since"
                 return
 
 

@@ -120,7 +120,7 @@ def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cit
     by_people = frozenset[str]().union(*map(stems, people))
     if told.approves and told.speaker == "person":
         if not _is_approved(ground, words, turns, cited):
-            yield "no message of a person agrees to it"
+            yield "no message from a person agrees to it"
         return
     own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
     weights = {one: ground.weight(one) for one in words}
@@ -128,7 +128,7 @@ def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cit
     foreign = sum(weights[one] for one in words & other - own)
     if sum(weights[one] for one in words & own) < _LEAST_OWN * total or foreign > _MOST_FOREIGN * total:
         who = "a person" if told.speaker == "person" else "the agent"
-        yield f"no message of {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
+        yield f"no message from {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
 
 
 def _is_approved(ground: Ground, words: frozenset[str], turns: list[int], cited: list[MessageRow]) -> bool:
@@ -155,7 +155,7 @@ def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
             if denied or (later and (_is_turned(said, recorded) or _is_revised(said, sentence))):
-                yield f"message {row.seq + 1} of the person says otherwise: {quote_short(sentence)}"
+                yield f"message {row.seq + 1} from the person says otherwise: {quote_short(sentence)}"
                 return
 
 

@@ -135,12 +135,12 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     last_request = max((one.seq for one in state.requests), default=-1)
     if state.waiting and state.requests and state.begun is None:
         one = state.requests[-1]
-        yield saying_statement(material, 90, (one.seq, one.wants or one.text), "asked last, not reported as done: ")
+        yield saying_statement(material, 90, (one.seq, one.wants or one.text), "last request, not reported as done: ")
     if state.begun is not None:
-        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "begun and cut off: ")
+        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
     for rank, one in enumerate(state.next_steps):
         is_old = one.seq < last_request
-        lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
+        lead = f"mentioned in turn {one.turn + 1}, before the last request: " if is_old else ""
         yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
     if state.recap is not None and state.recap.seq > last_request:
         for words in find_summary_steps(state.recap.text):
@@ -221,7 +221,7 @@ def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[D
     whole = material.proofs.excerpt(answer.seq, "answer", _ANSWER)
     is_short = len(whole) <= len(answer.text)
     width = len(answer.text) if is_short else _OPENING
-    yield saying_statement(material, 96, (answer.seq, answer.text), lead="the agent said last: ", width=width)
+    yield saying_statement(material, 96, (answer.seq, answer.text), lead="the agent's last answer: ", width=width)
     if not is_short:
         yield saying_statement(material, 83, (answer.seq, whole), lead="in full: ", width=_ANSWER)
 

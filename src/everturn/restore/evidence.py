@@ -260,7 +260,7 @@ class _EvidenceResolver:
 
     def find_faults(self, statement: Statement) -> Iterator[str]:
         if not statement.evidence:
-            yield "it names no message"
+            yield "it cites no message"
         for one in statement.evidence:
             row = next(self._store.messages(one.session, one.message, one.message), None)
             if row is None:
@@ -268,9 +268,9 @@ class _EvidenceResolver:
             elif row.turn != one.turn:
                 yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
             elif (row.start, row.size) != (one.start, one.size):
-                yield f"message {one.message + 1} does not lie where the evidence says"
+                yield f"message {one.message + 1} is not at the position that the evidence gives"
             elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
-                yield f"the quotation {quote_short(one.quote)} does not stand in message {one.message + 1}"
+                yield f"the quotation {quote_short(one.quote)} does not occur in message {one.message + 1}"
 
     def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
         if one.session not in self._open:

@@ -21,13 +21,13 @@ from everturn.recall.budget import cost
 from everturn.recall.evidence import EvidenceSearchTools
 from everturn.recall.evidence_calls import FORMS, MAX_REQUESTS, call_evidence_tool, evidence_tools, parse_requests
 from everturn.restore.prompts import RestorePrompt, fill_prompt, without_thoughts_text
-from everturn.text.printable import safe_line
+from everturn.text.printable import plural, safe_line
 
 _ANSWER = 1500  # tokens
 _COMPLETE_TOOL = "complete_evidence_search"
 _TOOLS_HINT = "Call the tools you were given. Call complete_evidence_search when you have enough."
-_ASKED_BEFORE = "You asked for exactly this before; the answer stands above. Ask for something else, or complete."
-_NO_ROOM = "Not run: there is no more room for evidence. Complete the search."
+_ASKED_BEFORE = "You asked for exactly this before; the answer is above. Ask for something else, or complete."
+_NO_ROOM = "Not run: there is no space left for evidence. Complete the search."
 _ARGUMENTS = {
     "search_log": ("pattern",),
     "search_file": ("file_path", "pattern"),
@@ -94,7 +94,7 @@ def findings_text(found: EvidenceFindings, tokens: int) -> str:
         text = f"{finding.request}\n{finding.result}"
         if cost(text) > room:
             left = len(found.findings) - number
-            texts.append(f"[{left} earlier finding{'' if left == 1 else 's'} left out: there was no room]")
+            texts.append(f"[{left} earlier finding{'' if left == 1 else 's'} omitted: no space left]")
             break
         texts.append(text)
         room -= cost(text) + 2
@@ -120,7 +120,7 @@ class _EvidenceLoop:
         try:
             return asker.ask(request, f"evidence {self.tools.rounds + 1}")
         except ModelError as error:
-            self._end_search(f"the search for evidence ended early: {error.why}")
+            self._end_search(f"the evidence search ended early: {error.why}")
             return None
 
     def run_round(self, wishes: list[EvidenceWish]) -> list[tuple[EvidenceWish, str]]:
@@ -132,14 +132,14 @@ class _EvidenceLoop:
         if self.tools.is_complete:
             self.over = True
         elif not wishes:
-            self._end_search("the model ended the search for evidence without saying so")
+            self._end_search("the model stopped the evidence search without completing it")
         elif self.idle == 2:
-            self._end_search("the search for evidence was stopped: the model kept asking for what it had been told")
+            self._end_search("the evidence search was stopped: the model repeated requests that had been answered")
         elif self.room <= 0:
-            self._end_search("the search for evidence was stopped: there was no more room for what it finds")
+            self._end_search("the evidence search was stopped: there was no space left for its findings")
         elif not self.left:
             self._end_search(
-                f"the search for evidence was stopped after {self.tools.rounds} rounds, with what was found"
+                f"the evidence search was stopped after {plural(self.tools.rounds, 'round')}; its findings were used"
             )
         return results
 

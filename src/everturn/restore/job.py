@@ -194,7 +194,7 @@ def find_target(name: str, store: Store | None, job: Callable[[Store], SyncJob])
     Raises UnknownSession, AmbiguousSession, MissingPath, Unreadable, NothingFound, UsageError.
     """
     if not name.strip():
-        raise UsageError("no session or file is named; @last is the newest session")
+        raise UsageError("name a session or a file; @last is the newest session")
     path = Path(name)
     kind = _path_kind(path)
     if kind == "file":
@@ -202,7 +202,7 @@ def find_target(name: str, store: Store | None, job: Callable[[Store], SyncJob])
     if kind == "folder":
         raise UsageError(f"{name} is a folder; name a file in it, or archive it with `everturn add` and name a session")
     if kind:
-        raise Unreadable(name, "not an ordinary file; name a file or a session")
+        raise Unreadable(name, "not a regular file; name a file or a session")
     if store is None:
         raise MissingPath(name) if _looks_like_path(name) else UnknownSession(name)
     try:
@@ -214,7 +214,7 @@ def find_target(name: str, store: Store | None, job: Callable[[Store], SyncJob])
 
 
 def _target_of_file(path: Path, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
-    note = "read from the file itself; it is not in the archive and was not put there"
+    note = "read directly from the file; the file was not archived"
     if store is not None:
         archived = _find_archived(path, store, job(store))
         if isinstance(archived, RestoreTarget):
@@ -242,7 +242,7 @@ def _find_archived(path: Path, store: Store, job: SyncJob) -> RestoreTarget | st
         return ""
     candidate = SourceCandidate(path, file.kind, file.native_id, file.parent)
     if not is_unchanged(look_at_file(source, candidate, row)):
-        return "read from the file itself, which has changed since it was archived; `everturn sync` brings it in"
+        return "read directly from the file, which has changed since it was archived; run `everturn sync` to archive it"
     sessions = [one for part in _file_parts(store, job, file) for one in store.sessions_in(part.version)]
     if not any(one.n_turns for one in sessions):
         return ""
@@ -263,12 +263,12 @@ def _choose_newest(sessions: list[Session], path: Path, report: SyncReport) -> t
     if not candidates:
         for where, why in (*report.failed, *report.skipped):
             raise Unreadable(str(path), why or f"left out {where}")
-        raise NothingFound(f"there is no conversation in {path}; `everturn sources` lists what can be read")
+        raise NothingFound(f"no conversation was found in {path}; `everturn sources` lists the supported formats")
     best = max(candidates, key=lambda one: (one.kind == "main", one.ended or 0, one.n_messages, one.id))
     others = sum(one.kind == best.kind for one in candidates) - 1
     if not others:
         return best, ()
-    return best, (f"{path.name} holds {others + 1} sessions; this is the newest, {best.native_id}",)
+    return best, (f"{path.name} contains {others + 1} sessions; this is the newest, {best.native_id}",)
 
 
 def _looks_like_path(name: str) -> bool:

@@ -110,11 +110,11 @@ def document_from_state(
     material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
     made = _build_sections({key: list(make(material)) for key, make in MAKERS.items()}, most)
     sections, doubtful = _check_sections(store, sources, made)
-    notes = [] if has_words(session) else [f"the words of this session were not kept (mode {session.mode})"]
+    notes = [] if has_words(session) else [f"the text of this session was not stored (capture mode {session.mode})"]
     if state.turn_count < session.n_turns:
         notes.append(f"covers turns 1 to {state.turn_count} of {session.n_turns}")
     if taken_back:
-        notes.append(f"leaves out {plural(taken_back, 'message')} that the person took back by going back before them")
+        notes.append(f"leaves out {plural(taken_back, 'message')} that the person took back")
     return Document(
         session=session.id,
         native_id=session.native_id,
@@ -352,7 +352,7 @@ def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], 
 
     def text() -> str:
         what = safe_excerpt(material, (one.seq, one.what), _COMMAND)
-        return f"`{what}` failed{_complaint_text(material, one)}; went well in turn {(one.resolved_by or 0) + 1}{by}"
+        return f"`{what}` failed{_complaint_text(material, one)}; succeeded in turn {(one.resolved_by or 0) + 1}{by}"
 
     return text
 

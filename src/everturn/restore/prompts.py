@@ -81,7 +81,7 @@ def load_prompts(folder: str) -> RestorePrompts:
     found = RestorePrompts(*(_read_prompt(root / f"{name}.md", name) or getattr(ours, name) for name in PLACEHOLDERS))
     if found == ours:
         names = ", ".join(f"{name}.md" for name in PLACEHOLDERS)
-        raise UsageError(f"{folder} holds no prompt of its own; put one or more of {names} there")
+        raise UsageError(f"{folder} contains no prompts; add one or more of {names}")
     return found
 
 
@@ -100,7 +100,7 @@ def _read_prompt(path: Path, name: str) -> RestorePrompt | None:
     except OSError as error:
         raise Unreadable(str(path), error.strerror or "it cannot be opened") from None
     if len(text) > _LONGEST:
-        raise UsageError(f"{path} has {len(text):,} characters; a prompt may have {_LONGEST:,}")
+        raise UsageError(f"{path} has {len(text):,} characters; the limit for a prompt is {_LONGEST:,}")
     _check_placeholders(path, name, text)
     return RestorePrompt(name, text)
 
@@ -111,11 +111,11 @@ def _check_placeholders(path: Path, name: str, text: str) -> None:
     shown = ", ".join(f"{{{one}}}" for one in known)
     for one in named:
         if one not in known:
-            raise UsageError(f"{path}: there is no placeholder {{{one}}}; this prompt may name {shown}")
+            raise UsageError(f"{path}: unknown placeholder {{{one}}}; this prompt can use {shown}")
     for one in REQUIRED[name]:
         if one not in named:
             raise UsageError(
-                f"{path}: the placeholder {{{one}}} is missing; without it a model would have to invent it"
+                f"{path}: the placeholder {{{one}}} is missing; without it the model would invent its content"
             )
 
 
@@ -241,11 +241,11 @@ def reply_fault(reply: Reply) -> str:
     if reply.stop == "refusal" or _REFUSAL.search(text[:400]):
         return "it refused"
     if reply.stop in ("cut", "length"):
-        return "it broke off"
+        return "it was cut off"
     if not letters:
-        return "it was empty" if not text else "it was garbage"
+        return "it was empty" if not text else "it was unreadable"
     if letters < 0.4 * len(text.replace(" ", "")) or "\ufffd" in text[:200]:
-        return "it was garbage"
+        return "it was unreadable"
     return "it answered the session instead of summarising it"
 
 
@@ -256,7 +256,7 @@ def ask_in_form(
     why, part = "", ModelVerdict[T]()
     for number in (1, 2):
         reply = _ask_leniently(asker, request, purpose)
-        why = reply_fault(reply) if reply is not None else "it was garbage"
+        why = reply_fault(reply) if reply is not None else "it was unreadable"
         found = _read_reply(reply, read) if reply is not None else part
         if found.value is not None and (reply is None or reply.stop != "length"):
             return replace(found, asked=number)
@@ -267,7 +267,7 @@ def ask_in_form(
         request = replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
     if part.value is not None:
         return replace(part, asked=2)
-    return ModelVerdict(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
+    return ModelVerdict(why=f"the model was asked twice and gave no usable answer: {why}", asked=2)
 
 
 def single_message_request(text: str, max_tokens: int) -> ModelRequest:

@@ -231,7 +231,7 @@ class _SummaryPass:
         self.skipped[turn] = str(error)
         self.failures += 1
         if isinstance(error, OverBudget) or self.failures == _MOST_FAILURES:
-            self.stopped = f"not asked for: {error.why}"
+            self.stopped = f"not requested: {error.why}"
 
     def _fill_prompt(self, view: TurnView, total: int) -> str:
         room, clean = self.room, self.options.clean

@@ -51,7 +51,7 @@ from everturn.restore.summaries import (
 from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, TurnReports, report_turn
 from everturn.sessions.messages import Sources, has_words
 from everturn.store.contract import Store
-from everturn.text.printable import one_line, quote_for_model
+from everturn.text.printable import one_line, plural, quote_for_model
 
 #: The weight of a model's first statement in each section, and the most statements of a section.
 _TOP_WEIGHTS = {
@@ -178,7 +178,7 @@ class _SynthesisPass:
         """Return the model's answer and its checked statements; a note and no statements if there is no answer."""
         if not summaries.turns:
             return Synthesis(
-                notes=("no turn could be summarised by the model: this is made from the records alone",)
+                notes=("the model could not summarise any turn; this document is made from the records only",)
             ), {}
         key = self._key(summaries)
         kept = None if self.options.fresh else self._read_kept(key)
@@ -190,7 +190,7 @@ class _SynthesisPass:
             made, checked = self._ask_synthesis(document, summaries, ground)
         except ModelError as error:
             return Synthesis(
-                notes=(f"the model's summary is missing: {error.why}; this is made from the records alone",)
+                notes=(f"the model's summary is missing: {error.why}; this document is made from the records only",)
             ), {}
         if checked:
             value = replace(made, receipts=list(self.asker.receipts[first:]))
@@ -212,11 +212,11 @@ class _SynthesisPass:
         answer = ask_in_form(self.asker, request, "synthesis", SESSION_HEADER, reading.read)
         notes = list(found.notes)
         if answer.was_cut and answer.value is not None:
-            notes.append("the model's summary broke off; its last line is left out")
+            notes.append("the model's summary was cut off; its last line is omitted")
         if answer.value is None and reading.unconfirmed is None:
-            return Synthesis(notes=(*notes, f"{answer.why}; this is made from the records alone")), {}
+            return Synthesis(notes=(*notes, f"{answer.why}; this document is made from the records only")), {}
         if answer.value is None and reading.unconfirmed is not None:
-            notes.append("no statement of the model could be confirmed")
+            notes.append("no statement by the model could be confirmed")
             return Synthesis(reading.text, tuple(notes)), reading.unconfirmed
         return Synthesis(answer.text, tuple(notes)), answer.value or {}
 
@@ -287,7 +287,7 @@ def skipped_notes(summaries: TurnSummaries) -> Iterator[str]:
         yield f"{which} not summarised by the model: {why}"
     more = [turn for _, turns in reasons[_MOST_REASONS:] for turn in turns]
     if more:
-        yield f"nor were {len(more)} more turns: {_format_ranges(more)}"
+        yield f"{plural(len(more), 'more turn')} not summarised: {_format_ranges(more)}"
 
 
 def _format_ranges(turns: Iterable[int]) -> str:

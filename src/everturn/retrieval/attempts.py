@@ -38,6 +38,7 @@ from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, 
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words, records_end
 from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
+from everturn.text.printable import plural
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 MODES = ("words", "said", "injected", "text", "some", "pattern", "newest")
 #: Notes of a page, by what was tried.
 NOTES = {
-    "injected": "these words are only in context that the client added",
-    "any": "no message holds all the words; these hold some of them",
-    "some": "no message holds {}; these hold other words of the request",
-    "prose": "the text is long: quoted words are preferred in it, not required",
-    "newest": "no words to look for: the newest first, of {}",
-    "meaning": "the order follows meaning too, by {}",
-    "added": "some of these hold none of the words; they were found by meaning",
-    "no meaning": "the order follows words alone: {}",
+    "injected": "these words occur only in context that the client added",
+    "any": "no message contains all the words; these contain some of them",
+    "some": "no message contains {}; these contain other words of the query",
+    "prose": "the query is long: quoted words are preferred, not required",
+    "newest": "no words to search for: newest first, from {}",
+    "meaning": "ranked by words and by meaning ({})",
+    "added": "some of these contain none of the words; they were found by meaning",
+    "no meaning": "ranked by words only: {}",
     "taken back": "matches that were taken back are left out; taken-back:yes shows them",
     "filter": "{!r} was searched as text; did you mean {}:?",
 }
@@ -273,7 +274,7 @@ class SearchRequest:
 
         holds = tuple(some[0] for some in groups.values() if len(some) == 1)
         scanned = scan_text(self.store, self._sources, ring.filters, fits, holds)
-        note = f"the index has no such words; looked for the characters themselves in {_scan_extent(scanned)}"
+        note = f"the index does not contain these words; searched the text itself in {_scan_extent(scanned)}"
         return Attempt("text", ring, scanned.hits, (note,))
 
     def _attempt_pattern(self, ring: Ring, pattern: LinearPattern, builder: HitBuilder) -> Attempt:
@@ -281,7 +282,8 @@ class SearchRequest:
         words = replace(self.query, regex="") if self.query.wanted else _literal_query(pattern)
         proposed = self._rank_query(words, ring.filters).hits[:_MAX_TRIED] if words.groups else []
         hits = [hit for hit in proposed if self._fits(pattern, hit, builder)]
-        note = f"the pattern was tried on {len(proposed):,} messages that the index proposes" if words.groups else ""
+        tried = f"{plural(len(proposed), 'message')} that the index suggested"
+        note = f"the pattern was tried on {tried}" if words.groups else ""
         if not self.query.wanted:
             scanned = scan_text(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals))
             known = {(hit.session, hit.seq) for hit in hits}
@@ -293,7 +295,7 @@ class SearchRequest:
                 f"{note} and on " * bool(note) + ("" if note else "the pattern was tried on ") + _scan_extent(scanned)
             )
         if pattern.effort.spent:
-            note += "; it took too much work and was stopped there"
+            note += "; it took too long and was stopped there"
         return Attempt("pattern", ring, hits, (note,), ring.filters.hides_injected)
 
     def _fits(self, pattern: LinearPattern, hit: IndexHit, builder: HitBuilder) -> bool:
@@ -320,7 +322,7 @@ def _has_plain_and_quoted(query: SearchQuery) -> bool:
 
 
 def _replaced_note(words: tuple[str, list[str]]) -> str:
-    return f"no message holds {words[0]!r}; also searched for {' and '.join(map(repr, words[1]))}"
+    return f"no message contains {words[0]!r}; also searched for {' and '.join(map(repr, words[1]))}"
 
 
 def _compile_regex(regex: str) -> LinearPattern:
@@ -339,8 +341,8 @@ def _literal_query(pattern: LinearPattern) -> SearchQuery:
 
 def _scan_extent(scanned: ScanHits) -> str:
     if scanned.back_to is None:
-        return f"all {scanned.messages:,} messages"
-    return f"the newest {scanned.messages:,} messages, back to {iso(scanned.back_to)[:10]}"
+        return f"all {plural(scanned.messages, 'message')}"
+    return f"the newest {plural(scanned.messages, 'message')}, back to {iso(scanned.back_to)[:10]}"
 
 
 # --- scanning ---

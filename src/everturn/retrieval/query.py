@@ -128,7 +128,7 @@ def parse_query(words: str) -> SearchQuery:
             filters.append(Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-"))
         elif match["regex"]:
             if regex:
-                raise UsageError("a search takes one /pattern/; join the two with .* or |, or search twice")
+                raise UsageError("a search takes one /pattern/; combine them with .* or |, or search twice")
             pattern = match["regex"].replace("\\/", "/")
             regex = f"(?i){pattern}" if match["flags"] else pattern
         elif match["word"] == "OR":

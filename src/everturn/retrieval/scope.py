@@ -221,7 +221,7 @@ def apply_typed_filters(
     """Add typed filters. Raises UsageError for an invalid value or a contradiction."""
     for one in typed:
         if not one.value:
-            raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
+            raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}")
         changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now, home))
         for name, value in changes.items():
             before = getattr(filters, name)
@@ -294,7 +294,7 @@ def _narrow_field(typed: _TypedFilter) -> dict[str, object]:
 def _check_not_empty(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
     if not some:
         raise UsageError(
-            f"-{typed.filter.name}:{typed.filter.value} leaves nothing to look at; leave out one of the filters"
+            f"-{typed.filter.name}:{typed.filter.value} leaves nothing to search; remove one of the filters"
         )
     return some
 
@@ -309,7 +309,7 @@ def _narrow_time(typed: _TypedFilter) -> dict[str, object]:
     name = typed.filter.name
     if typed.filter.negated:
         raise UsageError(
-            f"-{name}: is not a thing; write {'until' if name == 'since' else 'since'}:{typed.filter.value}"
+            f"-{name}: is not supported; use {'until' if name == 'since' else 'since'}:{typed.filter.value}"
         )
     return {name: parse_when(typed.filter.value, typed.now)}
 
@@ -342,7 +342,7 @@ def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
 def _filter_mistake(typed: _TypedFilter, valid: str) -> UsageError:
     one = typed.filter
     return UsageError(
-        f'{one.name}:{one.value} is not valid; give {valid}, or look for the words as "{one.name} {one.value}"'
+        f'{one.name}:{one.value} is not valid; use {valid}, or search for the words with "{one.name} {one.value}"'
     )
 
 

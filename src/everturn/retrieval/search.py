@@ -133,11 +133,11 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     if earlier pages were ordered by meaning.
     """
     if sort not in SORTS:
-        raise UsageError(f"there is no order {sort!r}; give one of {', '.join(SORTS)}")
+        raise UsageError(f"unknown order {sort!r}; use one of {', '.join(SORTS)}")
     query, is_literal = split_literal(parse_query(text))
     understand = understand and not is_literal
     if not query.wanted and not query.regex and (query.pieces or not query.filters):
-        raise UsageError(f"there is no word to look for in {text!r}; give at least one word to find")
+        raise UsageError(f"there is no word to search for in {text!r}; add at least one word")
     mark = _search_mark(query, filters, sort, understand)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
     now = last.now if last else now
@@ -384,7 +384,7 @@ def _write_cursor(last: SearchCursor) -> str:
 def _read_cursor(cursor: str, *marks: str) -> SearchCursor:
     found = re.fullmatch(_CURSOR, cursor, re.ASCII)
     if not found or found[7] not in marks:
-        raise UsageError(f"the cursor {cursor!r} does not belong to this search; leave it out to start again")
+        raise UsageError(f"the cursor {cursor!r} does not belong to this search; omit it to start again")
     now, score, session, seq = map(int, found.group(3, 4, 5, 6))
     return SearchCursor(found[1], found[2], now, score, session, seq, found[7])
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from everturn.model.analytics import SUBAGENT_KINDS
 from everturn.model.archive import OFFSPRING, ORIGIN, Call, Descent, KeptRow, LinkRow, Session, descents
-from everturn.sessions.lookup import best_match
+from everturn.sessions.lookup import RUNNING, best_match
 from everturn.store.contract import SessionFilter, Store
 
 
@@ -203,8 +203,6 @@ def _id_tail(native_id: str) -> str:
     return native_id.rpartition("/")[2]
 
 
-#: Milliseconds after its last record for which a session counts as running.
-RUNNING = 5 * 60_000
 _MOST_RUNNING = 200
 
 

@@ -1,5 +1,8 @@
 """Find the session a person means, list sessions, and read and write marks. Plain functions that take the store first.
 
+Every surface lists sessions by the same rows (`session_row`): the same fields, in the same order, in the same words. A
+screen has room for some of the fields only; `lay_out_rows` decides which.
+
 A session is named by its native id, by a unique prefix of it, by the part after the last `/` for sessions that belong to
 another, by the short name that its agent gave it (`slug`), or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
 versions of one native id count as one session: the current one, or the fullest. A mark belongs to (agent, native id), so
@@ -9,8 +12,8 @@ it is found whichever version of the session is read; it is in the kept layer, w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +22,11 @@ from msgspec.structs import replace
 from everturn.errors import AmbiguousSession, NothingFound, UnknownSession, UsageError
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.store.contract import SessionFilter, Store
+from everturn.text.printable import Clean, count_cells, cut_cells, one_line, short_folder, short_path
+from everturn.text.times import short_ago
+
+if TYPE_CHECKING:
+    from everturn.sources.contract import Source
 
 #: More candidates than any useful prefix has.
 _CANDIDATES = 2000
@@ -218,22 +226,170 @@ class ResultPage(Struct, Generic[T], frozen=True):
 
 
 class SessionListing(Struct, frozen=True):
-    """One row of a list of sessions, under the title a person gave it if there is one."""
+    """A session in a list, under the title a person gave it if there is one."""
 
     session: Session
     text: SessionText
     short: str  # a unique prefix of its id
     star: bool = False
+    note: str = ""
 
 
 def list_sessions(store: Store, filters: SessionFilter, limit: int = 50, after: str = "") -> ResultPage[SessionListing]:
     """Return a page of sessions, newest first."""
     rows, cursor = store.sessions(filters, limit, after)
-    shorts = short_ids((session for session, _ in rows), store)
+    return ResultPage(session_listings(store, rows), cursor)
+
+
+def session_listings(store: Store, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionListing]:
+    """Return sessions with their marks and short ids."""
+    shorts = short_ids((session for session, _ in pairs), store)
     marked = marks_by_session(store)
-    lines = []
-    for session, text in rows:
+    listed = []
+    for session, text in pairs:
         marks = marked.get((session.agent, session.native_id), NONE)
         shown = replace(text, title=marks.title or text.title)
-        lines.append(SessionListing(session, shown, shorts[session.id], marks.star))
-    return ResultPage(lines, cursor)
+        listed.append(SessionListing(session, shown, shorts[session.id], marks.star, marks.note))
+    return listed
+
+
+# --- rows ---
+
+#: A session that was written to within this time is running.
+RUNNING = 5 * 60_000
+LONGEST_ROW_TITLE = 240  # cells: wider than screens are
+_FOLDER = 26  # cells
+
+
+class SessionRow(Struct, frozen=True):
+    """A session as every surface lists it, without secrets and control characters. `ROW_COLUMNS` are shown."""
+
+    title: str
+    folder: str  # the last two parts of the path, shortened in the middle
+    agent: str
+    kind: str
+    turns: str
+    calls: str
+    failed: str  # "" without failed calls
+    active: str  # `running`, or how long ago it was
+    short: str
+    number: int
+    workspace: str
+    ended: int | None
+    note: str
+    is_running: bool
+
+
+class RowColumn(Struct, frozen=True):
+    """A column of a list of sessions: its heading and its most cells."""
+
+    name: str
+    heading: str
+    most: int
+    is_number: bool = False
+
+
+#: The columns in the order shown. The title gets the cells that the others leave.
+ROW_COLUMNS = (
+    RowColumn("title", "Title", LONGEST_ROW_TITLE),
+    RowColumn("folder", "Folder", _FOLDER),
+    RowColumn("agent", "Agent", 14),
+    RowColumn("kind", "Kind", 16),
+    RowColumn("turns", "Turns", 9, is_number=True),
+    RowColumn("calls", "Calls", 9, is_number=True),
+    RowColumn("failed", "Failed", 9, is_number=True),
+    RowColumn("active", "Active", 9, is_number=True),
+    RowColumn("short", "Session", 60),
+)
+_GAP = 2
+_NARROW, _NARROW_FOLDER = 100, 14  # on a screen that is narrower a folder gets fewer cells
+_LEFT_OUT = ("calls", "failed", "turns", "folder", "agent")  # in this order, until the title has enough room
+_ENOUGH, _LEAST, _PIPE = 32, 12, 100  # cells of a title: as much as it needs, at least, in a pipe
+
+
+def session_title(session: Session, text: SessionText) -> str:
+    """Return what a session is called: its title, or its first prompt or summary. It is not cleaned."""
+    about = text.title or text.first_prompt or text.summary
+    return about or ("(only its structure was kept)" if session.mode == "structure" else "(no text)")
+
+
+def session_kind(session: Session) -> str:
+    """Return the kind of a session that is not a current main one, else ""."""
+    if session.state == "current":
+        return "" if session.kind == "main" else session.kind
+    return "older version" if session.kind == "main" else f"{session.kind}, older"
+
+
+def session_row(item: SessionListing, sources: Mapping[str, Source], now: int, clean: Clean) -> SessionRow:
+    """Return the row of a session. `clean` masks secrets; it gets whole texts, as half a secret is not recognized."""
+    session, text = item.session, item.text
+    workspace = one_line(clean(text.workspace), 400)
+    is_running = session.ended is not None and 0 <= now - session.ended < RUNNING
+    title = one_line(clean(session_title(session, text)), LONGEST_ROW_TITLE)
+    source = sources.get(session.agent)
+    return SessionRow(
+        title=f"★ {title}" if item.star else title,
+        folder=short_path(short_folder(workspace), _FOLDER),
+        agent=one_line(clean(source.title if source is not None else session.agent), 40),
+        kind=session_kind(session),
+        turns=f"{session.n_turns:,}",
+        calls=f"{session.n_calls:,}",
+        failed=f"{session.n_errors:,}" if session.n_errors else "",
+        active="running" if is_running else short_ago(session.ended, now),
+        short=one_line(clean(item.short), 60),
+        number=session.id,
+        workspace=workspace,
+        ended=session.ended,
+        note=one_line(clean(item.note), 200),
+        is_running=is_running,
+    )
+
+
+class RowLayout(Struct, frozen=True):
+    """The columns of a list that fit on a screen, with their widths in cells."""
+
+    columns: tuple[tuple[RowColumn, int], ...]
+
+    def headings(self) -> list[str]:
+        """Return the headings, padded to the widths of their columns."""
+        return [_pad(column.heading.upper(), column, width) for column, width in self.columns]
+
+    def cells(self, row: SessionRow) -> list[str]:
+        """Return the fields of a row that have a column, cut and padded; a path is cut in its middle."""
+        return [_pad(_fit(getattr(row, column.name), column, width), column, width) for column, width in self.columns]
+
+
+def lay_out_rows(rows: Sequence[SessionRow], width: int = 0) -> RowLayout:
+    """Return the columns for a screen of `width` cells; 0 is a pipe, which gets every column.
+
+    The kind has a column if a row is not a current main session. An id is never cut: it would be useless.
+    """
+    widths = {column.name: _column_width(column, rows, width) for column in ROW_COLUMNS}
+    if not any(row.kind for row in rows):
+        del widths["kind"]
+    if not width:
+        widths["title"] = min(widths["title"], _PIPE)
+        return RowLayout(tuple((column, widths[column.name]) for column in ROW_COLUMNS if column.name in widths))
+    left_out = iter(_LEFT_OUT)
+    while True:
+        room = width - sum(cells + _GAP for name, cells in widths.items() if name != "title")
+        if room >= _ENOUGH or (name := next(left_out, None)) is None:
+            break
+        del widths[name]
+    widths["title"] = max(room, _LEAST)
+    return RowLayout(tuple((column, widths[column.name]) for column in ROW_COLUMNS if column.name in widths))
+
+
+def _column_width(column: RowColumn, rows: Sequence[SessionRow], width: int) -> int:
+    most = _NARROW_FOLDER if column.name == "folder" and 0 < width < _NARROW else column.most
+    widest = max((count_cells(getattr(row, column.name)) for row in rows), default=0)
+    return max(len(column.heading), min(most, widest))
+
+
+def _fit(cell: str, column: RowColumn, width: int) -> str:
+    return short_path(cell, width) if column.name == "folder" else cut_cells(cell, width)
+
+
+def _pad(cell: str, column: RowColumn, width: int) -> str:
+    gap = " " * (width - count_cells(cell))
+    return gap + cell if column.is_number else cell + gap

@@ -72,7 +72,7 @@ class People:
         if not name or len(name) > 100 or "/" in name or not name.isprintable():
             raise UsageError(f"{name!r} cannot be the name of a person; use up to 100 printable characters without /")
         if role not in ROLES:
-            raise UsageError(f"there is no role {role!r}; give one of {', '.join(ROLES)}")
+            raise UsageError(f"unknown role {role!r}; use one of {', '.join(ROLES)}")
         sql = """
             INSERT INTO "person" ("name","role","created_at","ended_at") VALUES (?,?,?,0)
             ON CONFLICT ("name") DO UPDATE SET "role"=excluded."role","ended_at"=0

@@ -234,8 +234,14 @@ def short_path(path: str, width: int) -> str:
             tail = "/".join(parts[start:])
             if count_cells(head) + count_cells(tail) <= width:
                 return head + tail
-    name = parts[-1]
+    return _cut_middle(parts[-1] or path, width)
+
+
+def _cut_middle(name: str, width: int) -> str:
+    """Return a name without its middle, so that it takes at most `width` cells."""
     keep = max(1, width - 1)
-    while name and count_cells(name) > keep:
-        name = name[1:]
-    return f"…{name}"
+    head = _fitting(name, keep // 2) if keep > 1 else ""
+    tail = name[len(head) :]
+    while tail and count_cells(head) + count_cells(tail) > keep:
+        tail = tail[1:]
+    return f"{head}…{tail}"

@@ -34,7 +34,7 @@ class SessionActions(BrowserScreen):
     """A screen with sessions to act on."""
 
     SESSION_KEYS = (
-        Binding("r", "resume", "resume", tooltip="the commands that continue the session"),
+        Binding("r", "resume", "commands", tooltip="the commands that continue the session"),
         Binding("d", "document", "restore", tooltip="what happened in the session, as a document with evidence"),
         Binding("e", "export", "export", tooltip="write the session to a file, as Markdown"),
     )

@@ -56,13 +56,6 @@ def cut(line: Line, width: int) -> Line:
     return (*kept, ("…", "dim")) if width > 0 else ()
 
 
-def pad_line(text: str, width: int, right: bool = False) -> str:
-    """Return the text cut or padded to exactly `width` cells."""
-    fitting = "".join(part for part, _ in cut(plain_line(text), width))
-    gap = " " * (width - cell_len(fitting))
-    return gap + fitting if right else fitting + gap
-
-
 def break_lines(text: str, width: int) -> Iterator[str]:
     """Wrap one line of text to `width` cells, between words where possible."""
     text = text.expandtabs(4)

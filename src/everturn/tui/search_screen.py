@@ -14,14 +14,13 @@ from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.search import search
 from everturn.store.contract import Store
 from everturn.text.printable import short_folder
-from everturn.text.times import iso
+from everturn.text.times import iso, short_ago
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.lines import Line, Span, cut
 from everturn.tui.paged_view import FeedPage, FeedWidget
 from everturn.tui.screen_frame import InputLine
 from everturn.tui.session_items import StartSpot
-from everturn.tui.sessions_screen import age_text
 
 HITS = 30
 
@@ -69,7 +68,7 @@ class HitFeed:
     def _make_hit(self, one: SearchHit) -> HitItem:
         line, session, row = self._archive.line, one.session, one.row
         about = line(one.text.title or one.text.first_prompt, 120)
-        where: list[Span] = [(f"{age_text(one.at, self._now):>4} ", "dim"), (line(session.agent, 12), "ok")]
+        where: list[Span] = [(f"{short_ago(one.at, self._now):>4} ", "dim"), (line(session.agent, 12), "ok")]
         where.append((f" {short_folder(line(one.text.workspace, 400))}", "head"))
         where.append((f" turn {row.turn + 1}" if row is not None else " title", "bold"))
         where.append((f" {one.field.replace('_', ' ')}", "dim"))

@@ -6,7 +6,8 @@ prompts and summaries. The database applies it; a page is 200 rows and one query
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -14,55 +15,64 @@ from textual.binding import Binding
 from textual.timer import Timer
 from textual.widgets import Input
 
-from everturn.errors import EverturnError, UsageError
-from everturn.model.archive import Session, SessionText
+from everturn.errors import EverturnError
 from everturn.model.vocabulary import SESSION_KINDS
-from everturn.sessions.lookup import short_ids
+from everturn.sessions.lookup import RowLayout, SessionRow, lay_out_rows, list_sessions, session_row
+from everturn.sources.agent_names import find_agent
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.folders import resolve_folder
-from everturn.text.printable import short_folder
+from everturn.text.printable import plural
 from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
-from everturn.tui.archive import ScreenArchive
-from everturn.tui.lines import Line, cut, pad_line
+from everturn.tui.archive import ScreenArchive, steady_text
+from everturn.tui.lines import Line, Span, cut, plain_line
 from everturn.tui.paged_view import FeedPage, FeedWidget
-from everturn.tui.screen_frame import InputLine
+from everturn.tui.screen_frame import InputLine, StatusBar
+
+if TYPE_CHECKING:
+    from everturn.sources.contract import Source
 
 ROWS = 200
-_TITLE_CELLS = 240  # cells of a title that are kept: wider than screens are
 _FILTER_NAMES = ("agent", "workspace", "branch", "since", "until")
-_UNITS = ((31_536_000_000, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "m"))
+
+
+class SessionsPage:
+    """The rows of one page and their layouts, which depend on the width of the screen."""
+
+    def __init__(self, rows: Sequence[SessionRow]) -> None:
+        self.rows = rows
+        self._layouts: dict[int, RowLayout] = {}
+
+    def layout(self, width: int) -> RowLayout:
+        """Return the columns that fit."""
+        if width not in self._layouts:
+            self._layouts[width] = lay_out_rows(self.rows, width)
+        return self._layouts[width]
+
+    def headings(self, width: int) -> Line:
+        """Return the headings of the columns, behind the cell that marks the cursor."""
+        return plain_line(" " + "  ".join(self.layout(width - 1).headings()), "bold")
 
 
 class SessionItem(Struct, frozen=True):
-    session: int
-    short: str
-    age: str
-    agent: str
-    turns: int
-    errors: int
-    folder: str
-    about: str
-    sort: str = ""  # the kind, where it is not a current main session
+    row: SessionRow
+    page: SessionsPage
 
     @property
     def key(self) -> int:
-        return self.session
+        return self.row.number
 
     def lines(self, width: int) -> list[Line]:
         """Draw one line, with fewer columns on a narrow screen."""
-        errors = f"✗{self.errors}" if self.errors else ""
-        line: list[tuple[str, str]] = [(pad_line(self.age, 4, right=True), "dim"), (" ", "")]
-        if width >= 50:
-            line.append((pad_line(self.agent, 12), "ok"))
-        line.append((pad_line(f"{self.turns:,}", 6, right=True), ""))
-        if width >= 40:
-            line.append((" " + pad_line(errors, 5), "error"))
-        if width >= 70:
-            line.append((" " + pad_line(self.folder, min(24, width // 5)), "head"))
-        if self.sort:
-            line.append((f" [{self.sort}]", "warn"))
-        return [cut((*line, (f" {self.about}", "")), width)]
+        layout = self.page.layout(width)
+        spans = list[Span]()
+        for (column, _), cell in zip(layout.columns, layout.cells(self.row), strict=True):
+            spans += [("  " if spans else "", ""), (steady_text(cell), _STYLES.get(column.name, ""))]
+        return [cut(tuple(spans), width)]
+
+
+#: The styles of the columns.
+_STYLES = {"folder": "head", "agent": "ok", "kind": "warn", "failed": "error", "active": "dim", "short": "dim"}
 
 
 class SessionFeed:
@@ -74,33 +84,16 @@ class SessionFeed:
 
     def page(self, store: Store, number: int) -> FeedPage:
         """Read a page. Its cursor is known, as the previous page was read before."""
-        rows, following = store.sessions(self.session_filter, ROWS, self._cursors[number])
-        if following and number + 1 == len(self._cursors):
-            self._cursors.append(following)
-        shorts = short_ids((session for session, _ in rows), store)
-        now = self._archive.clock()
-        return FeedPage(number, [self._make_item(one, text, shorts[one.id], now) for one, text in rows], not following)
-
-    def _make_item(self, session: Session, text: SessionText, short: str, now: int) -> SessionItem:
-        line = self._archive.line
-        about = text.title or text.first_prompt or text.summary
-        if not about and session.mode == "structure":
-            about = "(only its structure was kept)"
-        sort = "" if session.kind == "main" else session.kind
-        return SessionItem(
-            session.id,
-            line(short, 40),
-            age_text(session.ended, now),
-            line(session.agent, 12),
-            session.n_turns,
-            session.n_errors,
-            short_folder(line(text.workspace, 400)),
-            line(about, _TITLE_CELLS),
-            sort if session.state == "current" else f"{sort} older".strip(),
-        )
+        archive = self._archive
+        found = list_sessions(store, self.session_filter, ROWS, self._cursors[number])
+        if found.next and number + 1 == len(self._cursors):
+            self._cursors.append(found.next)
+        now = archive.clock()
+        page = SessionsPage([session_row(one, archive.sources, now, archive.clean) for one in found.items])
+        return FeedPage(number, [SessionItem(row, page) for row in page.rows], not found.next)
 
 
-def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = False) -> SessionFilter:
+def filter_of(typed: str, sources: Mapping[str, Source], now: int, everything: bool = False) -> SessionFilter:
     """Parse a typed filter. Raises UsageError for an invalid time or an unknown agent."""
     words, given = list[str](), dict[str, str]()
     for word in typed.split():
@@ -111,7 +104,7 @@ def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = Fa
             words.append(word)
     times = {name: parse_when(given[name], now) for name in ("since", "until") if given.get(name)}
     return SessionFilter(
-        agent=_agent(given["agent"], agents) if given.get("agent") else "",
+        agent=find_agent(sources.values(), given["agent"]).name if given.get("agent") else "",
         workspace=resolve_folder(given.get("workspace", "")),
         branch=given.get("branch", ""),
         text=" ".join(words),
@@ -127,23 +120,6 @@ def _words_only(typed: str) -> str:
     return " ".join(word for word in typed.split() if word.partition(":")[0] not in _FILTER_NAMES)
 
 
-def age_text(ms: int | None, now: int) -> str:
-    """Return an age in at most four cells."""
-    if ms is None:
-        return "?"
-    past = max(0, now - ms)
-    return next((f"{past // size}{unit}" for size, unit in _UNITS if past >= size), "now")
-
-
-def _agent(typed: str, agents: Iterable[str]) -> str:
-    """Return the agent whose name is, starts with or contains the text. Raises UsageError."""
-    names = sorted(agents, key=lambda name: (name != typed, not name.startswith(typed), name))
-    found = next((name for name in names if typed.lower() in name), None)
-    if found is None:
-        raise UsageError(f"no agent is called {typed}; `everturn sources` lists them")
-    return found
-
-
 WAIT = 0.15  # seconds after the last key before the archive is asked
 
 
@@ -151,7 +127,7 @@ class SessionsScreen(SessionActions):
     by_item = True
     empty = "no session matches; clear the filter with esc, or look inside sessions with /"
     HELP = """
-Sessions, newest first: age, agent, turns, failed calls, folder, what it is about.
+Sessions, newest first: title, folder, agent, turns, calls, failed calls, last activity, id.
 The filter takes words of the title or first prompt, and agent: workspace: branch: since:7d until:2026-01-31
 """
     BINDINGS = [
@@ -168,6 +144,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
     def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
         super().__init__(archive)
         self.typing = InputLine("filter: words, agent: workspace: branch: since:", typed)
+        self.headings = StatusBar()
         self.everything = False
         self.total: int | None = None
         self._timer: Timer | None = None
@@ -175,13 +152,27 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
 
     def above(self) -> ComposeResult:
         yield self.typing
+        yield self.headings
+
+    def on_resize(self) -> None:
+        super().on_key()
+        self._show_headings()
+
+    def on_feed_widget_moved(self, event: FeedWidget.Moved) -> None:
+        super().on_feed_widget_moved(event)
+        self._show_headings()
+
+    def _show_headings(self) -> None:
+        """Draw the headings above the rows of the page that the cursor is on."""
+        item = self.pages.current
+        self.headings.put(item.page.headings(self.pages.size.width) if isinstance(item, SessionItem) else ())
 
     def title_line(self) -> Line:
-        sort = "sessions of every kind" if self.everything else "sessions"
-        count = f"{self.total:,} " if self.total is not None else ""
+        count = "sessions" if self.total is None else plural(self.total, "session")
+        kinds = " of every kind" if self.everything else ""
         item = self.pages.current
-        short = item.short if isinstance(item, SessionItem) else ""
-        return ((" everturn", "head"), (f"  {count}{sort}", "bold"), (f"  {short}", "dim"))
+        short = item.row.short if isinstance(item, SessionItem) else ""
+        return ((" everturn", "head"), (f"  {count}{kinds}", "bold"), (f"  {short}", "dim"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -195,7 +186,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
             session_filter = filter_of(self.typing.value, self.archive.sources, now, self.everything)
         except EverturnError as error:
             mistake = str(error)
-            session_filter = filter_of(_words_only(self.typing.value), (), now, self.everything)
+            session_filter = filter_of(_words_only(self.typing.value), {}, now, self.everything)
         await self.pages.show(SessionFeed(self.archive, session_filter))
         if mistake:
             self.say(mistake, "error")
@@ -206,7 +197,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
 
     def chosen_session(self) -> int | None:
         item = self.pages.current
-        return item.session if isinstance(item, SessionItem) else None
+        return item.row.number if isinstance(item, SessionItem) else None
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -218,7 +209,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
 
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         if isinstance(event.item, SessionItem):
-            self.browser.open_session(event.item.session)
+            self.browser.open_session(event.item.row.number)
 
     def action_filter(self) -> None:
         self.set_focus(self.typing)

@@ -28,6 +28,7 @@ from starlette.routing import Route
 from everturn import __version__
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
 from everturn.secrets.redaction import redact_text
+from everturn.sessions.lookup import ROW_COLUMNS
 from everturn.sessions.secrets import archive_cleaner
 from everturn.store.contract import Store
 from everturn.text.printable import plural, printable, to_json
@@ -122,7 +123,7 @@ def environment() -> Environment:
         "moment": time_html,
         "day": _minute_text,
     }
-    made.globals |= {"ago": ago, "counted": plural}
+    made.globals |= {"ago": ago, "counted": plural, "row_columns": ROW_COLUMNS}
     return made
 
 

@@ -1,4 +1,4 @@
-"""Sessions as lines of a list, for the home page, the list, the search and the lineage.
+"""Sessions as rows of a list, for the home page, the list and the search.
 
 The turns of a session in sections, so that a page goes on in both directions however long a turn is.
 
@@ -14,82 +14,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import Session, SessionText, Turn
-from everturn.sessions.lookup import NONE, Marks, marks_by_session, short_ids
+from everturn.sessions.lookup import NONE, Marks, SessionRow, session_listings, session_row, session_title
 from everturn.sessions.messages import TurnView
 from everturn.store.contract import Store
-from everturn.text.printable import short_folder
 from everturn.web.request import WebRequest
 
-_LIVE_MS = 5 * 60_000
 _PREPARED = 160
 
 
-class SessionLine(Struct, frozen=True):
-    """A session, cleaned for a page."""
-
-    number: int
-    short: str
-    title: str
-    agent: str  # its title
-    folder: str
-    workspace: str
-    started: int | None
-    ended: int | None
-    turns: int
-    calls: int
-    errors: int
-    model: str
-    sort: str = ""  # the kind, where it is not a current main session
-    star: bool = False
-    note: str = ""
-    live: bool = False  # written to a moment ago
-
-
-def session_lines(request: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionLine]:
-    shorts = short_ids((session for session, _ in pairs), request.store)
-    marked = marks_by_session(request.store)
-    return [
-        session_line(request, session, text, marked.get((session.agent, session.native_id), NONE), shorts[session.id])
-        for session, text in pairs
-    ]
-
-
-def session_line(
-    request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE, short: str = ""
-) -> SessionLine:
-    workspace = request.line(text.workspace, 400)
-    return SessionLine(
-        number=session.id,
-        short=request.line(short or session.native_id, 40),
-        title=title_of(request, session, text, marks),
-        agent=request.line(request.site.titles.get(session.agent, session.agent), 40),
-        folder=short_folder(workspace),
-        workspace=workspace,
-        started=session.started,
-        ended=session.ended,
-        turns=session.n_turns,
-        calls=session.n_calls,
-        errors=session.n_errors,
-        model=request.line(session.model, 60),
-        sort=sort_of(session),
-        star=marks.star,
-        note=request.line(marks.note, 200),
-        live=session.ended is not None and 0 <= request.now - session.ended < _LIVE_MS,
-    )
+def session_rows(request: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionRow]:
+    """Return the rows of sessions, cleaned for a page."""
+    listed = session_listings(request.store, pairs)
+    return [session_row(one, request.sources, request.now, request.clean) for one in listed]
 
 
 def title_of(request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE) -> str:
     """Return the title of a session: the user's, its own, or its first prompt or summary."""
-    about = marks.title or text.title or text.first_prompt or text.summary
-    if not about:
-        return "(only its structure was kept)" if session.mode == "structure" else "(no words)"
-    return request.line(about, _PREPARED)
-
-
-def sort_of(session: Session) -> str:
-    """Return the kind of a session that is not a current main one."""
-    words = [] if session.kind == "main" else [session.kind]
-    return ", ".join((*words, *(["older version"] if session.state != "current" else [])))
+    return request.line(marks.title or session_title(session, text), _PREPARED)
 
 
 def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:

@@ -81,7 +81,7 @@ def test_a_file_is_read_and_the_archive_left_alone(desk: Desk, tmp_path: Path) -
     before = desk.db.read_bytes()
     code, out, err = desk.run("restore", str(path))
     assert code == 0 and "translate the manual into french" in out
-    assert "it is not in the archive and was not put there" in err
+    assert "the file was not archived" in err
     assert desk.db.read_bytes() == before and desk.run("sessions")[0] == 3
 
 
@@ -189,14 +189,14 @@ def test_a_model_that_cannot_be_asked_is_told_and_the_document_is_there_all_the_
         code, out, err = told.run("restore", SID, "--model", "scripted", "--budget", "600")
         turns = told.run("restore", SID, "--model", "scripted", "--dump-turns")
     assert code == 4 and "everturn: turns 1–3 were not summarised by the model" in err
-    assert "- Never push to main. [t1 #1]" in out and "made from the records alone" in out
+    assert "- Never push to main. [t1 #1]" in out and "made from the records only" in out
     assert turns[0] == 4 and turns[1].count("TURN SUMMARY") == 3 and "not summarised by the model" in turns[2]
 
 
 @pytest.mark.parametrize(("target", "code", "said"), [
-    ("", 2, "no session or file is named"),
-    (os.devnull, 1, "not an ordinary file"),
-    (__file__, 1, "no source knows this format; `everturn sources` lists what can be read\n"),
+    ("", 2, "name a session or a file"),
+    (os.devnull, 1, "not a regular file"),
+    (__file__, 1, "no source knows this format; `everturn sources` lists the supported formats\n"),
 ])  # fmt: skip
 def test_what_cannot_be_restored_is_told_with_what_to_do(desk: Desk, target: str, code: int, said: str) -> None:
     found, _, err = desk.run("restore", target)

@@ -139,7 +139,7 @@ def test_a_look_through_the_text_itself_is_told(desk: Desk) -> None:
     desk.take_in(desk.archive.history.turn("x => y", "ok"))
     code, out, err = desk.run("search", "=>")
     assert code == 0 and "«=>»" in out
-    assert err == "everturn: the index has no such words; looked for the characters themselves in all 2 messages\n"
+    assert err == "everturn: the index does not contain these words; searched the text itself in all 2 messages\n"
 
 
 def test_a_search_says_how_to_go_on(desk: Desk) -> None:
@@ -147,7 +147,7 @@ def test_a_search_says_how_to_go_on(desk: Desk) -> None:
     _, out, err = desk.run("search", "walrus", "--limit", "3")
     assert out.count("«walrus»") == 3
     said, _, cursor = err.strip().rpartition(" ")
-    assert said == "there are more: add --after"
+    assert said == "for more matches, add --after"
     _, out, err = desk.run("search", "walrus", "--limit", "3", "--after", cursor)
     assert (out.count("«walrus»"), err) == (1, "")
     assert desk.run("search", "zebra", "--after", cursor)[0] == 2
@@ -156,7 +156,7 @@ def test_a_search_says_how_to_go_on(desk: Desk) -> None:
 def test_some_of_the_words_are_better_than_none_and_it_says_so(desk: Desk) -> None:
     two(desk)
     code, out, err = desk.run("search", "zebra", "unicorn")
-    assert (code, err) == (0, "everturn: no message holds all the words; these hold some of them\n")
+    assert (code, err) == (0, "everturn: no message contains all the words; these contain some of them\n")
     assert "«zebra»" in out
 
 

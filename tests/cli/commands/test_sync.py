@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_is_taken(everturn: 
     os.mkfifo(history.file(OTHER))
     report = everturn.json("sync", code=4)["report"]
     assert (report["new"], len(report["failed"])) == (1, 1)
-    assert "not an ordinary file" in everturn.err
+    assert "not a regular file" in everturn.err
     assert "quarantine" in everturn("doctor", code=4)
 
 

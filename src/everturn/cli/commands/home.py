@@ -94,31 +94,20 @@ def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str 
 
 
 def _print_status(cx: frame.CommandContext, store: Any) -> None:
-    from everturn.cli.output import in_one_line
-    from everturn.sessions.lookup import short_ids
+    from everturn.cli.output import print_session_rows
+    from everturn.sessions.lookup import list_sessions
     from everturn.store.contract import SessionFilter
-    from everturn.text.times import ago
 
     out = cx.out
     total = store.count_sessions(SessionFilter())
-    rows, _ = store.sessions(SessionFilter(), limit=5)
-    shorts = short_ids((row for row, _ in rows), store)
+    newest = list_sessions(store, SessionFilter(), 5).items
     sizes = store.sizes()
     out.emit(
         f"in the archive: {plural(total, 'session')}, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})"
     )
-    if rows:
+    if newest:
         out.emit()
-        lines = [
-            (
-                shorts[row.id],
-                ago(row.ended, clock.now()) if row.ended else "",
-                f"{row.n_turns:,}",
-                in_one_line(out, text.title or text.first_prompt, 70),
-            )
-            for row, text in rows
-        ]
-        out.table(("session", "last active", "turns", "about"), lines, right=(2,))
+        print_session_rows(out, newest, clock.now())
 
 
 def _show_sample(cx: frame.CommandContext) -> int:

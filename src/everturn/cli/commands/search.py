@@ -107,7 +107,7 @@ def command(
         cx.out.warn(_nothing_text(filters, after, " ".join(words)))
         return 3
     if page.next and not cx.json:
-        cx.out.say(f"there are more: add --after {page.next}")
+        cx.out.say(f"for more matches, add --after {page.next}")
     return 0
 
 

@@ -9,16 +9,14 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.output import print_session_rows
 from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
-    from everturn.sessions.lookup import ResultPage, SessionListing
     from everturn.store.contract import SessionFilter
 
-_WIDE, _VERY_WIDE = 100, 130  # on a narrower terminal some columns are left out
-_FOLDER, _FOLDER_WIDE = 14, 26  # cells
-_TITLE = 20  # cells that a title keeps on a narrow terminal
-_ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
+_ABOUT = 100  # cells of a title in the list of running sessions
 
 
 @frame.command(
@@ -54,7 +52,7 @@ def command(
 ) -> int:
     """List sessions, newest first; with TEXT only those whose title, first prompt or summary holds it.
 
-    The short id in the first column is what `show`, `search --session` and `export` take; so is @last.
+    The short id in the last column is what `show`, `search --session` and `export` take; so is @last.
     """
     from everturn.sessions.lookup import list_sessions
 
@@ -68,13 +66,13 @@ def command(
 
         cx.out.emit_json("sessions", map(session_item, page.items), page.next)
     elif page.items:
-        _print_table(cx, page, now, everything)
+        print_session_rows(cx.out, page.items, now)
     if not page.items:
         cx.out.warn(_nothing(session_filter, after))
         return 3
     if page.next and not cx.json:
         total = cx.store().count_sessions(session_filter)
-        cx.out.say(f"{len(page.items)} of {total:,}; the next ones: add --after {page.next}")
+        cx.out.say(f"{len(page.items)} of {plural(total, 'session')}; for more, add --after {page.next}")
     return 0
 
 
@@ -133,64 +131,6 @@ def _filter(
         kinds=SESSION_KINDS if everything else ("main",),
         states=("current", "superseded") if everything else ("current",),
     )
-
-
-def _print_table(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
-    from everturn.cli.output import in_one_line, sort_of
-    from everturn.text.printable import short_folder
-    from everturn.text.times import ago
-
-    if cx.out.fancy:
-        _print_lines(cx, page, now, everything)
-        return
-    rows = []
-    for item in page.items:
-        session, text = item.session, item.text
-        row = [
-            item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
-            f"{session.n_errors:,}", short_folder(cx.out.text(text.workspace)), in_one_line(cx.out, _about(item), _ABOUT),
-        ]  # fmt: skip
-        rows.append([*row[:2], sort_of(session), *row[2:]] if everything else row)
-    columns = ["session", "last active", "agent", "turns", "calls", "errors", "workspace", "about"]
-    if everything:
-        columns.insert(2, "kind")
-    first = columns.index("turns")
-    cx.out.table(columns, rows, right=[first, first + 1, first + 2])
-
-
-def _print_lines(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
-    """Print the sessions for a terminal: the title first, with all the room that the other columns leave."""
-    from everturn.cli.output import in_one_line, sort_of
-    from everturn.text.printable import short_folder, short_path
-    from everturn.text.times import short_ago
-
-    out = cx.out
-    wide, very_wide = out.width >= _WIDE, out.width >= _VERY_WIDE
-    columns = ["session", "title", "folder", "agent", *["kind"] * everything]
-    columns += [*["turns"] * wide, *["calls", "failed"] * very_wide, "active"]
-    rows = []
-    for item in page.items:
-        session = item.session
-        folder = short_path(short_folder(out.text(item.text.workspace)), _FOLDER_WIDE if wide else _FOLDER)
-        row = [item.short, "", folder, session.agent, *[sort_of(session)] * everything]
-        row += [*[f"{session.n_turns:,}"] * wide, *[f"{session.n_calls:,}", f"{session.n_errors:,}"] * very_wide]
-        rows.append([*row, short_ago(session.ended, now)])
-    taken = sum(
-        max(len(name), *(len(row[at]) for row in rows)) + 2 for at, name in enumerate(columns) if name != "title"
-    )
-    for row, item in zip(rows, page.items, strict=True):
-        row[1] = in_one_line(out, _about(item), max(_TITLE, out.width - taken))
-    right = [at for at, name in enumerate(columns) if name in ("turns", "calls", "failed", "active")]
-    out.table(columns, rows, right)
-
-
-def _about(item: SessionListing) -> str:
-    """Return what a session was about, with a mark if it is starred."""
-    text = item.text
-    about = text.title or text.first_prompt or text.summary
-    if not about and item.session.mode == "structure":
-        about = "(only its structure was kept)"
-    return f"★ {about}" if item.star else about
 
 
 def _nothing(session_filter: SessionFilter, after: str) -> str:

@@ -71,7 +71,7 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
     if not path.exists():
         raise MissingPath(str(path))
     if not path.is_file():
-        raise UsageError(f"{path} is not an ordinary file; `everturn add {path}` looks at every file of a folder")
+        raise UsageError(f"{path} is not a regular file; `everturn add {path}` looks at every file of a folder")
     head = read_beginning(path)
     claims = weigh_claims(all_sources().values(), path.resolve(), head, every=True)
     best = winner(claims)

@@ -71,9 +71,13 @@ def _make_parser() -> MarkdownIt:
 
 def _arrange_tokens(state: StateCore) -> None:
     """Adapt the tokens to a page that has headings, links and a width of its own."""
+    level = 2  # of the heading of the turn; no level is skipped, as a reader of headings expects
     for token in state.tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+        if token.type == "heading_open":
+            level = min(6, int(token.tag[1]) + 2, level + 1)
+            token.tag = f"h{level}"
+        elif token.type == "heading_close":
+            token.tag = f"h{level}"
         elif token.type == "fence":
             token.info = ""
         elif token.type in ("th_open", "td_open"):

@@ -27,7 +27,7 @@ from everturn.web.job_starts import health_now, safe_roots
 from everturn.web.pages.costs import plot_spending, spending_rows
 from everturn.web.pages.session import turn_address
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import session_lines, title_of
+from everturn.web.session_lines import session_rows, title_of
 
 _RECENT = 14
 _SPANS = {"24 hours": 1, "7 days": 7, "30 days": 30, "all time": None}  # in days
@@ -44,7 +44,7 @@ def draw(request: WebRequest) -> PageReply:
     pairs, _ = request.store.sessions(SessionFilter(), _RECENT)
     total = request.site.for_a_while("total", lambda: request.store.count_sessions(SessionFilter()), 5_000)
     newest = pairs[0][0].ended if pairs else None
-    return PageReply("home", {"lines": session_lines(request, pairs), "total": total, "newest": newest})
+    return PageReply("home", {"rows": session_rows(request, pairs), "total": total, "newest": newest})
 
 
 def draw_overview(request: WebRequest) -> PageReply:

@@ -13,13 +13,13 @@ from everturn.model.vocabulary import FIELDS
 from everturn.retrieval.hits import SearchHit, SimilarHit
 from everturn.retrieval.scope import SearchFilters
 from everturn.retrieval.search import SORTS, Results, search
-from everturn.sessions.lookup import NONE, marks_by_session, short_ids
+from everturn.sessions.lookup import SessionRow
 from everturn.text.folders import resolve_folder
 from everturn.text.printable import short_folder
 from everturn.text.times import iso
 from everturn.web.pages.session import message_address
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import SessionLine, archived_agents, session_line
+from everturn.web.session_lines import archived_agents, session_rows
 
 HITS = 40
 _FILTERS = ("agent", "workspace", "since", "until")
@@ -38,7 +38,7 @@ class HitLine(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    line: SessionLine
+    row: SessionRow
     hits: list[HitLine]
 
 
@@ -103,15 +103,10 @@ def _search_answer(request: WebRequest, words: str) -> dict[str, Any]:
     except UsageError as mistake:  # a filter that is not yet typed to its end
         return {"problem": request.line(str(mistake), 300)}
     following = _search_address(request, after=page.next) if page.next else ""
-    shorts = short_ids((found.session for found in page.items), request.store)
-    marked = marks_by_session(request.store)
-    groups: dict[int, Group] = {}
+    sessions = {found.session.id: (found.session, found.text) for found in page.items}
+    groups = {row.number: Group(row, []) for row in session_rows(request, list(sessions.values()))}
     for found in page.items:
-        session = found.session
-        if session.id not in groups:
-            marks = marked.get((session.agent, session.native_id), NONE)
-            groups[session.id] = Group(session_line(request, session, found.text, marks, shorts[session.id]), [])
-        groups[session.id].hits.append(_make_hit(request, found))
+        groups[found.session.id].hits.append(_make_hit(request, found))
     return {
         "groups": list(groups.values()),
         "facets": _facets(request, page.items),

@@ -17,8 +17,8 @@ from everturn.export.page.head import draw_minimap, head_html
 from everturn.export.page.markup import Html, PageLook
 from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText
-from everturn.sessions.lineage import RUNNING, Lineage, Relative, lineage
-from everturn.sessions.lookup import marks_of, resolve_session
+from everturn.sessions.lineage import Lineage, Relative, lineage
+from everturn.sessions.lookup import RUNNING, marks_of, resolve_session
 from everturn.sessions.messages import passages
 from everturn.text.printable import plural
 from everturn.web.pages.record import picture_address

@@ -11,7 +11,7 @@ from everturn.sessions.lookup import starred_sessions
 from everturn.store.contract import SessionFilter
 from everturn.text.folders import folder_filter, resolve_folder
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import archived_agents, session_lines
+from everturn.web.session_lines import archived_agents, session_rows
 
 LINES = 50
 _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
@@ -28,7 +28,7 @@ def draw(request: WebRequest) -> PageReply:
         pairs, following = request.store.sessions(filter_of(request), LINES, request.word("after"))
         total = request.store.count_sessions(filter_of(request)) if following else len(pairs)
     values: dict[str, Any] = {
-        "lines": session_lines(request, pairs),
+        "rows": session_rows(request, pairs),
         "next": f"/sessions?{urlencode({**given, 'after': following}, errors='replace')}" if following else "",
         "total": total,
         "filters": filters,
