@@ -242,6 +242,11 @@ class PostgresDriver:
     def is_writing(self) -> bool:
         return self._writing
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether the connection reads for a person."""
+        return bool(self._reader)
+
     # --- transactions ---
     def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         if self.connection.info.transaction_status != _IDLE or self._reading:

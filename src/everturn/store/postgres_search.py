@@ -82,7 +82,7 @@ f AS MATERIALIZED (
 c AS MATERIALIZED (
     SELECT f.o, r.* FROM (SELECT * FROM f WHERE is_driver AND NOT is_common) f CROSS JOIN LATERAL (
         SELECT "session", "seq", MAX(b.x/(b.x+1.6*(0.4+0.0075*z."size"))){in_fields} AS s FROM (
-            SELECT "session", "seq", "field", "size" FROM "search_row" WHERE "tsv" @@ f.q LIMIT :rare) z
+            SELECT "session", "seq", "field", "size" FROM {rare_rows}) z
         CROSS JOIN LATERAL (SELECT (:by_field::float8[])[z."field"+1] AS x) b
         GROUP BY "session", "seq") r),
 total AS MATERIALIZED ({total}),
@@ -134,13 +134,19 @@ h AS (
     CROSS JOIN LATERAL (SELECT (:by_field::float8[])[r."field"+1] AS x) b
     UNION ALL
     SELECT 0, r."session", r."seq", (SELECT SUM(worth)/2 FROM g WHERE grp>0), NULL FROM (
-        SELECT "session", "seq" FROM "search_row" WHERE "tsv" @@ NULLIF(:all_groups,'')::tsquery{only_bare} LIMIT :rare) r
+        SELECT "session", "seq" FROM {group_rows}) r
     WHERE (SELECT COUNT(*) FROM g WHERE needed IS NOT NULL)=0),
 pool AS MATERIALIZED (
     SELECT r."session", r."seq", SUM(s) AS s FROM h r WHERE TRUE{scope_r} GROUP BY r."session", r."seq"
     HAVING COUNT(DISTINCT needed)=(SELECT COUNT(DISTINCT needed) FROM g)
     ORDER BY 3 DESC, 1 DESC, 2 DESC LIMIT :most),
 """
+#: Rows by their words: from the table, or for a connection that reads for a person by a function that uses the index.
+_RARE_ROWS = ('"search_row" WHERE "tsv" @@ f.q LIMIT :rare', '"find_rows"(f.q, :rare)')
+_GROUP_ROWS = (
+    """"search_row" WHERE "tsv" @@ NULLIF(:all_groups,'')::tsquery{only_bare} LIMIT :rare""",
+    """"find_rows"(NULLIF(:all_groups,'')::tsquery, :rare) WHERE TRUE{only_bare}""",
+)
 #: The entries of named sessions.
 _NAMED_POOL = """
 pool AS MATERIALIZED (
@@ -172,10 +178,10 @@ def gather_entries(driver: PostgresDriver, query: IndexQuery, scope: IndexScope,
         "fields": [FIELDS.index(name) for name in query.fields], **_scope_parameters(scope),
     }  # fmt: skip
     names |= {f"q{number}": text for number, text in enumerate(names["queries"])}
+    group_rows = _GROUP_ROWS[driver.is_limited].format(only_bare=only.replace('r."field"', '"field"'))
     sql = _GATHER.format(
-        pool=(_POOL if scope.ranges is None else _NAMED_POOL).format(
-            only=only, only_bare=only.replace('r."field"', '"field"'), scope_r=scope_r
-        ),
+        pool=(_POOL if scope.ranges is None else _NAMED_POOL).format(only=only, group_rows=group_rows, scope_r=scope_r),
+        rare_rows=_RARE_ROWS[driver.is_limited],
         in_fields=' FILTER (WHERE z."field"=ANY(:fields))' if query.fields else "",
         ranks=",".join(_RANK.format(f":q{number}") for number in range(len(phrases))),
         total=_TOTAL, only=only, scope_r=scope_r,

@@ -75,6 +75,7 @@ def prepare_readers(store: Store) -> None:
         f'GRANT "{role}" TO CURRENT_USER',
         f'GRANT USAGE ON SCHEMA "{schema}" TO "{role}"',
         f'GRANT SELECT ON {tables} TO "{role}"',
+        f'GRANT EXECUTE ON FUNCTION "{schema}"."find_rows"(tsquery, bigint) TO "{role}"',
     ]
     statements = [*([] if exists else [f'CREATE ROLE "{role}" NOLOGIN']), *statements]
     try:
