@@ -63,6 +63,24 @@ def test_a_line_names_its_turn_and_the_request_behind_a_go_ahead(
         assert item["tests"][0]["verdict"] == "passed" and "then ran" in out
 
 
+def test_a_command_of_the_client_is_no_request(story: PlantedRepository, run: Run) -> None:
+    session = story.agent("claude")
+    story.prompt(session, "Add the limits of all prices to src/limit.py")
+    story.say(session, "I would write them into one file. Shall I?")
+    story.prompt(
+        session,
+        "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
+    )
+    story.prompt(session, "yes, lets get this going")
+    story.write(session, "src/limit.py", ["LIMIT_OF_PRICES = 2", "LIMIT_OF_ORDERS = 7"])
+    story.prompt(session, "Now write a page about the limits for the customers")
+    story.commit("Limits")
+    story.save_transcripts()
+    run("sync")
+    item = ask(run, story, "src/limit.py:1")["items"][0]
+    assert item["asked"].startswith("Add the limits") and item["go_ahead"] == "yes, lets get this going"
+
+
 def test_lines_of_others_have_no_answer_and_say_which_kind(story: PlantedRepository, run: Run) -> None:
     plant(story)
     story.human_edit("src/price.py")

@@ -14,7 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import find_decisions
-from everturn.derive.intent import asks_for_work, find_offer, goal_words, is_approval, join_reply, word_count
+from everturn.derive.intent import (
+    asks_for_work,
+    command_words,
+    find_offer,
+    goal_words,
+    is_approval,
+    join_reply,
+    word_count,
+)
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
 from everturn.sessions.messages import Records, Sources
@@ -35,9 +43,10 @@ _DECISIONS = 4
 _TYPED = ("text", "queued", "command")
 _GENERATIONS = 4
 _GO_AHEAD = re.compile(
-    r"(?:please |ok(?:ay)?,? |yes,? |now |great,? |good,? |and )*(?:continue|proceed|go ahead|go on|go|implement|start|execute|begin|do|run|resume|"
-    r"apply|keep going|carry on|next|finish|try again|retry|commit)(?: on| with)?(?: it| this| that| the| all| your| these| everything)*"
-    r"(?: plan| implementation| fix| fixes| change| changes| work| task| tasks| steps?| suggestions?| recommendations?| now| from where you left off)*"
+    r"(?:please |ok(?:ay)?,? |yes,? |yep,? |now |great,? |good,? |and |let['’]?s |(?:that )?sounds (?:good|great)[.,!]? )*(?:continue|proceed|go ahead|go on|go|implement|start|execute|begin|do|run|resume|"
+    r"apply|keep going|carry on|next|finish|try again|retry|commit|get)(?: on| with)?(?: it| this| that| the| all| your| these| everything)*"
+    r"(?: plan| implementation| fix| fixes| change| changes| work| task| tasks| steps?| suggestions?| recommendations?| options? \w{1,2}| going| both| too| now|"
+    r" from where you left off)*"
     r"(?: please)?[.!\s]*",
     re.IGNORECASE,
 )
@@ -81,7 +90,7 @@ class ReasonFinder:
 
     def full(self, session: Session, turn: int, seq: int) -> Reason:
         """Return all about an edit at message `seq` of a turn."""
-        asked = self.asked(session, turn)
+        asked = self._find_request(session, turn, _GENERATIONS, seq)
         marks = [mark.text for _, text in self._requests(session, turn) for mark in find_decisions(text)]
         return replace(
             asked, decisions=tuple(dict.fromkeys(marks))[:_DECISIONS], said_before=self._said_before(session, turn, seq),
@@ -89,7 +98,8 @@ class ReasonFinder:
         )  # fmt: skip
 
     # --- requests ---
-    def _find_request(self, session: Session, turn: int, generations: int) -> Reason:
+    def _find_request(self, session: Session, turn: int, generations: int, before: int | None = None) -> Reason:
+        """Return the request behind a turn, or behind the message `before` of it."""
         if session.kind != "main" and generations:
             from everturn.sessions.lineage import ancestors  # most sessions have no parent
 
@@ -102,13 +112,14 @@ class ReasonFinder:
                     above.asked, above.asked_session, above.asked_turn, above.go_ahead, above.approves,
                     one_line(goal_words(task), _LONGEST),
                 )  # fmt: skip
-        return self._own_request(session, turn)
+        return self._own_request(session, turn, before)
 
-    def _own_request(self, session: Session, turn: int) -> Reason:
-        requests = [text for _, text in self._requests(session, turn)]
+    def _own_request(self, session: Session, turn: int, before: int | None) -> Reason:
+        # What was asked later did not lead to an edit; of what was asked before, the last request did.
+        requests = [text for seq, text in self._requests(session, turn) if before is None or seq <= before]
         real = [text for text in requests if not is_go_ahead(text)]
         if real:
-            return Reason(_shorten(_most_telling(real)), session.native_id, turn)
+            return Reason(_shorten(_most_telling(real if before is None else real[::-1])), session.native_id, turn)
         words = requests[-1] if requests else ""
         approves = self._approved(session, turn, words)
         for earlier in range(turn - 1, max(-1, turn - 1 - _FURTHEST), -1):
@@ -124,6 +135,7 @@ class ReasonFinder:
         found = []
         for row, message in self._messages(session, turn, lambda row: row.origin in ("human", "agent")):
             text = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text).strip()
+            text = command_words(text) if text.startswith("<command-") else text  # "" for one that asks for nothing
             if text and row.kind in _TYPED:
                 found.append((row.seq, text))
         return found
