@@ -123,6 +123,8 @@ def assert_told_as_it_is(case: Case, diagnosis: Diagnosis) -> None:
     if not kinds & _MAY_HIDE_WORDS:
         assert diagnosis.state == ("lossy" if is_lossy else "mendable" if kinds else "sound")
     assert diagnosis.state == "lossy" or not is_lossy
+    if len(case.lost) == 1 and is_lossy and not is_cut:
+        assert sum(one.lost for one in diagnosis.findings) == 1, diagnosis.findings
 
 
 @pytest.mark.few(12)

@@ -204,6 +204,10 @@ def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[Sessi
     stretches = _LostStretches(pieces, last, source)
     flaws = [stretches.judge_flaw(one) for one in flaws]
     lost = [one for one in [*flaws, *checked.flaws] if one.lost and one.copy == last and one.kind in _STRETCHES]
+    ends = {one.start + one.size for one in lost if one.kind == "torn"}
+    flaws = [
+        structs.replace(one, lost=False) if one.kind == "nul_block" and one.start in ends else one for one in flaws
+    ]
     return FileCheck(checked.pieces, [*flaws, *(stretches.count_once(one, lost) for one in checked.flaws)])
 
 
