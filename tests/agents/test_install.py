@@ -31,7 +31,6 @@ pytestmark = pytest.mark.agents
 NAMES = tuple(CLIENTS)
 EVERTURN = Path(sys.executable).with_name("everturn")
 POINTS = "PROMPT-POINTS: it's about the zebra. Do it like we discussed for PROMPT-ONE, two things"
-IN_THE_MIDDLE = 0.0  # seconds of a call before the program is killed
 KILLED = "STOP-HERE: something that takes long"
 ASKS = "RECALL-NOW: what did SAY-ONE say?"
 DELEGATES = "DELEGATE-NOW: let somebody else look"
@@ -81,7 +80,6 @@ class Installed:
         until = time.monotonic() + 170
         while not (begun.exists() and begun.read_text()) and time.monotonic() < until:
             time.sleep(0.02)
-        time.sleep(IN_THE_MIDDLE)
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
         with suppress(ProcessLookupError):
@@ -254,7 +252,7 @@ def _words_in(installed: Installed) -> list[str]:
     with installed.store() as store:
         rows, _ = store.sessions(SessionFilter(agent=installed.run.client.name))
         if not rows:
-            return [row.tool for row in store.hook_events(installed.run.client.name)]
+            return []
         session = rows[0][0]
         told = [row.tool for row in store.hook_events(session.native_id) if row.phase == "begun"]
         read = (message for _, message in read_messages(store, all_sources(), session))
