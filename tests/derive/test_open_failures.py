@@ -163,3 +163,25 @@ def test_errors_that_the_editor_found_hold_until_the_file_is_saved_without_any_o
         assert not advance_failures((failure,), [FailureEvent(2, "tsc", "", judged("tsc --noEmit"))], 1)
     hint = cline.replace("ts Error", "ts Warning")
     assert not advance_failures((), saved(1, hint), 0)
+
+
+def test_the_checks_of_a_hook_passed_when_the_commit_went_well() -> None:
+    hooks = "$ pytest tests\n5 passed\n$ ruff check\n[main 1a2b3c4] Add the basket"
+    assert folded(("pytest tests", FAILED, 1), ("git commit -m basket", hooks, 0)) == ()
+    assert len(folded(("pytest tests", FAILED, 1), ("git commit -m basket", "[main 1a2b3c4] Add the basket", 0))) == 1
+
+
+def test_a_failure_stays_whatever_else_happens_until_its_check_passes() -> None:
+    others = [
+        ("ls -la", "a", 0),
+        ("ruff check", "ok", 0),
+        ("git push", "Everything up-to-date", 0),
+        ("npm run build", "", 1),
+    ]
+    for number in range(len(others) + 1):
+        kept = folded(("pytest tests/api", FAILED, 1), *others[:number], FailureEvent(50, changed=("a.py",)))
+        assert any(one.what == "pytest tests/api" for one in kept), number
+    assert not any(
+        one.what == "pytest tests/api"
+        for one in folded(("pytest tests/api", FAILED, 1), *others, ("pytest", PASSED, 0))
+    )

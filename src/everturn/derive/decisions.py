@@ -346,7 +346,7 @@ _SIGNS_OF_CHOICE = {
         ("changed", 1, r"\b(?:moved?|removed?|replaced?|renamed?|switch(?:ed)?|dropped|split|merged|added|extracted|introduced|changed|converted|"
          r"refactored|pinned|set|wrapped|folded|hid(?:den)?|extended|created|updated|implemented|hinzugefügt|entfernt|ersetzt|umbenannt|verschoben|geändert"
          r"|(?:ajout|supprim|remplac|renomm|déplac|modifi)é\w*|(?:añad|agreg|elimin|reemplaz|renombr|mov|cambi)(?:id|ad|ó|é)\w*)\b|追加|削除|変更|置き換え|移動|修正|添加|删除|替换|重命名|修改"),
-        ("outcome", -2, r"\b(?:tests?|lint(?:er)?|type-?check\w*|builds?|checks?|suite)\b.{0,60}\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+|ok)\b|^[^.`]{0,60}:\W*$"),
+        ("outcome", -2, r"\b(?:tests?|lint(?:er)?|type-?check\w*|builds?|checks?|suite)\b.{0,160}\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+|ok)\b|^[^.`]{0,60}:\W*$"),
         ("wish", -1, r"\b(?:should|must|needs? to)\b"),
         ("remark", -2, r"^\W*(?:(?:this|that|these|those|it)\b|i (?:verified|checked|ran)\b|now,? (?:i|let)\b)"),
     )

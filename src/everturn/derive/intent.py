@@ -136,7 +136,7 @@ def goal_words(text: str) -> str:
         return command
     spoken = own_words(text)
     is_typed = len(text) <= 1_500 or (word_count(spoken) >= 6 and len(spoken) <= 800)
-    if is_typed and not _ROLE.match(text):
+    if is_typed and not is_role(text):
         return spoken or text
     return " ".join(dict.fromkeys(_document_goal(text, spoken))) or spoken or text
 
@@ -147,6 +147,11 @@ _PURPOSE = lazy_pattern(
 )
 #: A prompt that a program wrote for an agent begins so.
 _ROLE = lazy_pattern(r"\W{0,8}(?:context\b|you are\b|your name is\b|system\b|role\b)", re.IGNORECASE)
+
+
+def is_role(text: str) -> bool:
+    """Whether a program wrote a prompt for an agent: it begins with who the agent is."""
+    return bool(_ROLE.match(text))
 
 
 def _document_goal(text: str, spoken: str) -> Iterator[str]:

@@ -102,7 +102,20 @@ def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "")
     failed = call.status == "error" or bool(call.exit_status)
     if failed:
         return tuple(_judge_failed(runs, text, call.exit_status, start.command))
-    return tuple(_judge_succeeded(runs, text, call.exit_status == 0, start.command))
+    judged = tuple(_judge_succeeded(runs, text, call.exit_status == 0, start.command))
+    return judged + _judge_hooks(judged, text, workspace)
+
+
+_ECHOED = lazy_pattern(r"^[$>] (\S[^\n]{2,300})$", re.MULTILINE)
+_MOST_HOOKS = 10
+
+
+def _judge_hooks(judged: tuple[CheckResult, ...], text: str, workspace: str) -> tuple[CheckResult, ...]:
+    """Return the checks that the hooks of a commit or a push ran, as their echoed commands show: it went well, so they did."""
+    if not any(one.run.kind in ("commit", "push") and one.verdict == "passed" for one in judged):
+        return ()
+    echoed = _ECHOED.findall(text)[:_MOST_HOOKS]
+    return tuple(CheckResult(run, "passed") for line in echoed for run in find_checks(line, workspace))
 
 
 #: How clients report what their editor or language server found in a file that was saved, and its errors.

@@ -40,7 +40,7 @@ _HEADED = lazy_pattern(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
     r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
     r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
-    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations)|action[ ](?:required|items)|recommendations|suggested[ ](?:changes|improvements)|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
+    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations|issues)|loose[ ]ends|blockers?|blocked|caveats?|action[ ](?:required|items)|recommendations|suggested[ ](?:changes|improvements)|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -83,7 +83,7 @@ _LEFT_LAST = lazy_pattern(
             r"\b(?:could(?: not|n['’]t)|unable to|was(?: not|n['’]t) able|cannot|can['’]t) (?:be )?(?:\w+ly )?(?:run|test|verif|confirm|check|push|reach|connect|access|reproduce|complete|build|install)\w*",
             r"\bworth \w+ing\b|\b(?:future|later|separate|follow-?up) (?:prs?|work|release|change|session|phase|task|pass|issue|step|run)\b",
             r"\byou(?:['’]ll| will)? (?:still )?(?:need|have) to\b|\byou (?:should|must) (?!see|now|be able|get|find|have)|\bneeds? (?:your|manual|review|an?other|to be|to land)\b|\b(?:make sure|remember|don['’]t forget) to\b|\brequires? (?:your|manual|a restart)\b",
-            r"\bremain(?:s|ing|der)?\b|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
+            r"\bwaiting (?:on|for)\b|\bahead of (?:origin|main|the remote)\b|\bdid(?: not|n['’]t) (?:succeed|complete|finish)\b|\bremain(?:s\b|ing (?!~?\d))|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
             r"\b(?:noch (?:offen|nicht|zu)|falls du|du musst|bei bedarf|übrig)\b|\b(?:il reste|si tu (?:veux|préfères)|il faut encore|pas encore|vous devez)\b|\b(?:falta(?:n)?|todavía|aún no|si (?:prefieres|necesitas)|tienes que)\b",
             r"まだ|残って|未(?:対応|実装|確認|完了)|今後|もし.{0,20}(?:場合|なら|たら)|必要があり|还需要|尚|未(?:完成|提交|测试)|如果.{0,12}(?:想|要|希望)|接下来|后续",
         )
@@ -247,7 +247,7 @@ def find_findings(text: str) -> list[str]:
 
 #: A heading under which a review says what should change.
 _FINDINGS = lazy_pattern(
-    r"^[ \t]*(?:(#{1,6})[ \t]+|\*\*)[^\n*]{0,60}?\b(?:improvements?|recommend\w*|suggest\w*|findings?|issues?|concerns?|gaps?|weaknesses|problems?|should (?:fix|change)|"
+    r"^[ \t]*(?:(#{1,6})[ \t]+|\*\*)[^\n*]{0,60}?\b(?:improvements?|recommend\w*|suggest\w*|findings?|issues?|concerns?|gaps?|weaknesses|problems?|should (?:fix|change)|plan|proposed \w+|"
     r"empfehlung\w*|verbesserung\w*|probleme?|améliorations?|recommandations?|problèmes?|mejoras?|recomendacion\w*|problemas?)\b[^\n]{0,60}$"
     r"|^[ \t]*#{1,6}[ \t]+[^\n]{0,30}(?:改善|提案|問題|指摘|建议|改进|问题)[^\n]{0,30}$",
     re.IGNORECASE | re.MULTILINE,

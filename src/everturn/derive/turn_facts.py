@@ -59,6 +59,7 @@ from everturn.derive.intent import (
     find_revisions,
     goal_words,
     is_choice,
+    is_role,
 )
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
@@ -290,7 +291,7 @@ class _FactCollector:
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
-            if len(text) > _LONG_PROMPT:
+            if len(text) > _LONG_PROMPT and not is_role(text):
                 passages = report_passages(text, row.seq, is_plan=True)
                 self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
             self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]

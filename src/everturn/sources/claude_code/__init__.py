@@ -13,7 +13,7 @@ from everturn.sources.contract import AskProgram, Install, NativeWriter, Source,
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=6,
+    parser=7,
     fields=(
         "parentUuid",
         "isSidechain",
