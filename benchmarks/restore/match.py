@@ -19,7 +19,8 @@ GOAL_SHARE = 0.4
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _LEAD = re.compile(
-    r"^(?:next in the plan|mentioned in turn \d+, before the last request|in progress|the agent's last answer): |^\[[ ~x-]\] "
+    r"^(?:next in the plan|mentioned in turn \d+, before the last request|in progress|the agent's last answer"
+    r"|started but interrupted|last request, not reported as done): |^\[[ ~x-]\] "
 )
 _CODE = re.compile(r"`([^`\n]+)`")
 _HASH = re.compile(r"\b[0-9a-f]{6,40}\b")

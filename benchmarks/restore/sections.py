@@ -8,9 +8,12 @@ what counts as the same.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmarks.figures import Figure
 from benchmarks.restore.cutting import CORPUS
@@ -71,6 +74,8 @@ BARS = {
 }
 GOAL_BAR = 0.85
 PHRASE_BAR = 0.90
+#: What stands between the passages of one entry.
+PASSAGE_ENDS = re.compile(r" · | → ")
 SECTIONS = ("goal", *KEYS, "key_phrases")
 
 
@@ -142,6 +147,8 @@ def _scores(one: Restored) -> Iterator[tuple[str, Score]]:
         "superseded",
         Score(sum(_matched(one, "decisions", item) for item in _superseded(labelled)), len(_superseded(labelled))),
     )
+    for name in ("decisions", "constraints"):
+        yield f"{name} by passage", _passages(one, name)
     yield "key_phrases", _phrases(one, firm=True)
     yield "all_phrases", _phrases(one, firm=False)
 
@@ -163,6 +170,17 @@ def score_section(one: Restored, name: str) -> Score:
             score.add(Score(right=1, listed=1))
         elif not fitting and (name != "commits" or hash_of(statement)):  # a hash that was not printed cannot be judged
             score.add(Score(listed=1, wrong=[statement.text]))
+    return score
+
+
+def _passages(one: Restored, name: str) -> Score:
+    """Judge each passage of an entry apart: an entry may hold a request and several passages of a turn, or several rules."""
+    score, matches = Score(), _matcher(one, name)
+    for statement in one.shown[name]:
+        for words in PASSAGE_ENDS.split(statement.text):
+            fitting = [item for item in one.labelled.sections[name] if matches(replace(statement, text=words), item)]
+            if not fitting or any(item.firm for item in fitting):
+                score.add(Score(right=bool(fitting), listed=1))
     return score
 
 
@@ -228,6 +246,8 @@ def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]
         bars = BARS.get(name, (None, None))
         yield figure(name, "precision", precision, bars[0])
         yield figure(name, "recall", recall, bars[1])
+    for name in ("decisions", "constraints"):
+        yield figure(f"{name} by passage", "precision", precision, None)
     yield figure("superseded", "decisions that are still listed", recall, None)
     yield figure("key_phrases", f"in {PHRASE_BUDGET:,} tokens", recall, PHRASE_BAR)
     yield figure("all_phrases", "of either reader", recall, None)

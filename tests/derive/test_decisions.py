@@ -252,3 +252,26 @@ def test_chosen_passages_fit_keep_their_order_and_grow_with_the_room() -> None:
         assert [one.seq for one in chosen] == sorted(one.seq for one in chosen)
         assert all(one.weight >= 0 for one in chosen)
     assert len(choose_passages(passages, 10_000, most=30)) == sum(one.weight >= 0 for one in passages)
+
+
+def test_in_a_prompt_of_a_program_each_order_of_a_list_is_a_rule() -> None:
+    story = "The shop sells tea and coffee to people in the street. " * 20
+    orders = "- Never push to main.\n- Commit with a short message\n- Search for helpers before you write new ones\n"
+    assert [one.text for one in find_decisions(f"You are an agent of the shop. {story}\n\n{orders}")][1:] == [
+        "Commit with a short message",
+        "Search for helpers before you write new ones",
+    ]
+    assert [one.text for one in find_decisions(f"{story}\n\n{orders}")] == ["Never push to main."]
+
+
+def test_a_clause_of_a_long_sentence_can_be_a_rule() -> None:
+    story = "add a command that starts a session for a repository and " + "prints the path of the clone and " * 10
+    assert [one.text for one in find_decisions(f"{story}(it must never touch the table), then stop")] == [
+        "it must never touch the table"
+    ]
+
+
+def test_a_sentence_that_repeats_a_decision_does_not_revise_it() -> None:
+    said = "Keep the colour changes of the list view."
+    assert revised_status(said, find_revisions(f"Revert the rest of the list view work: {said}")) == ""
+    assert revised_status(said, find_revisions("Revert the colour changes of the list view.")) == "rejected"

@@ -14,7 +14,8 @@ def test_names_are_found_in_quotes_and_by_their_shape() -> None:
 def test_the_branch_is_read_from_what_git_says() -> None:
     assert find_branch("On branch feat/basket\nnothing to commit") == "feat/basket"
     assert find_branch("Switched to a new branch 'fix-1'") == "fix-1"
-    assert find_branch("nothing to commit") == ""
+    assert find_branch("[018-basket 8aafab2] Add the basket\n 1 file changed") == "018-basket"
+    assert find_branch("nothing to commit") == "" and find_branch("[info] 12 files") == ""
 
 
 def test_messages_are_counted_and_the_last_one_comes_last() -> None:

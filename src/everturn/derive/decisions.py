@@ -11,8 +11,7 @@ a choice meet (how something works now, `instead of`, `per your call`, code). Th
 by hand on labelled sessions, guided by fits that leave out one repository at a time.
 
 One sentence alone rarely shows that something was chosen; a turn that changed files nearly always chose something. So
-`report_passages`, `stated_intents` (`I'll keep X, so that …`) and `choose_passages` collect what such a turn says it did, the
-strongest passages first, and a document shows them as one entry.
+`report_passages`, `stated_intents` (`I'll keep X, so that …`) and `choose_passages` collect what such a turn says it did.
 
 Marker lines: lines in which a person or an agent names what they say.
 
@@ -38,7 +37,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.intent import word_count
+from everturn.derive.intent import is_role, word_count
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
@@ -47,6 +46,7 @@ from everturn.text.sentences import Sentence, split_sentences
 LONGEST = 200
 _MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
+_MAX_LISTED = 16  # rules of one list
 _LONG_TEXT, _MANY_RULES, _MIN_RULE = (
     800,
     3,
@@ -79,12 +79,12 @@ def find_decisions(text: str) -> list[DecisionMark]:
     """
     strict: dict[str, tuple[int, DecisionMark]] = {}
     mild: dict[str, tuple[int, DecisionMark]] = {}
-    pasted = 0
+    pasted, by_program = 0, is_role(text)
     for number, sentence in enumerate(split_sentences(text)):
         if (mark := _sentence_mark(sentence)) is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
             pasted += sentence.pasted
             strict.setdefault(likeness(mark.text), (number, mark))
-        elif len(text) > _LONG_TEXT and mark is None and _is_mild_rule(sentence):
+        elif len(text) > _LONG_TEXT and mark is None and _is_mild_rule(sentence, by_program):
             mild.setdefault(likeness(sentence.text), (number, DecisionMark(sentence.text, "list", binds=True)))
         if len(strict) >= _MAX_MARKS:
             break
@@ -92,17 +92,17 @@ def find_decisions(text: str) -> list[DecisionMark]:
     rules = sum(mark.kind == "imperative" for _, mark in found)
     if len(text) <= _LONG_TEXT or rules + len(mild) < _MANY_RULES or not rules:
         return [mark for _, mark in found]
-    found += list(mild.values())[: _MAX_MARKS - len(found)]
-    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in sorted(found, key=_place)]
+    found += list(mild.values())[: _MAX_LISTED - len(found)]
+    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in sorted(found)]
 
 
-def _place(one: tuple[int, DecisionMark]) -> int:
-    return one[0]
-
-
-def _is_mild_rule(sentence: Sentence) -> bool:
+def _is_mild_rule(sentence: Sentence, by_program: bool) -> bool:
+    """Whether a sentence limits or prefers something; in a prompt that a program wrote, each order in a list is a rule."""
     words = sentence.text
-    return _MIN_RULE <= word_count(words) <= _MAX_WORDS and not words.endswith(("?", ":")) and bool(_MILD.search(words))
+    if not _MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
+        return False
+    is_order = by_program and sentence.is_item and _LISTED_ORDER.match(words.lstrip("*_ ")) is not None
+    return is_order or (not words.endswith(":") and _MILD.search(words) is not None)
 
 
 def find_announcements(text: str) -> list[DecisionMark]:
@@ -200,8 +200,11 @@ def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
     words = _POLITE.sub("", sentence.text.strip("*_ "))
     if (marker := _MARKER.match(words)) and not (sentence.pasted and marker[1].lower() in _REMARKS):
         return _marker_mark(marker[1].lower(), words[marker.end() :])
-    if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _MAX_WORDS or _ONE_CASE.match(words):
+    if sentence.text.rstrip("\"'*_) ").endswith("?") or _ONE_CASE.match(words):
         return None
+    if len(words.split()) > _MAX_WORDS:  # only a clause of a long story can be a rule
+        rule = next((one for one in _CLAUSE.split(words) if len(one.split()) >= _MIN_RULE and _RULE.search(one)), "")
+        return DecisionMark(one_line(rule, LONGEST), "imperative", binds=True) if rule and not sentence.pasted else None
     is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
     excerpt = sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
     is_rule = _STRICT.match(words) if sentence.pasted else (_RULE.search(words) or _CORRECTION.match(sentence.text))
@@ -295,6 +298,7 @@ _RULE = lazy_pattern(
 )
 #: What is to be done in one case is a tip, not a rule.
 _ONE_CASE = lazy_pattern(r"if\b", re.IGNORECASE)
+_CLAUSE = lazy_pattern(r"[;()]|\s[-–—]\s|,\s+(?=(?:it|they|this|that|but|you|we)\b)")
 #: "No, use X": what the person corrects once holds from then on.
 _CORRECTION = lazy_pattern(
     r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]",
@@ -304,6 +308,10 @@ _CORRECTION = lazy_pattern(
 _STRICT = lazy_pattern(
     rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
+    re.IGNORECASE,
+)
+_LISTED_ORDER = lazy_pattern(
+    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b",
     re.IGNORECASE,
 )
 #: Limits and preferences: rules where they stand among rules.

@@ -330,6 +330,7 @@ class Revision(Struct, frozen=True):
 
     status: str  # superseded | rejected
     terms: frozenset[str]
+    text: str = ""
 
 
 def find_revisions(text: str) -> list[Revision]:
@@ -342,7 +343,7 @@ def find_revisions(text: str) -> list[Revision]:
         if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
             continue
         if REVISION.search(words) or TAKEN_BACK.search(words):
-            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words)))
+            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words), words))
     return found
 
 
@@ -350,7 +351,8 @@ def revised_status(text: str, revisions: Iterable[Revision]) -> str:
     """Return what became of a decision after some later sentences, "" if none of them is about it."""
     terms = _terms(text)
     least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
-    return next((one.status for one in revisions if len(terms & one.terms) >= least), "")
+    found = (one for one in revisions if len(terms & one.terms) >= least)
+    return next((one.status for one in found if text not in one.text), "")  # one that repeats it revises something else
 
 
 @lru_cache(maxsize=1024)

@@ -440,7 +440,10 @@ _QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
 _SHAPED = lazy_pattern(
     r"(?<![\w./\\@-])(?:[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})(?:\(\))?(?![\w/\\@-])"
 )
-_BRANCH = lazy_pattern(r"^(?:On branch |Switched to (?:a new )?branch ')([^\s']{2,80})", re.MULTILINE)
+_BRANCH = lazy_pattern(
+    r"^(?:On branch |Switched to (?:a new )?branch '|\[)([^\s'\]]{2,80})(?:'|\r?$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])",
+    re.MULTILINE,
+)
 _FILE = lazy_pattern(r"[/\\]|\.(?:[a-z]{1,5}|[a-z]\d)$")
 _NAME = lazy_pattern(r"(?=.*[A-Za-z])[\w!#$@.:()\[\]<>*=+-]+")
 

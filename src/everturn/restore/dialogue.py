@@ -29,7 +29,8 @@ _ASKED = 300
 _FOCUS = 300
 _REQUEST = 160
 _CHOICE = 400
-_RULES = 900
+_RULES = 1_400
+_STEPS = 1_200
 _FEW_WORDS = 4  # a shorter request is not the goal
 _ANSWER = 2_400  # characters of the last answer
 _OPENING = 160
@@ -138,10 +139,12 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 90, (one.seq, one.wants or one.text), "last request, not reported as done: ")
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    for rank, one in enumerate(state.next_steps):
-        is_old = one.seq < last_request
-        lead = f"mentioned in turn {one.turn + 1}, before the last request: " if is_old else ""
-        yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
+    if state.next_steps:
+        named = state.next_steps[0]
+        is_old = named.seq < last_request
+        lead = f"mentioned in turn {named.turn + 1}, before the last request: " if is_old else ""
+        steps = " · ".join(dict.fromkeys(one.text for one in state.next_steps))
+        yield saying_statement(material, 60 if is_old else 87, (named.seq, steps), lead, width=_STEPS)
     if state.recap is not None and state.recap.seq > last_request:
         for words in find_summary_steps(state.recap.text):
             yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
