@@ -257,6 +257,7 @@ class _EvidenceResolver:
     def __init__(self, store: Store, sources: Sources) -> None:
         self._store, self._sources = store, sources
         self._open: dict[int, tuple[Session, Records]] = {}
+        self._read: OrderedDict[tuple[int, int], str] = OrderedDict()  # several statements cite the same message
 
     def find_faults(self, statement: Statement) -> Iterator[str]:
         if not statement.evidence:
@@ -277,7 +278,12 @@ class _EvidenceResolver:
             session = self._store.session(one.session)[0]
             self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
         records = self._open[one.session][1]
-        yield normalise_quotes(words_of(records.message(row)))
+        place = (one.session, row.seq)
+        if place not in self._read:
+            self._read[place] = normalise_quotes(words_of(records.message(row)))
+            if len(self._read) > _CACHED_TEXTS:
+                self._read.popitem(last=False)
+        yield self._read[place]
         for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
             if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
                 yield normalise_quotes(block.text)

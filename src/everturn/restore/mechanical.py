@@ -146,11 +146,15 @@ def _check_sections(
     """Check every statement. One that does not hold is a defect of ours and is returned apart."""
     doubtful: list[Statement] = []
     found: dict[str, DocumentSection] = {}
+    cited = (one for section in sections.values() for one in section.statements if one.evidence)
+    checked = iter(
+        check_document(store, sources, cited)
+    )  # at once: statements of several sections cite the same message
     for key, section in sections.items():
-        checked = check_document(store, sources, (one for one in section.statements if one.evidence))
+        here = [next(checked) for one in section.statements if one.evidence]
         bare = tuple(one for one in section.statements if not one.evidence)  # a title, which is labelled as one
-        doubtful += (one.statement for one in checked if not one.holds)
-        found[key] = replace(section, statements=(*bare, *(one.statement for one in checked if one.holds)))
+        doubtful += (one.statement for one in here if not one.holds)
+        found[key] = replace(section, statements=(*bare, *(one.statement for one in here if one.holds)))
     return found, tuple(doubtful)
 
 

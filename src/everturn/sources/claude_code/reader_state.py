@@ -190,8 +190,8 @@ class ClaudeReaderState(Struct, array_like=True):
         a parent tell so only if the answers between them have one: a program that appends records leaves it out everywhere.
         """
         if not parent:
-            before, self.first = self.first, start
-            return before if before >= 0 and self.chained > 0 else None
+            earlier, self.first = self.first, start
+            return earlier if earlier >= 0 and self.chained > 0 else None
         key = fingerprint("parent", parent)
         before = self.prompts.pop(key, None)
         _put(self.prompts, key, start, _MOST_UUIDS)
