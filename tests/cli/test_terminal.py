@@ -64,6 +64,9 @@ def test_a_misspelt_filter_is_an_error_with_a_suggestion(desk: Desk) -> None:
     code, _, err = desk.run("search", "agnt:codex")
     assert code == 2 and "did you mean agent:codex?" in err
     assert desk.run("search", '"agnt:codex" OR codex')[0] == 0
+    code, _, err = desk.run("search", "yes agent:codec")
+    assert code == 2 and "there is no agent 'codec'; did you mean codex?" in err
+    assert desk.run("search", "yes agent:claude")[0] == 0
 
 
 def test_resuming_an_unknown_session_says_that_there_is_none(desk: Desk) -> None:

@@ -423,7 +423,7 @@ class TestAdded:
     @pytest.mark.parametrize(
         ("filters", "added"),
         [("role:assistant", [3]), ("role:user", [2]), ("field:answer", [3]), ("turn:2-2", [2, 3]), ("turn:3-3", []),
-         ("since:2030-01-01", []), ("tool:Bash", []), ("-turn:2", []), ("-stock", []), ("agent:nobody", [])],
+         ("since:2030-01-01", []), ("tool:Bash", []), ("-turn:2", []), ("-stock", []), ("agent:gemini", [])],
     )  # fmt: skip
     def test_they_pass_the_same_filters(self, archive: Archive, filters: str, added: list[int]) -> None:
         meaning = self.other_words(archive)

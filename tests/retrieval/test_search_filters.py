@@ -105,7 +105,7 @@ def test_a_pattern_and_plain_text_are_filtered_alike(zoo: Archive, words: str) -
         ("x -since:7d", "use until:7d"),
         ("x -until:7d", "use since:7d"),
         ("x since:7d since:8d", "given twice"),
-        ("x agent:a agent:b", "given twice"),
+        ("x agent:codex agent:gemini", "given twice"),
         ('x tool:""', "has no value"),
         ("x " + " ".join(f"-role:{name}" for name in ("user", "assistant", "tool", "system")), "leaves nothing"),
     ],

@@ -62,7 +62,7 @@ def test_a_session_whose_id_cannot_be_typed_is_told(desk: Desk) -> None:
 
     async def look(screens: Screens) -> None:
         for key in ("r", "enter"):
-            assert "its id cannot be typed" in (await screens.press(key))[-1]
+            assert "its id cannot be used in a command" in (await screens.press(key))[-1]
 
     desk.browse(look)
 

@@ -269,7 +269,7 @@ def test_a_session_of_which_only_the_structure_was_kept_shows_its_calls(desk: De
 
     async def look(screens: Screens) -> None:
         lines = await screens.press("o")
-        assert "there are no words" in "\n".join(lines)
+        assert "without text" in "\n".join(lines)
         assert "✗" in "\n".join(lines)
         assert "paint the door" not in "\n".join(lines)
         await go_to(screens, "✗")

@@ -107,7 +107,7 @@ class TranscriptPrinter:
             below = one in self.relatives.ancestors
             out.emit(self.pen("dim", f"  {_RELATIONS[one.relation, below]} {self._name(one)}"))
         if session.state != "current":
-            out.emit(self.pen("yellow", "  an older version: its file was rewritten since"))
+            out.emit(self.pen("yellow", "  an older version: its file has been rewritten since"))
         if not has_words(session):
             out.emit(
                 self.pen(

@@ -285,7 +285,7 @@ def _without_our_entries(
     try:
         text = undo_entries(before.decode(), kept.entries)
     except (ValueError, UnicodeDecodeError) as error:
-        plan.refused.append((str(path), f"it cannot be changed safely ({error}); take everturn out by hand"))
+        plan.refused.append((str(path), f"it cannot be changed safely ({error}); remove everturn by hand"))
         return before
     return None if copy is None and text.strip() in ("", "{}") else text.encode()
 

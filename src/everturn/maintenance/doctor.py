@@ -80,7 +80,7 @@ def examine_archive(
     health = store.check(quick=True)
     if health.problems:
         report.note(
-            "database", "bad", "; ".join(health.problems), "restore a backup; `everturn verify` says what is hit"
+            "database", "bad", "; ".join(health.problems), "restore a backup; `everturn verify` shows what is affected"
         )
     else:
         report.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
@@ -127,7 +127,7 @@ def check_integrations(report: HealthReport, store: Store, found: Sequence[Integ
             text = f"they do not fire: {told}, its newest session is from {ago(newest.ended, now)}"
             report.note(name, "warn", text, one.advice or f"restart {one.title}, then run `everturn doctor` again")
         elif last is None:
-            report.note(name, "ok", f"installed {ago(one.installed, now)}; {one.title} was not used since")
+            report.note(name, "ok", f"installed {ago(one.installed, now)}; {one.title} has not been used since")
         else:
             report.note(name, "ok", f"they fire: {told}")
 

@@ -91,7 +91,7 @@ def check_manifests(store: Store, chain: Path, public: str = "") -> ManifestRepo
     report = ManifestReport()
     lines = _lines(chain)
     if not lines:
-        raise EverturnError(f"{chain} does not exist or is empty; `everturn verify --sign` begins it")
+        raise EverturnError(f"{chain} does not exist or is empty; `everturn verify --sign` starts it")
     now = {(file.machine, file.path, version.number): version for file, version in _versions(store)}
     stated: dict[SignedVersion, int] = {}
     before = b""

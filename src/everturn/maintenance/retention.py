@@ -59,7 +59,7 @@ def parse_span(text: str) -> int | None:
     found = _SPAN.fullmatch(text.strip().lower())
     if found is None:
         raise BadConfig(
-            SETTING, f"{text!r} is no span; write days, weeks or years such as 90d, 12w or 2y, or {FOREVER}"
+            SETTING, f"{text!r} is not a time span; use days, weeks or years such as 90d, 12w or 2y, or {FOREVER}"
         )
     return int(found[1]) * _DAYS[next(filter(None, found.groups()[1:]))] * _DAY
 

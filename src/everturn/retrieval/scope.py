@@ -265,6 +265,17 @@ def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[s
     return narrow
 
 
+def _narrow_agent(typed: _TypedFilter) -> dict[str, object]:
+    """Filter by an agent, named as people do: `claude` is Claude Code. Raises UsageError with the closest name."""
+    from everturn.sources.agent_names import find_agent
+    from everturn.sources.contract import all_sources
+
+    name = typed.filter.value.lower()
+    if name not in all_sources():
+        name = find_agent(all_sources().values(), name).name
+    return typed.exclude("agents", name) if typed.filter.negated else {"agent": name}
+
+
 def _narrow_workspace(typed: _TypedFilter) -> dict[str, object]:
     folder = resolve_folder(typed.filter.value, home=typed.home)
     return typed.exclude("workspaces", folder) if typed.filter.negated else {"workspace": folder}
@@ -347,7 +358,7 @@ def _filter_mistake(typed: _TypedFilter, valid: str) -> UsageError:
 
 
 _NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
-    "agent": _narrow_part_of("agent", "agents"),
+    "agent": _narrow_agent,
     "workspace": _narrow_workspace,
     "branch": _narrow_part_of("branch", "branches"),
     "path": _narrow_part_of("path", "paths"),

@@ -68,7 +68,7 @@ class SessionActions(BrowserScreen):
         own = ["everturn", "resume", *(["--agent", held_by] if held_by else []), *apart, row.native_id]
         ours = _command_line(own, text.workspace)
         if not command and not ours:
-            self.say("its id cannot be typed; d tells what happened in it", "warn")
+            self.say("its id cannot be used in a command; d shows what happened in it", "warn")
             return
         native = _native_command(self.archive, row) if command else []
         start = StartCommand(tuple(native or own), (native and folder) or text.workspace, command or ours)

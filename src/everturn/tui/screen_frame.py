@@ -116,7 +116,7 @@ class BrowserScreen(Screen[None]):
         self._asking, self._answer = InputLine(label, value), answer
         self.mount(self._asking, before=self.bottom_bar)
         self._asking.focus()
-        self.bottom_bar.put(((f" {label}: ", "bold"), ("enter accepts, esc does not", "dim")))
+        self.bottom_bar.put(((f" {label}: ", "bold"), ("enter accepts, esc cancels", "dim")))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Pass the input to the question, or move from a filter to the list."""

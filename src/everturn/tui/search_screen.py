@@ -106,7 +106,7 @@ class SearchScreen(SessionActions):
     HELP = _HELP
     AUTO_FOCUS = "InputLine"
     BINDINGS = [
-        Binding("enter", "open", "go there", tooltip="read the session from this match on"),
+        Binding("enter", "open", "open", tooltip="read the session from this match on"),
         Binding("backspace,escape", "back", "back", tooltip="back"),
         Binding("slash", "type", "words", tooltip="type other words"),
         *SessionActions.SESSION_KEYS,

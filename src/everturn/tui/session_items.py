@@ -318,9 +318,9 @@ def head_of(archive: ScreenArchive, session: Session, text: SessionText, relativ
         offer: tuple[Span, ...] = (("  ↵ resume", "ok"),) if number == 0 else ()
         yield HeadingItem(("fact", number), ((archive.line(fact, _WIDEST), "dim"), *offer), is_head=True)
     if session.state != "current":
-        yield HeadingItem(("fact", -1), (("an older version: its file was rewritten since", "warn"),))
+        yield HeadingItem(("fact", -1), (("an older version: its file has been rewritten since", "warn"),))
     if not has_words(session):
-        yield HeadingItem(("fact", -2), (("only the structure of this session was kept: there are no words", "warn"),))
+        yield HeadingItem(("fact", -2), (("only the structure of this session was stored, without text", "warn"),))
     for one in (*relatives.ancestors, *relatives.forks, *relatives.others):
         elder = one in relatives.ancestors
         yield relative_link(archive, one, _RELATIONS.get((one.relation, elder), one.relation.replace("_", " ")))

@@ -141,15 +141,15 @@ class TranscriptFeed:
 class SessionScreen(SessionActions):
     empty = "there is nothing in this session"
     HELP = """
-❯ what was asked · ✓ ✗ … calls that went well, failed, have no result · ▸ folded · ↳ another session
+❯ what was asked · ✓ ✗ … calls that succeeded, failed, have no result · ▸ folded · ↳ another session
 """
     BINDINGS = [
         Binding("enter", "open", "open", tooltip="unfold, fold, go to another session; at the head: resume"),
         Binding("backspace,escape", "back", "back", tooltip="back"),
         Binding("right_square_bracket,n", "turn(1)", "next turn", show=False),
-        Binding("left_square_bracket,p", "turn(-1)", "turn before", show=False),
+        Binding("left_square_bracket,p", "turn(-1)", "previous turn", show=False),
         Binding("v", "whole", "all", tooltip="the whole text under the cursor, on its own screen"),
-        Binding("slash", "search", "search", tooltip="look for words in this session"),
+        Binding("slash", "search", "search", tooltip="find text in this session"),
         *SessionActions.SESSION_KEYS,
         Binding("colon", "go", "go to a turn", show=False),
         Binding("c", "context", "show context that the client added", show=False),

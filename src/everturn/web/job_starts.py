@@ -79,13 +79,13 @@ def start_restore_job(request: WebRequest, session: Session, options: RestoreOpt
     if options.model and (options.model not in site.models or site.open_model is None):
         raise UsageError(f"no model {options.model[:60]!r} is configured; see `everturn config --help`")
     if options.model and not options.confirmed:
-        raise UsageError("a model gets the words of this session and may cost money; this must be confirmed")
+        raise UsageError("a model receives the text of this session and may cost money; this must be confirmed")
     if options.workspace and not options.model:
         raise UsageError("workspace needs a model; name one")
     if options.workspace and options.workspace != readable_workspace(request, session):
         raise UsageError("a model may read the working folder of the session itself, if it is there, and no other")
     if options.max_turns is not None and options.max_turns < 1:
-        raise UsageError("max_turns is at least 1")
+        raise UsageError("max_turns must be at least 1")
 
     def work(step: Step) -> Any:
         return site.archive.run_separately(lambda store: _make_document(site, store, session, options, step))

@@ -204,7 +204,7 @@ def test_hooks_that_are_in_place_fire_or_do_not_and_the_server_answers(
     found = checks()
     assert found["MCP server"] == ("ok", "it starts and answers")
     level, text = found["hooks of Claude Code"]
-    assert level == "ok" and "was not used since" in text
+    assert level == "ok" and "has not been used since" in text
 
     at = clock.now() + 60 * 60_000
     record = {

@@ -254,7 +254,7 @@ def test_an_id_that_is_shown_can_be_typed(desk: Desk) -> None:
 
 def test_nothing_found_with_a_filter_among_the_words_says_to_leave_it_out(desk: Desk) -> None:
     two(desk)
-    assert "remove a filter" in desk.run("search", "walrus agent:nobody")[2]
+    assert "remove a filter" in desk.run("search", "walrus agent:gemini")[2]
     assert "remove a filter" not in desk.run("search", "giraffe")[2]
 
 

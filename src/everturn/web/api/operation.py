@@ -59,7 +59,7 @@ def session_of(request: WebRequest) -> Session:
         return resolve_session(request.store, name)
     number = name.removeprefix(_NUMBER)
     if not number.isascii() or not number.isdigit() or len(number) > 15:
-        raise NothingFound(f"{name[:40]!r} is no session")
+        raise NothingFound(f"{name[:40]!r} is not a session")
     return request.store.session(int(number))[0]
 
 
