@@ -266,7 +266,7 @@ def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[s
 
 
 def _narrow_agent(typed: _TypedFilter) -> dict[str, object]:
-    """Filter by an agent, named as people do: `claude` is Claude Code. Raises UsageError with the closest name."""
+    """Filter by an agent: its name, its title or the beginning of one. Raises UsageError with the closest name."""
     from everturn.sources.agent_names import find_agent
     from everturn.sources.contract import all_sources
 
