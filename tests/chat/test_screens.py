@@ -279,7 +279,7 @@ def test_a_session_picked_in_browse_goes_on_in_a_chat(desk: Desk) -> None:
     desk.chat("about zebras")
     (old,) = desk.sessions()
     with Sitting(desk, "browse") as sitting:
-        sitting.wait("1 sessions")
+        sitting.wait("1 session")
         sitting.press("Enter")
         shown = sitting.wait("You:", everything=True)
         held_by = f"--agent {desk.agent} " if desk.agent else ""
@@ -308,7 +308,7 @@ def pick_in_browse(desk: Desk) -> None:
     )
     assert desk.run("add", str(folder)).code == 0
     with Sitting(desk, "browse", PATH=f"{stand_in.parent}:{desk.env['PATH']}") as sitting:
-        sitting.wait("1 sessions")
+        sitting.wait("1 session")
         sitting.press("Enter")
         assert sitting.ended() == 0
         assert f"started in {desk.workspace}: claude --resume {about['sessionId']}" in sitting.text()

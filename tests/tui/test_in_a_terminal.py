@@ -40,7 +40,7 @@ def history(desk: Desk) -> None:
 def test_a_session_is_opened_read_searched_and_left(desk: Desk) -> None:
     history(desk)
     with browsing(desk) as terminal:
-        screen = terminal.wait("1 sessions")
+        screen = terminal.wait("1 session")
         assert "mend the parser 会话恢复" in screen
         terminal.press("o")
         screen = terminal.wait("The parser is mended.")
@@ -129,7 +129,7 @@ def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: t
 def test_a_command_that_cannot_be_started_is_left_on_the_terminal(desk: Desk) -> None:
     history(desk)
     with browsing(desk, size=(140, 24), env={"PATH": str(desk.db.parent)}) as terminal:
-        terminal.wait("1 sessions")
+        terminal.wait("1 session")
         terminal.press("r")
         terminal.wait("To continue this session")
         terminal.press("Enter")
@@ -142,7 +142,7 @@ def test_a_command_that_cannot_be_started_is_left_on_the_terminal(desk: Desk) ->
 def test_a_file_is_written_and_never_written_over(desk: Desk) -> None:
     history(desk)
     with browsing(desk) as terminal:
-        terminal.wait("1 sessions")
+        terminal.wait("1 session")
         for said in ("wrote", "already exists"):
             terminal.press("e")
             terminal.wait("write as Markdown to")
@@ -156,7 +156,7 @@ def test_a_file_is_written_and_never_written_over(desk: Desk) -> None:
 def test_ctrl_c_leaves(desk: Desk) -> None:
     history(desk)
     with browsing(desk) as terminal:
-        terminal.wait("1 sessions")
+        terminal.wait("1 session")
         terminal.press("C-c")
         assert terminal.ended() == 0
 
