@@ -133,7 +133,7 @@ def test_a_search_follows_meaning_once_vectors_were_asked_for(desk: Desk, server
     _, _, err = desk.run("search", "the problem ship")
     assert "ranked by words and by meaning (tiny)" in err
     _, out, _ = desk.run("recall", "search", "the problem ship")
-    assert out.index("[Turn 2]") < out.index("[Turn 1]") and "by tiny" in out
+    assert out.index("[Turn 2]") < out.index("[Turn 1]") and "meaning (tiny)" in out
 
 
 def test_words_alone_can_be_asked_for_and_then_nothing_is_sent(desk: Desk, server: Server) -> None:
@@ -235,7 +235,7 @@ def test_a_mistake_in_the_section_stops_the_making_but_not_a_search(
     sent = len(server.texts)
     configure(desk, server.base, **more)
     code, out, err = desk.run("search", "the problem ship")
-    assert code == 0 and "canoe" in out and "words alone: setting meaning." in err
+    assert code == 0 and "canoe" in out and "words only: setting meaning." in err
     assert desk.run("sync", "--meaning")[0] == 2
     assert desk.run("doctor")[1].count("LOOK meaning: setting meaning.") == 1
     assert len(server.texts) == sent
@@ -346,7 +346,7 @@ def test_agents_are_served_in_the_order_of_meaning_too(desk: Desk, server: Serve
         for words in ("the problem ship", "the problem loaf"):
             text, failed = pipes.call("conversation_recall", action="search", query=words)
             first, second = ("[Turn 2]", "[Turn 1]") if "ship" in words else ("[Turn 1]", "[Turn 2]")
-            assert not failed and text.index(first) < text.index(second) and "by tiny" in text
+            assert not failed and text.index(first) < text.index(second) and "meaning (tiny)" in text
 
 
 @pytest.mark.needs("module:psycopg")

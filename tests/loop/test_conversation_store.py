@@ -172,7 +172,7 @@ def test_whatever_is_said_is_taken_and_the_session_can_still_be_opened(log: Turn
 
 
 def test_an_unknown_role_and_an_unknown_session_are_refused(log: TurnLog) -> None:
-    with pytest.raises(UsageError, match="no role"):
+    with pytest.raises(UsageError, match="unknown role"):
         log.append_turn(talk(log), LoggedTurn("robot", "beep"))
     with pytest.raises(SessionNotFound):
         log.append_turn("nobody", LoggedTurn("user", "hello"))

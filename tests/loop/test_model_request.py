@@ -264,7 +264,7 @@ def test_a_history_that_providers_refuse_is_mended_in_what_is_sent_only(archive:
     journal.response(half)
     with ModelServer([Says("ok")], strict=True) as server:
         outcome = Loop(over_http(server, "messages")).run(journal, "on")
-    assert outcome.text == "ok" and len(outcome.said) == 1 and "thought" in outcome.said[0]
+    assert outcome.text == "ok" and len(outcome.said) == 1 and "thinking" in outcome.said[0]
     assert [message.role for message in journal.past.messages] == ["user", "assistant", "user", "assistant"]
 
 

@@ -29,6 +29,7 @@ def test_the_description_stays_short() -> None:
 @pytest.mark.parametrize("example", FILTER_EXAMPLES)
 def test_an_example_is_a_filter_and_runs(archive: Archive, example: str) -> None:
     archive.take_in(archive.history.turn("red apple", "a red apple"))
+    example = example.replace("NAME", "claude_code")
     name, _, value = example.partition(":")
     assert parse_query(f"apple {example}").filters == (Filter(name, value),)
     recall = ConversationRecall(archive.store, all_sources(), now=NOW)

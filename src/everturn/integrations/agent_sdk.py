@@ -79,10 +79,10 @@ def delete(store: Store, machine: str, path: str) -> None:
 
 
 def recognise(path: str, head: bytes) -> tuple[Source, SourceCandidate] | None:
-    """Return the source that recognises these lines."""
-    sources = [source for source in all_sources().values() if source.unpack is None]
-    claims = weigh_claims(sources, Path(path), head[:HEAD])
-    return (claims[0].source, claims[0].found) if claims else None
+    """Return the source that recognises these lines as one conversation."""
+    claims = weigh_claims(list(all_sources().values()), Path(path), head[:HEAD])
+    fitting = [claim for claim in claims if claim.found.kind not in ("container", "bundle")]
+    return (fitting[0].source, fitting[0].found) if fitting else None
 
 
 def _write_data(writer: ArchiveWriter, candidate: FileCandidate, version: Version, data: bytes, reason: str) -> None:

@@ -118,9 +118,12 @@ def test_the_bash_script_is_one_bash_can_read(capsys: Capture) -> None:
     assert subprocess.run(["bash", "-n"], check=False, input=script, text=True).returncode == 0
 
 
-def test_the_shell_is_told_what_may_come_next(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+@pytest.mark.parametrize("given", [{"COMP_LINE": "everturn conf"}, {"COMP_WORDS": "everturn conf", "COMP_CWORD": "1"}])
+def test_the_shell_is_told_what_may_come_next(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.setenv("_EVERTURN_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "everturn conf")
-    monkeypatch.setenv("COMP_CWORD", "1")
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     assert main([]) == 0
     assert capsys.readouterr().out == "plain,config\n"

@@ -144,25 +144,3 @@ def test_rows_are_the_same_read_at_once_in_pieces_and_again(
     assert _rows(desk, str(other)) == whole
     assert desk.run("rebuild")[0] == 0
     assert _rows(desk) == whole
-
-
-def test_going_back_before_the_first_prompt(desk: Desk, tmp_path: Path) -> None:
-    """Both prompts are without a parent. That tells something only if the answers have one."""
-    asked = [("user", GONE[0], None), ("assistant", GONE[1], 1), ("user", LIVE[2], None), ("assistant", LIVE[3], 3)]
-    records = [
-        {
-            "type": role, "uuid": _uuid(number), "parentUuid": parent and _uuid(parent), "sessionId": SID, "cwd": "/home/ann/shop",
-            "timestamp": f"2026-03-01T10:00:{number:02d}.000Z", "version": "2.1.50", "isSidechain": False,
-            "message": {"role": role, "content": text if role == "user" else [{"type": "text", "text": text}]},
-        }
-        for number, (role, text, parent) in enumerate(asked, 1)
-    ]  # fmt: skip
-    _write(tmp_path / f"{SID}.jsonl", records)
-    assert desk.run("add", str(tmp_path / f"{SID}.jsonl"))[0] == 0
-    assert [bool(one.taken_back) for one in _rows(desk)[0]] == [True, True, False, False]
-    assert "banana" not in desk.run("restore", SID)[1]
-
-    other = tmp_path / "other.db"
-    _write(tmp_path / f"{SID}.jsonl", [{**one, "parentUuid": None} for one in records])
-    assert main(["add", str(tmp_path / f"{SID}.jsonl"), "--db", str(other)]) == 0
-    assert not any(one.taken_back for one in _rows(desk, str(other))[0])

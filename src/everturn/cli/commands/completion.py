@@ -59,8 +59,10 @@ class BashScript(BashComplete):
     source_template = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor, and the one that it is in."""
-        line = os.environ.get("COMP_LINE", "")
+        """Return the words before the cursor, and the one that it is in. A script of an earlier version passes words."""
+        line = os.environ.get("COMP_LINE")
+        if line is None:
+            return super().get_completion_args()
         words = split_arg_string(line)
         incomplete = words.pop() if words and not line[-1:].isspace() else ""
         return words[1:], incomplete

@@ -140,20 +140,10 @@ class ClaudeReader:
             self._set_title(title, 1)
         if message is None:
             return False
-        if not record.is_sidechain:
-            message = self._place_on_path(record, place, message)
+        if message.starts_turn and not record.is_sidechain:
+            message = replace(message, takes_back_at=self._state.replaced_prompt(record.parent_uuid or "", place.start))
         self._add(session, message)
         return True
-
-    def _place_on_path(self, record: ClaudeRecord, place: ClaudeRecordPlace, message: Message) -> Message:
-        """Return the message with what it takes back."""
-        parent = record.parent_uuid or ""
-        if message.origin == "model":
-            self._state.note_answer(parent)
-        is_own = not self._is_subagent and record.session_id == self._state.top
-        if not message.starts_turn or not (parent or is_own):
-            return message
-        return replace(message, takes_back_at=self._state.replaced_prompt(parent, place.start))
 
     def _read_user(self, record: ClaudeRecord, place: ClaudeRecordPlace) -> bool:
         state, session_id = self._state, record.session_id

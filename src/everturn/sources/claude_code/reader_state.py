@@ -155,8 +155,6 @@ class ClaudeReaderState(Struct, array_like=True):
     form: str = ""  # lines | document; "" when too little was seen to tell
     stage: str = ""  # of the walk through a document
     prompts: dict[int, int] = {}  # mark of a prompt's parent → offset of the latest prompt under it
-    first: int = -1  # offset of the latest prompt without a parent
-    chained: int = 0  # 1: every answer names its parent; -1: one does not; 0: there was none yet
 
     def reported_facts(self, native_id: str) -> ReportedFacts:
         """Return the facts already reported of a session."""
@@ -186,20 +184,15 @@ class ClaudeReaderState(Struct, array_like=True):
     def replaced_prompt(self, parent: str, start: int) -> int | None:
         """Note a prompt, and return the offset of the one under the same parent that it replaces; None if there is none.
 
-        A person who goes back before a prompt and types another one leaves two prompts under one parent. Two prompts without
-        a parent tell so only if the answers between them have one: a program that appends records leaves it out everywhere.
+        A person who goes back before a prompt and types another one leaves two prompts under one parent. Prompts without a
+        parent do not tell: a program may have appended them.
         """
         if not parent:
-            earlier, self.first = self.first, start
-            return earlier if earlier >= 0 and self.chained > 0 else None
+            return None
         key = fingerprint("parent", parent)
         before = self.prompts.pop(key, None)
         _put(self.prompts, key, start, _MOST_UUIDS)
         return before
-
-    def note_answer(self, parent: str) -> None:
-        """Note whether an answer names its parent."""
-        self.chained = -1 if not parent or self.chained < 0 else 1
 
     def title_for(self, leaf: str, title: str) -> str:
         """Return the title if the record it names is in this file; otherwise remember it until that record comes."""
