@@ -5,8 +5,8 @@ BIN = .venv/bin
 # Tests run on every core; `make test PYTEST="-n 0 -x -k words"` gives pytest other arguments.
 PYTEST ?= -n auto
 COVER = --cov --cov-branch --cov-report=
-# Tests wait for other processes now and then: one worker more than there are cores.
-MORE = $(subst -n auto,-n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1),$(PYTEST))
+# Tests wait for other processes a third of the time: two workers more than there are cores.
+MORE = $(subst -n auto,-n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2),$(PYTEST))
 FILES = src tests scripts benchmarks
 # Compiled modules are kept in .venv: the tests start hundreds of interpreters, and compiling takes longer than running.
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/pycache

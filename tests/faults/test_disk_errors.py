@@ -26,6 +26,7 @@ BROKEN = "reading or writing it failed; check the disk, then run `everturn verif
 
 
 @pytest.mark.slow
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("name", QUICK_SCENES)
@@ -36,6 +37,7 @@ def test_a_disk_that_fills_up_now_and_then_costs_nothing(folder: Path, name: str
 
 
 @pytest.mark.slow
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("name", SCENES)
@@ -57,6 +59,7 @@ def test_one_failed_write_now_and_then_costs_nothing(folder: Path, name: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.few(1)
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("small_pieces", "traceable")
 @pytest.mark.parametrize("onwards", [False, True], ids=["once", "for good"])

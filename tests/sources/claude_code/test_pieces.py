@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.contract import SourceCandidate
+from tests.quick import QUICK
 from tests.sources.claude_code.reading import Whole, corpus, found_for, read, samples, shown
 
 SMALL = [path for path in corpus() if path.stat().st_size < 100_000]
@@ -68,7 +69,8 @@ def test_the_state_stays_small(path: Path) -> None:
 @pytest.mark.slow
 def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
     lines = []
-    for n in range(6000):
+    many = 3000 if QUICK else 6000
+    for n in range(many):
         uuid = f"{n:08x}-1111-4222-8333-{n:012x}"
         lines.append(
             f'{{"type":"user","uuid":"{uuid}","isSidechain":true,"sessionId":"s","message":{{"content":"{n}"}}}}'
@@ -79,7 +81,7 @@ def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
     reading = reader.feed("\n".join(lines).encode(), 0, True)
     assert len(reader.state()) < STATE_LIMIT
     queued = [message for part in reading.parts for message in part.messages if message.kind == "queued"]
-    assert len(queued) > 4000  # what there was no room for was said at once, not lost
+    assert len(queued) > many - 2000  # what there was no room for was said at once, not lost
 
 
 def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
