@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, is_telling
 from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.redraws import holds_in_order
 from everturn.sources.terminal.rows import without_secret
 from everturn.sources.terminal.talks import squash
 from everturn.sources.terminal.tools import PENDING
@@ -137,24 +138,17 @@ def _unanswered(sent: Iterable[ScreenPassage], prompts: list[tuple[str, int]]) -
         parts = [squash(part) for part in _PASTED.split(passage.text)]
         known = any(parts)  # of pasted lines the field shows only how many they are: any prompt drawn since may be it
         found = next(
-            (n for n, (prompt, end) in enumerate(left) if _holds(prompt, parts) and (known or end >= passage.first)),
+            (
+                n
+                for n, (prompt, end) in enumerate(left)
+                if holds_in_order(prompt, parts) and (known or end >= passage.first)
+            ),
             None,
         )
         if found is None:
             yield passage
         else:
             del left[: found + 1]
-
-
-def _holds(prompt: str, parts: Iterable[str]) -> bool:
-    """Return whether the parts stand in a prompt, one after the other."""
-    place = 0
-    for part in parts:
-        place = prompt.find(part, place)
-        if place < 0:
-            return False
-        place += len(part)
-    return True
 
 
 def _words(item: DrawnSaying) -> Iterable[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -62,13 +62,19 @@ def is_alike(old: str, new: str) -> bool:
 
 def covers_rows(whole: str, text: str) -> bool:
     """Return whether the rows of a text come in `whole`, which has no white space: the first at its beginning, with gaps."""
+    rows = [row for row in map(_squash, text.split("\n")) if row]
+    return bool(rows) and whole.startswith(rows[0]) and holds_in_order(whole, rows)
+
+
+def holds_in_order(whole: str, parts: Iterable[str]) -> bool:
+    """Return whether the parts are in `whole`, one after the other."""
     place = 0
-    for number, row in enumerate(filter(None, map(_squash, text.split("\n")))):
-        found = whole.find(row, place)
-        if found < 0 or (number == 0 and found):
+    for part in parts:
+        place = whole.find(part, place)
+        if place < 0:
             return False
-        place = found + len(row)
-    return place > 0
+        place += len(part)
+    return True
 
 
 def find_redrawn(said: Sequence[DrawnSaying], emptied: Sequence[int]) -> set[int]:
@@ -96,15 +102,7 @@ def _repeats(item: DrawnSaying, earlier: DrawnSaying) -> bool:
     if item.time_text != earlier.time_text:
         return False
     whole, rows = _squash(earlier.text), [_squash(row) for row in item.text.split("\n")]
-    if item.fidelity != "partial":
-        return whole == "".join(rows)
-    place = 0
-    for row in rows:
-        place = whole.find(row, place)
-        if place < 0:
-            return False
-        place += len(row)
-    return True
+    return holds_in_order(whole, rows) if item.fidelity == "partial" else whole == "".join(rows)
 
 
 def _was_not_sent(item: DrawnSaying, before: Sequence[DrawnSaying], copied: int, emptied: Sequence[int]) -> bool:
