@@ -6,9 +6,9 @@ Sync or a Flush of the protocol; rows that arrive while the client is still send
 the server process of the connection. Then a corpus is taken in, and many laptops push to `everturn serve` while people search; some
 pushes are cut off in the middle and repeated. `overlap@10` is the share of the first ten that the exact ranking, over every message that
 matches, has among its first ten too; of equal scores any will do. SQLite's own, bounded ranking is measured in the same way. The last
-figures are those of a person, limited by row-level security and without the lists of common words, as `everturn serve` asks for people.
+figures are those of a person, limited by row-level security, as `everturn serve` asks for people.
 
-`python -m benchmarks.team --messages 100000 --clients 100 --only pushes searches` chooses sizes and parts.
+`python -m benchmarks.team --messages 100000 --clients 100 --only pushes searches` chooses sizes and parts; `--alone` leaves out SQLite.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from statistics import median, quantiles
@@ -171,8 +171,10 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     yield from sized_figures(corpora, *((_MANY, _CLIENTS) if corpora.big else (_FEW, _FEW_CLIENTS)), PARTS)
 
 
-def sized_figures(corpora: Corpora, messages: int, clients: int, parts: Sequence[str]) -> Iterator[Figure]:
-    """Yield the figures of some parts, with an archive of this size and so many laptops."""
+def sized_figures(
+    corpora: Corpora, messages: int, clients: int, parts: Sequence[str], compared: bool = True
+) -> Iterator[Figure]:
+    """Yield the figures of some parts, with an archive of this size and so many laptops; unless `compared`, without SQLite."""
     try:
         from tests.postgres_server import running
 
@@ -184,7 +186,7 @@ def sized_figures(corpora: Corpora, messages: int, clients: int, parts: Sequence
             if "pushes" in parts:
                 yield from _pushes(server, clients)
             if "searches" in parts:
-                yield from _searches(corpora.folder, server, proxy, url, messages)
+                yield from _searches(corpora.folder if compared else None, server, proxy, url, messages)
     except (ImportError, RuntimeError) as failure:
         yield Figure("team", None, note=str(failure))
 
@@ -202,18 +204,23 @@ def _proxied(server: str) -> Iterator[tuple[LatencyProxy, str]]:
         proxy.close()
 
 
-def _searches(folder: Path, server: str, proxy: LatencyProxy, url: str, messages: int) -> Iterator[Figure]:
+def _searches(folder: Path | None, server: str, proxy: LatencyProxy, url: str, messages: int) -> Iterator[Figure]:
     begun = time.process_time()
     size, words = million(f"{server}&schema=team", messages)
     where = f"{messages:,} messages, {size / MB:,.0f} MB of text"
     yield Figure(
         "client CPU to write the made-up archive", size / MB / (time.process_time() - begun), "MB/s", note=where
     )
-    million(folder / "team.db", messages)
-    with closing(open_store(url)) as store, closing(open_store(str(folder / "team.db"))) as reference:
+    if folder is not None:
+        million(folder / "team.db", messages)
+    with ExitStack() as stack:
+        store = stack.enter_context(closing(open_store(url)))
+        reference = stack.enter_context(closing(open_store(str(folder / "team.db")))) if folder is not None else None
         # A word that does not occur is taken for a typing error, which takes further lookups.
         texts = [
-            text for text in queries(words) if _is_known(reference, [word for word in text.split() if word.isalpha()])
+            text
+            for text in queries(words)
+            if _is_known(reference or store, [word for word in text.split() if word.isalpha()])
         ]
         yield Figure(
             "size / text", store.sizes()["total"] / size, note=f"index {store.sizes()['index'] / size:.2f}; {where}"
@@ -238,7 +245,7 @@ def _read_as_person(store: Store) -> None:
 
 
 def _measured(
-    store: Store, reference: Store, proxy: LatencyProxy, texts: list[str], where: str, slow: bool
+    store: Store, reference: Store | None, proxy: LatencyProxy, texts: list[str], where: str, slow: bool
 ) -> Iterator[Figure]:
     trips, cpu, walls, same, usual = [], [], [], [], []
     backend = store.driver.one("SELECT pg_backend_pid()")[0]  # type: ignore[attr-defined]  # of PostgreSQL
@@ -248,12 +255,13 @@ def _measured(
         _found(store, text)
         trips.append(proxy.round_trips - before)
         cpu.append(_cpu_ms(backend) - used)
-        scores = _exact_scores(reference, text)
-        same.append(_overlap(store, text, scores))
-        usual.append(_overlap(reference, text, scores))
-        say(
-            f"  {text[:40]:<42}{trips[-1]:>4} trips {cpu[-1]:>7.1f} CPU-ms  overlap {same[-1]:.1f}, SQLite {usual[-1]:.1f}"
-        )
+        line = f"  {text[:40]:<42}{trips[-1]:>4} trips {cpu[-1]:>7.1f} CPU-ms"
+        if reference is not None:
+            scores = _exact_scores(reference, text)
+            same.append(_overlap(store, text, scores))
+            usual.append(_overlap(reference, text, scores))
+            line += f"  overlap {same[-1]:.1f}, SQLite {usual[-1]:.1f}"
+        say(line)
         if slow:
             proxy.delay, start = LATENCY, time.perf_counter()
             _found(store, text)
@@ -266,10 +274,11 @@ def _measured(
     yield Figure(
         "server CPU of a search, p95", quantiles(cpu, n=20)[-1], "ms", SERVER_MS, note=f"p50 {median(cpu):.1f}; {note}"
     )
-    beside = f"SQLite {sum(usual) / len(usual):.2f}; {note}"
-    yield Figure(
-        "overlap@10 with the exact ranking, mean", sum(same) / len(same), "", OVERLAP, at_least=True, note=beside
-    )
+    if same:
+        beside = f"SQLite {sum(usual) / len(usual):.2f}; {note}"
+        yield Figure(
+            "overlap@10 with the exact ranking, mean", sum(same) / len(same), "", OVERLAP, at_least=True, note=beside
+        )
     if slow:
         bar = f"p50 {median(walls):.0f}; {LATENCY * 1000:.0f} ms a round trip; {note}"
         yield Figure("wall time of a search, p95", quantiles(walls, n=20)[-1], "ms", SLOW_MS, note=bar)
@@ -476,10 +485,12 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=_FEW)
     parser.add_argument("--clients", type=int, default=_FEW_CLIENTS)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--alone", action="store_true", help="do not compare searches with SQLite")
     options = parser.parse_args()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="everturn-bench-") as folder:
-        for figure in sized_figures(Corpora(Path(folder)), options.messages, options.clients, options.only):
+        given = options.messages, options.clients, options.only, not options.alone
+        for figure in sized_figures(Corpora(Path(folder)), *given):
             show(figure, as_json=False)
             missed += figure.verdict == "FAIL"
     return 1 if missed else 0

@@ -54,6 +54,7 @@ def test_with_a_bound_entries_with_the_rarest_words_are_there(filled: Store) -> 
     assert not found.complete
 
 
+@pytest.mark.parametrize("store_url", ["memory", "sqlite"], indirect=True)  # PostgreSQL knows the best
 def test_of_common_words_alone_the_newest_are_there(filled: Store) -> None:
     found = ask(filled, "common", most=6)
     newest = max(entry.session for entry in found.entries)

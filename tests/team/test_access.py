@@ -226,7 +226,7 @@ def test_the_database_role_that_reads_sees_no_more_than_its_person(filled: Team)
         "message",
         "blob",
         "chunk",
-        "search_row",
+        "entry_text",
         "session_text",
     }
     assert (

@@ -69,8 +69,8 @@ Shares = Counter[tuple[int, int]]
 
 _DOMAIN = """s."agent"=? AND CASE s."mode" WHEN 'structure' THEN 1 ELSE 0 END=? AND (?='' OR s."owner"=?)"""
 _OWNERS = f"""
-    SELECT m."fingerprint", MIN(m."session") FROM "message" m CROSS JOIN "session" s
-    WHERE s."id"=m."session" AND {_DOMAIN} AND m."session"<>? AND m."fingerprint" IN ({{}}) GROUP BY m."fingerprint"
+    WITH m AS MATERIALIZED (SELECT "fingerprint", "session" FROM "message" WHERE "session"<>? AND "fingerprint" IN ({{}}))
+    SELECT m."fingerprint", MIN(m."session") FROM m CROSS JOIN "session" s WHERE s."id"=m."session" AND {_DOMAIN} GROUP BY m."fingerprint"
 """  # CROSS JOIN: SQLite must not start from the sessions
 _HOLDERS = f"""
     SELECT m."fingerprint", m."session", m."seq", m."inherited" FROM "message" m CROSS JOIN "session" s
@@ -113,7 +113,8 @@ class OwnershipStore:
     def _claim_messages(self, session: Session, messages: Sequence[MessageRow]) -> None:
         """Mark the new messages that are inherited. Sessions with higher ids that owned some of them lose these."""
         prints = list({message.fingerprint for message in messages if message.fingerprint is not None})
-        rows = query_in_lists(self.driver.all, _OWNERS, prints, (*self._sharing_domain(session), session.id))
+        domain = self._sharing_domain(session)
+        rows = query_in_lists(self.driver.all, _OWNERS, prints, (session.id,), domain)
         owners: dict[int | None, int] = dict(rows)
         if not owners:
             return
@@ -341,11 +342,9 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         sql = f'{SESSIONS.select} WHERE "version"=? AND "native_id"=?'
         if (found := self.driver.one(sql, (row.version, row.native_id))) is None:
             superseded = self.driver.one(_SUPERSEDED, (row.version,)) is not None
-            self.driver.insert(
-                SESSIONS.insert, SESSIONS.values(replace(row, state="superseded") if superseded else row)
-            )
-            found = self.driver.one(sql, (row.version, row.native_id))
-        session = Session(*found or ())
+            session = replace(row, state="superseded") if superseded else row
+            return replace(session, id=self.driver.insert(SESSIONS.insert, SESSIONS.values(session)))
+        session = Session(*found)
         if not session.kind:
             session.kind, session.parent, session.client = row.kind, row.parent, row.client
             self.set_session(session.id, kind=row.kind, parent=row.parent, client=row.client)

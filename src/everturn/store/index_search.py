@@ -316,11 +316,11 @@ class IndexSearch:
             raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
         if (analysed := _analyse_query(query, self.index)) is None:
             return _NOTHING
-        if self.is_restricted and analysed.sessions is None:
-            analysed = replace(analysed, sessions=_EVERY_SESSION)  # visible ones: the index itself knows no limits
         if isinstance(self.index, WholeIndex):
             return self._gather_at_once(self.index, analysed, most)
         assert isinstance(self.index, StepIndex)
+        if self.is_restricted and analysed.sessions is None:
+            analysed = replace(analysed, sessions=_EVERY_SESSION)  # visible ones: the index itself knows no limits
         with self.driver.reading():
             scope = resolve_scope(self.driver, analysed)
             if scope.ranges == ():

@@ -95,7 +95,7 @@ class PostgresStore(SqlStore):
     def sizes(self) -> dict[str, int]:
         by_table = {name: int(size) for name, size in self.driver.all(_SIZES, [self.driver.schema])}
         raw, total = by_table["blob"] + by_table["chunk"], sum(by_table.values())
-        index = sum(by_table[name] for name in ("search_row", "common_word", "common_segment", "unlisted"))
+        index = sum(by_table[name] for name in _INDEX_TABLES)
         return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
 
     def server_time(self) -> int | None:
@@ -108,6 +108,7 @@ class PostgresStore(SqlStore):
             self.driver.script(f'VACUUM (FULL, ANALYZE) "{self.driver.schema}"."{name}"')
 
 
+_INDEX_TABLES = ("entry_text", "word_segment", "word_list", "word_list_rest", "unlisted_entry")
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname=? ORDER BY tablename"
 _SIZES = """
     SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid=c.relnamespace
@@ -172,6 +173,8 @@ class _Migrator(NamedTuple):
 
     def migrate(self, clock: Clock) -> None:
         """Apply the missing steps in one transaction: others see the old archive or the new one."""
+        from everturn.store.postgres_index import PostgresIndex
+
         driver = self.driver
         if not self._missing_steps(_applied_so_far(driver)):
             return
@@ -182,6 +185,8 @@ class _Migrator(NamedTuple):
                 driver.run(_NOTES)
                 driver.script(step.sql)
                 driver.run(sql_store.NOTE, [step.number, step.name, step.checksum, clock()])
+                if step.number == _LISTED_SINCE:
+                    PostgresIndex(driver).lists.list_all()
 
     def _missing_steps(self, applied: sql_store.Applied) -> list[sql_store.Migration]:
         """Return the steps to apply. Raises NoArchive, OlderArchive or MigrationNeeded if that is not allowed."""
@@ -218,6 +223,7 @@ def _applied_migrations(driver: PostgresDriver) -> sql_store.Applied:
     return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(sql_store.NOTED)]
 
 
+_LISTED_SINCE = 20  # the step that leaves what is there already to be listed
 _SHARED = """SELECT 1 FROM "setting" WHERE "key"='shared' AND "value"<>''"""
 _NOTES = """
     CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -58,7 +58,7 @@ _INDEX_ONLY = """
     set_config('plan_cache_mode','force_custom_plan',true)
 """
 _WRITER_SETTINGS = """
-    SELECT set_config('search_path',?,true),set_config('lock_timeout',?,true),
+    SELECT set_config('search_path',?,true),set_config('enable_seqscan','off',true),set_config('lock_timeout',?,true),
     set_config('idle_in_transaction_session_timeout',?,true),
     CASE WHEN ? THEN set_config('synchronous_commit','on',true) END,pg_advisory_xact_lock(?)
 """

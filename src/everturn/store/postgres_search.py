@@ -1,31 +1,25 @@
 """Search in PostgreSQL: everything that ranking needs to know about a query, in one statement and one round trip.
 
-The statement counts every word, finds the entries worth ranking and reports what they hold. A rare word is looked up in the
-index of `search_row`, all of its rows up to RARE; of a common one the best entries are listed already (`common_words`), and the
-rows that are not listed yet are read. The
-entries with the highest sums are looked at exactly, by the `tsvector`s of their rows, and with them all matches of the
-best sessions, since neighbours raise a hit's score. Where every match fits, the result is complete and the same
-as SQLite's.
-
-The number of occurrences of a word in a row is derived from `ts_rank`, which for a single word of equal weights is a
-known function of that number.
+The statement reads the lists of the query's words (`store.word_lists`), best entries first: all of a word with up to LISTED entries,
+else about so many. It adds up what each entry has of the words, and a share of the best of its session, and returns the stems of the
+entries with the highest sums, of the other matches of the best sessions, of neighbours, and of every entry that is in no list yet.
+Whether an entry matches, how often it holds each phrase and in which fields, is then decided here, by its stems. Where every match
+fits, the result is complete and the same as SQLite's.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import nlargest
-from itertools import accumulate, groupby
-from operator import itemgetter
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexEntry, IndexQuery
 from everturn.store.index import (
     BY_FIELD,
+    EntryKey,
     GatheredEntries,
     IndexScope,
     Phrase,
@@ -36,261 +30,410 @@ from everturn.store.index import (
     weigh_phrases,
 )
 from everturn.store.postgres_driver import PostgresDriver
+from everturn.store.word_lists import OWN, split_fields, unpack_text
 from everturn.text.terms import terms
 
 LONGEST = 500  # characters of a term, at most 2,000 bytes
-OVERLAP = 64  # terms that two rows of a long text share
 
-COMMON = 1500  # entries in lists that make a word common
-RARE = 8000  # rows of a word that is not common
-LISTED = 8000  # entries of a common word
-CHEAP = 15_000  # an optional phrase whose rarest word is more common than this is not looked for
-VERIFIED = 5  # entries looked at for each one wanted where words are required, since many will not hold all of them
-PER_NEAR = 8  # entries wanted for each one whose neighbours are looked at too, if only the best of a word are listed
-PER_BEST = 200  # entries wanted for each session that is searched completely
+LISTED = 3800  # entries of a word that are read, at least: blocks of a list are read as a whole
+REACH = 60_000  # the same if a phrase is required and fewer than FEW entries have it
+FEW = 20
+OPENED = 200  # terms of a word that matches by prefix
+VERIFIED = 3  # entries looked at for each one wanted where words are required, since many will not hold all of them
+WIDE = 5  # entries whose neighbours are considered, for each one wanted
+PER_NEAR = 15  # entries wanted for each one whose neighbours are looked at too
+PER_BEST = 100  # entries wanted for each session of which all matches are looked at
+SAMPLED = 375  # entries with all words of a phrase that are looked at to count it
+NAMED = 20  # sessions that are read as a whole if only they are searched
+_WORDS = 60  # of a query, in the bits of an integer
+#: Share of the best match of every word in the session, and of neighbours; about what ranking gives them.
+_SESSION = 0.7
+_BESIDE = 0.2
+_NEAR = (-2, -1, 1, 2)
 _ANY = 1 << 40  # no bound
-_OWN = 0xFFFFFF
 
-#: `ts_rank` of a word that occurs 1, 2, 3 … times.
-_RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in range(1, 101))]
-_RANK = "CASE WHEN t @@ {0}::tsquery THEN ts_rank('{{1,1,1,1}}',t,{0}::tsquery) ELSE 0 END"
 _TOTAL = """SELECT COALESCE(SUM("n_messages"-"n_inherited"),0) FROM "session" WHERE "mode"<>'structure'"""
+_SEQ = f"CASE {{0}}&{OWN} WHEN {OWN} THEN -1 ELSE {{0}}&{OWN} END"
 
-#: Parameters by name; `number_names` turns them into numbers. "space" in lists and rows is checked by the server's policies.
+#: Parameters by name; `number_names` turns them into numbers. Where a table must be read by key, a subquery with OFFSET 0 leaves the
+#: planner no choice: it knows nothing about how many rows the lists have.
 _GATHER = """
-WITH w AS MATERIALIZED (
-    SELECT o, q::tsquery AS q, term, beyond, parts, weight, grp, is_driver FROM
-    UNNEST(:queries::text[], :terms::text[], :beyond::text[], :parts::text[], :weights::float8[], :groups::int[], :drivers::bool[])
-    WITH ORDINALITY AS x(q, term, beyond, parts, weight, grp, is_driver, o)),
-sizes AS MATERIALIZED (SELECT ARRAY_AGG(DISTINCT "space") AS spaces, COUNT(*) AS segs FROM "common_segment"),
-listed AS MATERIALIZED (
-    SELECT v.term, p.n FROM
-    (SELECT DISTINCT UNNEST(STRING_TO_ARRAY(parts, ' ')) AS term FROM w WHERE parts<>'') v CROSS JOIN sizes
-    CROSS JOIN LATERAL (SELECT SUM("n") AS n FROM "common_word" WHERE "space"=ANY(sizes.spaces) AND "term"=v.term) p WHERE p.n IS NOT NULL),
-opened AS MATERIALIZED (
-    SELECT w.o, p.n FROM w CROSS JOIN sizes CROSS JOIN LATERAL (
-        SELECT SUM("n") AS n FROM "common_word" WHERE "space"=ANY(sizes.spaces) AND "term">=w.term AND "term"<w.beyond) p
-    WHERE w.beyond IS NOT NULL AND p.n IS NOT NULL),
-f AS MATERIALIZED (
-    SELECT w.*, COALESCE(l.least, 0) AS listed,
-    COALESCE(l.least, 0) > (CASE WHEN w.term IS NOT NULL THEN :common ELSE :cheap END)::bigint AND (w.term IS NOT NULL OR w.grp=0) AS is_common
-    FROM w LEFT JOIN LATERAL (
-        SELECT MIN(COALESCE(listed.n, 0)) AS least FROM UNNEST(STRING_TO_ARRAY(w.parts, ' ')) AS y(term) LEFT JOIN listed USING (term)
-        WHERE w.parts<>'' UNION ALL SELECT opened.n FROM opened WHERE opened.o=w.o
-        ORDER BY 1 DESC NULLS LAST LIMIT 1
-    ) l ON TRUE),
-c AS MATERIALIZED (
-    SELECT f.o, r.* FROM (SELECT * FROM f WHERE is_driver AND NOT is_common) f CROSS JOIN LATERAL (
-        SELECT "session", "seq", MAX(b.x/(b.x+1.6*(0.4+0.0075*z."size"))){in_fields} AS s FROM (
-            SELECT "session", "seq", "field", "size" FROM {rare_rows}) z
-        CROSS JOIN LATERAL (SELECT (:by_field::float8[])[z."field"+1] AS x) b
-        GROUP BY "session", "seq") r),
-total AS MATERIALIZED ({total}),
-n AS MATERIALIZED (
-    SELECT f.o, CASE WHEN f.is_common THEN CASE WHEN f.term IS NULL THEN 0 ELSE f.listed END
-        ELSE (SELECT COUNT(*) FROM c WHERE c.o=f.o AND (f.term IS NOT NULL OR f.parts='' OR c.s IS NOT NULL)) END::float8 AS n FROM f),
+WITH total AS MATERIALIZED ({total}),{scoped}
+h AS MATERIALIZED (SELECT x."o", x."key", x."share", x."n" FROM {lists}(:terms::text[],:beyond::text[],:budget,:opened) x),
+n AS MATERIALIZED (SELECT "o", MAX("n")>:budget OR MIN("n")<0 AS cut, {count}::float8 AS n FROM h GROUP BY "o"),
 g AS MATERIALIZED (
-    SELECT f.*, f.weight*LN(1+(GREATEST(total.total-n.n,0)+0.5)/(n.n+0.5)) AS worth,
-    CASE WHEN f.grp>0 AND NOT BOOL_OR(f.is_common) OVER (PARTITION BY f.grp) THEN f.grp END AS needed
-    FROM f JOIN n USING (o) CROSS JOIN (SELECT * FROM total) AS total(total)),
+    SELECT n."o", n.n, n.cut,
+    (:weights::float8[])[n."o"]*LN(1+(GREATEST(total.total-n.n,0)+0.5)/(n.n+0.5))/255 AS worth
+    FROM n CROSS JOIN (SELECT * FROM total) AS total(total)),
+c AS MATERIALIZED (SELECT COALESCE(BIT_OR(1::bigint<<("o"-1)::int) FILTER (WHERE cut),0) AS cut FROM g),
+k AS MATERIALIZED (SELECT "key", SUM({worth}*"share") AS s, BIT_OR(1::bigint<<("o"-1)::int) AS has FROM h GROUP BY 1),
 {pool}
+sampled AS ({sampled}),
 final AS MATERIALIZED (
-    SELECT "session", "seq" FROM pool
-    UNION
-    SELECT r."session", r."seq" FROM (
-        SELECT "session" FROM pool GROUP BY "session" ORDER BY MAX(s) DESC, "session" DESC LIMIT :best_sessions) b
-    JOIN "search_row" r ON r."session"=b."session" AND r."tsv" @@ :any::tsquery{only}{scope_r}
-    WHERE (SELECT COUNT(*) FROM pool)>=:most OR EXISTS (SELECT 1 FROM f WHERE is_common)
-    UNION
-    SELECT r."session", r."seq" FROM (SELECT "session", "seq" FROM pool WHERE "seq">=0 ORDER BY s DESC LIMIT :near) b
-    JOIN "search_row" r ON r."session"=b."session" AND r."seq" BETWEEN GREATEST(b."seq"-2, 0) AND b."seq"+2
-        AND r."tsv" @@ :any::tsquery{only}{scope_r}
-    WHERE EXISTS (SELECT 1 FROM f WHERE is_common))
-SELECT u.*, s."started", s."ended", s."state" FROM (
-    SELECT "session", "seq", "field", "size", ARRAY[{ranks}]::float4[], t @@ :without::tsquery FROM (
-        SELECT r."session", r."seq", r."field", r."size", r."tsv" || ''::tsvector AS t FROM final
-        JOIN "search_row" r ON r."session"=final."session" AND r."seq"=final."seq"{only} OFFSET 0) v
-) u LEFT JOIN "session" s ON s."id"=u."session"
+    SELECT "key", BOOL_OR(fresh) AS fresh FROM (
+        SELECT "key", FALSE AS fresh FROM pool
+        UNION ALL
+        SELECT k."key", FALSE FROM (
+            SELECT "key">>24 AS session FROM pool GROUP BY 1 ORDER BY MAX(s) DESC, 1 DESC LIMIT :best_sessions) b
+        JOIN k ON k."key">>24=b.session WHERE {is_cut}
+        UNION ALL
+        SELECT b."key"+d.d, FALSE FROM (SELECT "key" FROM pool WHERE "key"&{own}<>{own} ORDER BY s DESC LIMIT :near) b
+        CROSS JOIN (VALUES (-2),(-1),(1),(2)) AS d(d) WHERE ("key"&{own})+d.d BETWEEN 0 AND {own}-1 AND {is_cut}
+        UNION ALL
+        SELECT "key", FALSE FROM sampled
+        UNION ALL
+        SELECT u."session"<<24|(q&{own}), TRUE FROM "unlisted_entry" u CROSS JOIN LATERAL UNNEST(u."seqs") AS q
+    ) x GROUP BY "key")
+SELECT r."session", r."seq", f.fresh, {in_scope}, r."stems", NULL::bigint, NULL::bigint, NULL FROM final f CROSS JOIN LATERAL (
+    SELECT e."session", e."seq", e."stems" FROM "entry_text" e WHERE e."session"=f."key">>24 AND e."seq"=({seq})::integer OFFSET 0) r
 UNION ALL
-SELECT NULL, total.total, (SELECT COUNT(*) FROM pool), NULL, (SELECT ARRAY_AGG(n::float4 ORDER BY o) FROM n),
-    (SELECT COALESCE(BOOL_OR(is_common AND term IS NOT NULL), FALSE) FROM f), NULL, NULL, NULL FROM (SELECT * FROM total) AS total(total)
-ORDER BY 1 DESC NULLS FIRST, 2 DESC
+SELECT f.session, NULL, NULL, NULL, NULL, s."started", s."ended", s."state" FROM (SELECT DISTINCT "key">>24 AS session FROM final) f
+CROSS JOIN LATERAL (SELECT t."started", t."ended", t."state" FROM "session" t WHERE t."id"=f.session OFFSET 0) s
+UNION ALL
+SELECT NULL, NULL, NULL, (SELECT COUNT(*)>=:most FROM pool), NULL, total.total::bigint, (SELECT cut FROM c),
+    COALESCE((SELECT STRING_AGG(g."o"||' '||g.n, ',') FROM g),'')||';'||CONCAT_WS(',',{phrase_counts}) FROM (SELECT * FROM total) AS total(total)
 """
-#: The entries with the highest sums that hold something of every required group whose words are all rare.
+#: How many entries hold a word; of one that matches by prefix, an entry may have several places.
+_COUNT = 'ABS(MAX("n"))'
+_COUNT_OPENED = """
+    CASE WHEN MAX("n") BETWEEN 0 AND :budget AND (:beyond::text[])["o"] IS NOT NULL
+    THEN COUNT(DISTINCT "key") FILTER (WHERE (:beyond::text[])["o"] IS NOT NULL) ELSE ABS(MAX("n")) END
+"""
+#: The entries with the highest sums that hold something of every required group, as far as the lists tell.
 _POOL = """
-h AS (
-    SELECT g.o, c."session", c."seq", g.worth*c.s AS s, g.needed FROM c JOIN g USING (o) WHERE c.s IS NOT NULL
-    UNION ALL
-    SELECT g.o, x>>32, CASE x>>8&16777215 WHEN 16777215 THEN -1 ELSE x>>8&16777215 END, g.worth*(x&255)/255.0, NULL
-    FROM g CROSS JOIN sizes CROSS JOIN LATERAL (
-        SELECT "best" FROM "common_word"
-        WHERE "space"=ANY(sizes.spaces) AND "term">=g.term AND "term"<COALESCE(g.beyond, g.term || CHR(1)) OFFSET 0) p
-    CROSS JOIN LATERAL UNNEST(p."best"[1: GREATEST(:listed/GREATEST(sizes.segs,1),8)::int]) AS x WHERE g.is_common AND g.is_driver
-    UNION ALL
-    SELECT g.o, r."session", r."seq", g.worth*b.x/(b.x+1.6*(0.4+0.0075*r."size")), NULL
-    FROM (SELECT DISTINCT "session", "first_seq", "last_seq" FROM "unlisted" WHERE EXISTS (SELECT 1 FROM g WHERE is_common)) u
-    JOIN "search_row" r ON r."session"=u."session" AND r."seq" BETWEEN u."first_seq" AND u."last_seq" AND r."tsv" @@ :any::tsquery{only}
-    JOIN g ON g.is_common AND g.term IS NOT NULL AND r."tsv" @@ g.q
-    CROSS JOIN LATERAL (SELECT (:by_field::float8[])[r."field"+1] AS x) b
-    UNION ALL
-    SELECT 0, r."session", r."seq", (SELECT SUM(worth)/2 FROM g WHERE grp>0), NULL FROM (
-        SELECT "session", "seq" FROM {group_rows}) r
-    WHERE (SELECT COUNT(*) FROM g WHERE needed IS NOT NULL)=0),
+b AS MATERIALIZED (
+    SELECT session, SUM(best) AS best FROM (
+        SELECT "key">>24 AS session, MAX("share")*{worth} AS best FROM h GROUP BY 1, "o") x GROUP BY 1),
+wide AS MATERIALIZED (
+    SELECT r."key", r.own, r.s FROM (
+        SELECT k."key", k."key">>24 AS "session", {seq} AS "seq", k.s AS own, k.s+:session_share*b.best AS s
+        FROM k JOIN b ON b.session=k."key">>24 CROSS JOIN c WHERE TRUE{groups} ORDER BY 5 DESC, 1 DESC OFFSET 0) r
+    WHERE TRUE{scope} ORDER BY 3 DESC, 1 DESC LIMIT :wide),
 pool AS MATERIALIZED (
-    SELECT r."session", r."seq", SUM(s) AS s FROM h r WHERE TRUE{scope_r} GROUP BY r."session", r."seq"
-    HAVING COUNT(DISTINCT needed)=(SELECT COUNT(DISTINCT needed) FROM g)
-    ORDER BY 3 DESC, 1 DESC, 2 DESC LIMIT :most),
+    SELECT "key", s+:beside*(SUM(own) OVER (ORDER BY "key" RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)-own) AS s FROM wide
+    ORDER BY 2 DESC, 1 DESC LIMIT :most),
 """
-#: Rows by their words: from the table, or for a connection that reads for a person by a function that uses the index.
-_RARE_ROWS = ('"search_row" WHERE "tsv" @@ f.q LIMIT :rare', '"find_rows"(f.q, :rare)')
-_GROUP_ROWS = (
-    """"search_row" WHERE "tsv" @@ NULLIF(:all_groups,'')::tsquery{only_bare} LIMIT :rare""",
-    """"find_rows"(NULLIF(:all_groups,'')::tsquery, :rare) WHERE TRUE{only_bare}""",
-)
-#: The entries of named sessions.
+#: Every entry of named sessions.
 _NAMED_POOL = """
 pool AS MATERIALIZED (
-    SELECT DISTINCT r."session", r."seq", 0::float8 AS s FROM "search_row" r WHERE r."tsv" @@ :any::tsquery{only}{scope_r}
-    ORDER BY 1 DESC, 2 DESC LIMIT :most),
+    SELECT DISTINCT r."session"<<24|(r."seq"&16777215) AS "key", 0::float8 AS s FROM "entry_text" r WHERE TRUE{scope}),
 """
+
+
+class QueryWord(Struct, frozen=True):
+    """A word that is looked up: a whole one, or all from `term` to `beyond`."""
+
+    term: str
+    beyond: str | None
+
+
+class _AskedPhrases:
+    """The phrases of a query, and the words to look up for them. A mask has a bit for each word of a phrase."""
+
+    def __init__(self, query: IndexQuery) -> None:
+        weights = weigh_phrases(query)
+        self.query = query
+        self.weights = list(weights.values())
+        self.phrases = tuple(weights)
+        self.words = _query_words(query, weights)
+        self.masks = [_word_mask(phrase, self.words) for phrase in self.phrases]
+        self.groups = [[self.phrases.index(phrase) for phrase in group] for group in query.groups]
+        self.has_required_phrase = any(self.masks[number].bit_count() > 1 for group in self.groups for number in group)
+        #: Numbers of the phrases of several words that are counted by looking at entries.
+        self.counted = [number for number, phrase in enumerate(self.phrases) if _is_counted(phrase, query, weights)]
+
+    def conditions(self) -> str:
+        """Return the condition on what an entry has: of every required group, or else of anything, all words of a phrase."""
+        wanted = self.groups or [list(range(len(self.phrases)))]
+        return "".join(f" AND ({_any_mask([self.masks[number] for number in some])})" for some in wanted)
+
+    def is_examined(self, cut: int) -> bool:
+        """Whether the lists had every entry that may match. `cut` are the words of which only the best entries were read."""
+        return not cut or any(not any(self.masks[number] & cut for number in group) for group in self.groups)
+
+    def counted_masks(self) -> list[str]:
+        """Return a condition for each counted phrase: an entry has all of its words."""
+        return [f"has&{self.masks[number]}={self.masks[number]}" for number in self.counted]
 
 
 def gather_entries(driver: PostgresDriver, query: IndexQuery, scope: IndexScope, most: int) -> GatheredEntries:
     """Return the entries worth ranking, with the counts of all phrases."""
-    weights = weigh_phrases(query)
-    phrases = tuple(weights)
-    required = dict.fromkeys(phrase for group in query.groups for phrase in group)
+    asked = _AskedPhrases(query)
+    is_narrow = not query.groups and (driver.is_limited or bool(scope.sessions or scope.messages or query.fields))
     looked_at = (most * VERIFIED if query.groups else most) or _ANY
-    only = ' AND r."field"=ANY(:fields)' if query.fields else ""
-    scope_r = "".join(f" AND {condition}" for condition in _scope_conditions(scope))
+    found = _gather(driver, asked, scope, _Bounds(most, looked_at, LISTED * (2 if is_narrow else 1)))
+    if asked.has_required_phrase and not found.complete and len(found.entries) < FEW:
+        # Common words that are hardly ever adjacent: more of them.
+        found = _gather(driver, asked, scope, _Bounds(most, looked_at * VERIFIED, REACH))
+    return _keep_best(found, asked.weights, most) if 0 < most < len(found.entries) else found
+
+
+class _Bounds(NamedTuple):
+    most: int  # entries wanted; 0: all
+    looked_at: int
+    listed: int  # entries of a word to read
+
+
+def _gather(driver: PostgresDriver, asked: _AskedPhrases, scope: IndexScope, bounds: _Bounds) -> GatheredEntries:
+    is_whole = scope.ranges is not None and len({some.session for some in scope.ranges}) <= NAMED
+    most = bounds.most
     names: dict[str, Any] = {
-        "queries": [phrase_tsquery(phrase) for phrase in phrases],
-        "terms": [_single_term(phrase) or _single_prefix(phrase) for phrase in phrases],
-        "beyond": [f"{beginning}\U0010ffff" if (beginning := _single_prefix(phrase)) else None for phrase in phrases],
-        "parts": [" ".join(_phrase_terms(phrase)) for phrase in phrases],
-        "weights": list(weights.values()),
-        "groups": [_group_number(query, phrase) for phrase in phrases],
-        "drivers": [_is_driver(phrase, weights, required) for phrase in phrases],
-        "common": COMMON if most else _ANY, "cheap": CHEAP if most else _ANY, "rare": RARE if most else _ANY,
-        "listed": LISTED * (4 if scope_r or only else 1), "by_field": list(BY_FIELD), "best_sessions": most // PER_BEST, "near": most // PER_NEAR,
-        "any": any_of_tsquery(phrases), "most": looked_at, "without": any_of_tsquery(query.without),
-        "all_groups": " & ".join(f"({any_of_tsquery(group)})" for group in query.groups),
-        "fields": [FIELDS.index(name) for name in query.fields], **_scope_parameters(scope),
+        "terms": [word.term for word in asked.words], "beyond": [word.beyond for word in asked.words],
+        "weights": list(asked.words.values()), "opened": OPENED, "session_share": _SESSION, "beside": _BESIDE,
+        "budget": bounds.listed if most and (is_whole or scope.ranges is None) else _ANY,
+        "most": bounds.looked_at, "wide": max(bounds.looked_at, WIDE * most), "near": most // PER_NEAR,
+        "best_sessions": max(most // PER_BEST, 1), **_scope_parameters(scope),
     }  # fmt: skip
-    names |= {f"q{number}": text for number, text in enumerate(names["queries"])}
-    group_rows = _GROUP_ROWS[driver.is_limited].format(only_bare=only.replace('r."field"', '"field"'))
-    sql = _GATHER.format(
-        pool=(_POOL if scope.ranges is None else _NAMED_POOL).format(only=only, group_rows=group_rows, scope_r=scope_r),
-        rare_rows=_RARE_ROWS[driver.is_limited],
-        in_fields=' FILTER (WHERE z."field"=ANY(:fields))' if query.fields else "",
-        ranks=",".join(_RANK.format(f":q{number}") for number in range(len(phrases))),
-        total=_TOTAL, only=only, scope_r=scope_r,
-    )  # fmt: skip
-    statement, params = number_names(sql, names)
-    summary, *rows = driver.all_by_index(statement, params)
-    found = _read_rows(query, phrases, rows, summary, looked_at, names["drivers"])
-    return _keep_best(found, list(weights.values()), most) if query.groups and 0 < most < len(found.entries) else found
+    statement, params = number_names(_gather_sql(driver, asked, scope, is_whole), names)
+    *rows, summary = driver.all_by_index(statement, params)
+    found = _read_rows(asked, rows, summary)
+    return replace(found, complete=True) if is_whole else found
+
+
+def _gather_sql(driver: PostgresDriver, asked: _AskedPhrases, scope: IndexScope, is_whole: bool) -> str:
+    in_scope = "".join(f" AND {condition}" for condition in _scope_conditions(scope))
+    counted = asked.counted_masks()
+    pool = _NAMED_POOL if is_whole else _POOL
+    return _GATHER.format(
+        total=_TOTAL,
+        scoped=_scoped_sessions(scope),
+        count=_COUNT_OPENED if any(word.beyond for word in asked.words) else _COUNT,
+        lists='"read_visible_lists"' if driver.is_limited else '"read_lists"',
+        worth=_WORTH,
+        pool=pool.format(worth=_WORTH, scope=in_scope, groups=asked.conditions(), seq=_SEQ.format('k."key"')),
+        sampled=" UNION ALL ".join(f'(SELECT "key" FROM k WHERE {has} LIMIT {SAMPLED})' for has in counted)
+        or _NO_SAMPLE,
+        phrase_counts=",".join(f"(SELECT COUNT(*) FROM k WHERE {has})" for has in counted) or "''",
+        is_cut="FALSE" if is_whole else "(SELECT cut<>0 FROM c)",
+        in_scope=f"TRUE{in_scope}",
+        seq=_SEQ.format('f."key"'),
+        own=OWN,
+    )
+
+
+#: What a word is worth, without a join for each place of a list.
+_WORTH = '(SELECT ARRAY_AGG(g.worth ORDER BY w.o) FROM GENERATE_SERIES(1,CARDINALITY(:weights::float8[])) AS w(o) LEFT JOIN g ON g."o"=w.o)["o"]'
+_NO_SAMPLE = 'SELECT "key" FROM k LIMIT 0'
+
+
+def _is_counted(phrase: Phrase, query: IndexQuery, weights: dict[Phrase, float]) -> bool:
+    """Whether a phrase of several words is counted: not a pair of words of the query with a low weight of its own."""
+    if len(_phrase_words(phrase)) < 2:
+        return False
+    is_pair = len(phrase) == 2 and weights[phrase] < 0.5 and all((term,) in weights for term in phrase)
+    return not is_pair or any(phrase in group for group in query.groups)
+
+
+# --- the words of a query ---
+
+
+def _phrase_words(phrase: Phrase) -> list[QueryWord]:
+    """Return the words of a phrase: stems, and the beginning of the last one if it matches by prefix."""
+    # Analysed again, which changes no term and leaves no syntax.
+    plain = [word for term in phrase for word in terms(term)]
+    words = [QueryWord(stem_word(word)[:LONGEST], None) for word in plain]
+    if words and phrase[-1].endswith("*"):
+        beginning = plain[-1][:LONGEST]  # a prefix has no stem
+        words[-1] = QueryWord(beginning, f"{beginning}\U0010ffff")
+    return words
+
+
+def _query_words(query: IndexQuery, weights: dict[Phrase, float]) -> dict[QueryWord, float]:
+    """Return the words to look up, each with its weight: the required ones first, then those with a weight of their own."""
+    found: dict[QueryWord, float] = {}
+    required = {phrase for group in query.groups for phrase in group}
+    ordered = sorted(weights, key=lambda phrase: (phrase not in required, len(phrase)))
+    for phrase in ordered:
+        words = _phrase_words(phrase)
+        for word in words:
+            if len(words) == 1 or word not in found:
+                found[word] = max(weights[phrase] / len(words), found.get(word, 0.0))
+    return dict(list(found.items())[:_WORDS])
+
+
+def _word_mask(phrase: Phrase, words: dict[QueryWord, float]) -> int:
+    numbers = {word: number for number, word in enumerate(words)}
+    return sum({1 << numbers[word] for word in _phrase_words(phrase) if word in numbers})
+
+
+def _any_mask(masks: Sequence[int]) -> str:
+    """Return a condition: an entry has all words of one of the phrases, except those of which only the best entries were read."""
+    return " OR ".join(f"({mask}::bigint & ~(k.has|c.cut))=0" for mask in dict.fromkeys(masks)) or "FALSE"
+
+
+# --- what an entry holds ---
+
+
+class _PhraseMatcher:
+    """Finds the phrases of a query in the stems of entries."""
+
+    def __init__(self, query: IndexQuery, phrases: Sequence[Phrase]) -> None:
+        self._patterns = [(number, _pattern(phrase), len(phrase)) for number, phrase in enumerate(phrases)]
+        self._patterns = [one for one in self._patterns if one[1]]
+        self._without = [pattern for phrase in query.without if (pattern := _pattern(phrase))]
+        self._groups = [{phrases.index(phrase) for phrase in group} for group in query.groups]
+        self._fields = {FIELDS.index(name) for name in query.fields}
+
+    def held_phrases(self, stems: bytes) -> tuple[tuple[int, float], ...]:
+        """Return the phrases that an entry holds, by number, with its share of each."""
+        text = unpack_text(stems)
+        present = [one for one in self._patterns if one[1] in text]
+        if not present:
+            return ()
+        fields = list(split_fields(text))
+        factor = length_factor(text.count(b"\n") - len(fields))
+        if self._fields:
+            fields = [one for one in fields if one[0] in self._fields]
+        held = []
+        for number, pattern, length in present:
+            seen = sum([BY_FIELD[field] * n for field, part in fields if (n := _count(part, pattern))])
+            if seen:
+                held.append((number, phrase_share(seen, factor, length)))
+        return tuple(held)
+
+    def is_match(self, stems: bytes, held: Sequence[tuple[int, float]]) -> bool:
+        """Whether an entry with these phrases has one of every group, and none of what it must not have."""
+        numbers = {number for number, _ in held}
+        if not numbers or any(numbers.isdisjoint(group) for group in self._groups):
+            return False
+        if not self._without:
+            return True
+        text = unpack_text(stems)
+        fields = [part for field, part in split_fields(text) if not self._fields or field in self._fields]
+        return not any(pattern in part for pattern in self._without for part in fields)
+
+
+def _pattern(phrase: Phrase) -> bytes:
+    """Return the bytes of a phrase in stems: a line each; of a prefix, without an end."""
+    words = _phrase_words(phrase)
+    lines = "".join(f"\n{word.term}" for word in words)
+    return f"{lines}{'' if words and words[-1].beyond else chr(10)}".encode("utf-8", "replace") if words else b""
+
+
+def _count(text: bytes, pattern: bytes) -> int:
+    """Count a phrase, also where the next one begins with the line feed that ends it."""
+    n, at = 0, text.find(pattern)
+    while at >= 0:
+        n, at = n + 1, text.find(pattern, at + 1)
+    return n
+
+
+def _read_rows(asked: _AskedPhrases, rows: list[tuple[Any, ...]], summary: tuple[Any, ...]) -> GatheredEntries:
+    matcher = _PhraseMatcher(asked.query, asked.phrases)
+    listed = _ListCounts(asked, summary)
+    entries, times, older = [], {}, set()
+    for session, seq, is_fresh, in_scope, stems, started, ended, state in rows:
+        if seq is None:
+            times[session] = started, ended
+            if state == "superseded":
+                older.add(session)
+            continue
+        held = matcher.held_phrases(stems)
+        listed.add(held, is_fresh)
+        if in_scope and matcher.is_match(stems, held):
+            entries.append(IndexEntry(session, seq, held))
+    entries.sort(key=lambda one: (-one.session, -one.seq))
+    complete = not summary[3] and asked.is_examined(int(summary[6]))
+    older &= {entry.session for entry in entries}
+    return GatheredEntries(entries, listed.counts(), int(summary[5]), complete, times, frozenset(older))
+
+
+class _ListCounts:
+    """Counts the entries of each phrase: those in lists by the lists, the others one by one."""
+
+    def __init__(self, asked: _AskedPhrases, summary: tuple[Any, ...]) -> None:
+        by_word, _, by_phrase = (summary[7] or ";").partition(";")
+        numbers = {word: number for number, word in enumerate(asked.words, 1)}
+        in_lists = {int(o): float(n) for o, n in (pair.split(" ") for pair in by_word.split(",") if pair)}
+        self._counted = dict(zip(asked.counted, map(float, filter(None, by_phrase.split(","))), strict=True))
+        self._single = {
+            number: in_lists.get(numbers.get(made[0], 0), 0.0)
+            for number, phrase in enumerate(asked.phrases)
+            if len(made := _phrase_words(phrase)) == 1
+        }
+        self._size = len(asked.phrases)
+        self._fresh = [0] * self._size
+        self._seen = [0] * self._size
+
+    def add(self, held: Sequence[tuple[int, float]], is_fresh: bool) -> None:
+        for number, _ in held:
+            if is_fresh:
+                self._fresh[number] += 1
+            else:
+                self._seen[number] += 1
+
+    def counts(self) -> tuple[float, ...]:
+        """Return the counts. A phrase of several words is in at most as many entries as hold all of its words."""
+        return tuple(self._count(number) for number in range(self._size))
+
+    def _count(self, number: int) -> float:
+        if number in self._single:
+            return self._single[number] + self._fresh[number]
+        n = self._seen[number]
+        if n and self._counted.get(number, 0.0) > SAMPLED:
+            n = max(n, int(self._counted[number] * min(n / SAMPLED, 1.0)))
+        return float(n + self._fresh[number])
 
 
 def _keep_best(found: GatheredEntries, weights: Sequence[float], most: int) -> GatheredEntries:
+    """Keep the best entries; of the very best, also the neighbours, and of the best sessions all."""
     worth = [weight * rareness(n, found.total) for weight, n in zip(weights, found.counts, strict=True)]
-    scored = [
-        (sum(worth[number] * share for number, share in one.held), one.session, one.seq, one) for one in found.entries
-    ]
-    return replace(found, entries=[one for *_, one in nlargest(most, scored)], complete=False)
+    own: dict[EntryKey, float] = {}
+    best_of: dict[int, dict[int, float]] = {}
+    for one in found.entries:
+        scores = {number: worth[number] * share for number, share in one.held}
+        own[one.session, one.seq] = sum(scores.values())
+        best = best_of.setdefault(one.session, {})
+        for number, score in scores.items():
+            best[number] = max(score, best.get(number, 0.0))
+    of_session = {session: _SESSION * sum(best.values()) for session, best in best_of.items()}
+    scored = {
+        (session, seq): score + of_session[session] + _BESIDE * sum(own.get((session, seq + d), 0.0) for d in _NEAR)
+        for (session, seq), score in own.items()
+    }
+    ranked = sorted(scored, key=lambda key: (scored[key], key), reverse=True)
+    kept = set(ranked[:most])
+    kept.update((session, seq + d) for session, seq in ranked[: most // PER_NEAR] for d in _NEAR)
+    whole = set(list(dict.fromkeys(session for session, _ in ranked))[: most // PER_BEST])
+    entries = [one for one in found.entries if (one.session, one.seq) in kept or one.session in whole]
+    return replace(found, entries=entries, complete=False)
 
 
-def _read_rows(
-    query: IndexQuery,
-    phrases: Sequence[Phrase],
-    rows: list[tuple[Any, ...]],
-    summary: tuple[Any, ...],
-    looked_at: int,
-    drivers: Sequence[bool],
-) -> GatheredEntries:
-    counts = [float(n) for n in summary[4] or ()]
-    # A phrase that was looked for and not found is too common to be worth it, or in rows beyond the bound.
-    absent = {number for number, n in enumerate(counts) if not n and drivers[number]}
-    numbered = [(number, phrase) for number, phrase in enumerate(phrases) if number not in absent]
-    groups = [{phrases.index(phrase) for phrase in group} for group in query.groups]
-    entries, times, older = [], {}, set()
-    for (session, seq), some in groupby(rows, key=itemgetter(0, 1)):
-        parts = list(some)
-        held = _held_phrases(parts, numbered)
-        numbers = {number for number, _ in held}
-        if not held or any(numbers.isdisjoint(group) for group in groups) or any(part[5] for part in parts):
-            continue
-        entries.append(IndexEntry(session, seq, held))
-        times[session] = parts[0][6], parts[0][7]
-        if parts[0][8] == "superseded":
-            older.add(session)
-    complete = summary[2] < looked_at and not summary[5]
-    return GatheredEntries(entries, tuple(counts), int(summary[1]), complete, times, frozenset(older))
+# --- words by themselves ---
+
+_FRESH = """
+    SELECT r."stems" FROM "unlisted_entry" u CROSS JOIN LATERAL UNNEST(u."seqs") AS q
+    JOIN "entry_text" r ON r."session"=u."session" AND r."seq"=q
+"""
+_COUNT_TERMS = """SELECT x."o", COUNT(*), MAX(x."n") FROM {}(?::text[],?::text[],0,0) x GROUP BY x."o" """
+_LIST_TERMS = """
+    SELECT DISTINCT y.term COLLATE "C" FROM "word_segment" g CROSS JOIN LATERAL (
+        SELECT l."terms" FROM "word_list" l WHERE l."seg"=g."seg" AND l."first"<? AND l."first">=COALESCE(
+            (SELECT k."first" FROM "word_list" k WHERE k."seg"=g."seg" AND k."first"<=? ORDER BY k."first" DESC LIMIT 1),'')
+    ) b CROSS JOIN LATERAL UNNEST(STRING_TO_ARRAY(b."terms",E'\\n')) AS y(term)
+    WHERE y.term COLLATE "C">=? AND y.term COLLATE "C"<? ORDER BY 1 LIMIT ?
+"""
 
 
-def _held_phrases(
-    rows: Sequence[tuple[Any, ...]], numbered: Sequence[tuple[int, Phrase]]
-) -> tuple[tuple[int, float], ...]:
-    factor = length_factor(sum(row[3] for row in rows))
-    shares = []
-    for number, phrase in numbered:
-        seen = sum(BY_FIELD[row[2]] * _phrase_count(row[4][number], phrase) for row in rows if row[4][number])
-        if seen:
-            shares.append((number, phrase_share(seen, factor, len(phrase))))
-    return tuple(shares)
+def count_terms(driver: PostgresDriver, stems: Sequence[str]) -> dict[str, int]:
+    """Return how many entries hold each stem, without those that none holds."""
+    found = driver.all_by_index(_COUNT_TERMS.format('"read_lists"'), [list(stems), [None] * len(stems)])
+    counts = {stems[o - 1]: int(n) for o, _, n in found}
+    wanted = {stem.encode("utf-8", "replace"): stem for stem in stems}
+    for (packed,) in driver.all_by_index(_FRESH):
+        for line in wanted.keys() & set(unpack_text(packed).split(b"\n")):
+            counts[wanted[line]] = counts.get(wanted[line], 0) + 1
+    return counts
 
 
-def _phrase_count(rank: float, phrase: Phrase) -> int:
-    """Return how often a phrase occurs in a row; more than once is known for single words only."""
-    return bisect_left(_RANKS, rank - 1e-6) + 1 if len(phrase) == 1 else 1
-
-
-# --- the query ---
-
-
-def _single_term(phrase: Phrase) -> str | None:
-    """Return the stem of a phrase of one whole word."""
-    stems = _phrase_terms(phrase)
-    return stems[0] if len(phrase) == len(stems) == 1 else None
-
-
-def _single_prefix(phrase: Phrase) -> str | None:
-    """Return the beginning of a phrase of one word that matches by prefix."""
-    beginnings = [word[:LONGEST] for word in terms(phrase[0])] if len(phrase) == 1 and phrase[0].endswith("*") else []
-    return beginnings[0] if len(beginnings) == 1 else None
-
-
-def _phrase_terms(phrase: Phrase) -> list[str]:
-    """Return the stems of a phrase, without a prefix at its end."""
-    whole = phrase[:-1] if phrase[-1].endswith("*") else phrase
-    return [stem_word(word)[:LONGEST] for term in whole for word in terms(term)]
-
-
-def _group_number(query: IndexQuery, phrase: Phrase) -> int:
-    return next((number for number, group in enumerate(query.groups, 1) if phrase in group), 0)
-
-
-def _is_driver(phrase: Phrase, weights: dict[Phrase, float], required: dict[Phrase, None]) -> bool:
-    """Whether a phrase is looked up by itself: not a pair of words of the query with a low weight of its own."""
-    if phrase in required:
-        return True
-    is_pair = len(phrase) == 2 and weights[phrase] < 0.5
-    return not (is_pair and all((term,) in weights for term in phrase))
-
-
-def any_of_tsquery(phrases: Iterable[Phrase]) -> str:
-    """Return a `tsquery` literal that any of the phrases satisfies; an empty one matches nothing."""
-    literals = dict.fromkeys(map(phrase_tsquery, phrases))
-    return " | ".join(f"({literal})" for literal in literals if literal)
-
-
-def phrase_tsquery(phrase: Sequence[str]) -> str:
-    # Analysed again, which changes no term and leaves no syntax.
-    words = [word for term in phrase for word in terms(term)]
-    literals = [f"'{stem_word(word)[:LONGEST]}'" for word in words]
-    if literals and phrase[-1].endswith("*"):
-        literals[-1] = f"'{words[-1][:LONGEST]}':*"  # a prefix has no stem
-    return " <-> ".join(literals[: OVERLAP + 1])
+def list_terms(driver: PostgresDriver, beginning: str, most: int) -> list[str]:
+    """Return stems with this beginning, in order."""
+    beyond = f"{beginning}\U0010ffff"
+    found = {str(term) for (term,) in driver.all_by_index(_LIST_TERMS, [beyond, beginning, beginning, beyond, most])}
+    for (packed,) in driver.all_by_index(_FRESH):
+        lines = unpack_text(packed).decode().split("\n")
+        found.update(line for line in lines if line.startswith(beginning) and line >= " ")
+    return sorted(found)[:most]
 
 
 # --- the scope ---
@@ -303,10 +446,15 @@ def _scope_conditions(scope: IndexScope) -> Iterator[str]:
         yield 'r."session"=ANY(:range_sessions::bigint[])'
         yield f'EXISTS (SELECT 1 FROM {ranges} WHERE g.s=r."session" AND r."seq" BETWEEN g.a AND g.b)'
     if scope.sessions is not None:
-        yield f'r."session" IN ({_name_marks(scope.sessions[0], "session")})'
+        # As a join, the planner may read all of them for each entry.
+        yield '(r."session" IN (SELECT "id" FROM scoped)) IS TRUE'
     if scope.messages is not None:
         of_row = 'm."session"=r."session" AND m."seq"=r."seq"'
         yield f'EXISTS (SELECT 1 FROM "message" m WHERE {of_row} AND {_name_marks(scope.messages[0], "message")})'
+
+
+def _scoped_sessions(scope: IndexScope) -> str:
+    return f" scoped AS MATERIALIZED ({_name_marks(scope.sessions[0], 'session')})," if scope.sessions else ""
 
 
 def _scope_parameters(scope: IndexScope) -> dict[str, Any]:
@@ -326,14 +474,11 @@ def _name_marks(sql: str, name: str) -> str:
 
 
 def number_names(sql: str, names: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Replace `:name` by `?`, and return the parameters in their order. `::type` and `[1: n]` stay."""
+    """Replace `:name` by `?`, and return the parameters in their order. `::type` stays."""
     parts = sql.replace("::", "\0").split(":")
     made, params = [parts[0]], []
     for part in parts[1:]:
         size = next((n for n, sign in enumerate(part) if not (sign.isalnum() or sign == "_")), len(part))
-        if size:
-            params.append(names[part[:size]])
-            made.append(part[size:])
-        else:  # of an array slice
-            made[-1] += f":{part}"
+        params.append(names[part[:size]])
+        made.append(part[size:])
     return "?".join(made).replace("\0", "::"), params

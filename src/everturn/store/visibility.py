@@ -32,10 +32,10 @@ _SESSIONS = f'SELECT "id" FROM main."session" WHERE "version" IN ({_VERSIONS})'
 #: Tables of which a person sees the rows of visible sessions.
 OF_SESSION = (
     *("session_text", "turn", "step", "call", "message", "artifact", "edit", "link", "message_text", "reported"),
-    "search_row",
+    *("entry_text", "unlisted_entry"),
 )
 #: Tables that a reading connection may name, and of which it sees nothing.
-EMPTY = ("kept", "hooked", "tombstone", "common_segment", "common_word", "unlisted")
+EMPTY = ("kept", "hooked", "tombstone")
 _READABLE = (
     *("source_file", "version", "session", "chunk", "blob", "problem", "census", "setting", "file_project"),
     *OF_SESSION,
@@ -75,7 +75,7 @@ def prepare_readers(store: Store) -> None:
         f'GRANT "{role}" TO CURRENT_USER',
         f'GRANT USAGE ON SCHEMA "{schema}" TO "{role}"',
         f'GRANT SELECT ON {tables} TO "{role}"',
-        f'GRANT EXECUTE ON FUNCTION "{schema}"."find_rows"(tsquery, bigint) TO "{role}"',
+        f'GRANT EXECUTE ON FUNCTION "{schema}"."read_visible_lists"(text[], text[], bigint, bigint) TO "{role}"',
     ]
     statements = [*([] if exists else [f'CREATE ROLE "{role}" NOLOGIN']), *statements]
     try:
