@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate, islice
+from operator import add
 from pathlib import Path
 from statistics import median
 
@@ -27,11 +28,14 @@ from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth,
 from everturn.model.vocabulary import FIELDS
 from everturn.retrieval import ranking
 from everturn.retrieval.attempts import SearchRequest
+from everturn.retrieval.meaning import MeaningScope, MeaningSearch, generation
 from everturn.retrieval.query import build_index_query, parse_query
 from everturn.retrieval.question import understand_query
 from everturn.retrieval.scope import SearchFilters
+from everturn.sessions.lookup import iterate_sessions
 from everturn.sources.contract import all_sources
-from everturn.store.contract import IndexQuery, Store, open_store
+from everturn.store.contract import IndexQuery, SessionFilter, Store, open_store
+from everturn.store.vector_file import VectorFile, numpy_or_none, pack_vectors
 
 USUAL = 20.0  # ms of CPU for queries with up to FEW hits
 ANY = 50.0  # for any other
@@ -73,6 +77,7 @@ _ROLES = {
 }
 #: CPU milliseconds of a long natural question at a million messages: the median, and 95 of 100.
 LONG_MEDIAN, LONG_P95 = 40.0, 80.0
+MEANING_MEDIAN, MEANING_P95 = 60.0, 110.0
 _LONG_QUESTIONS = 60
 
 
@@ -94,6 +99,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         yield Figure("index / text, a million messages", index / size, "", ROOM, note=f"{size / MB:,.0f} MB of text")
         yield from asked(store, "a million messages", queries(words))
         yield from _asked_at_length(store, words)
+        yield from _asked_by_meaning(store, words, corpora.folder / "million.vectors.db")
 
 
 def _asked_at_length(store: Store, words: Sequence[str]) -> Iterator[Figure]:
@@ -109,6 +115,57 @@ def _asked_at_length(store: Store, words: Sequence[str]) -> Iterator[Figure]:
     note = f"{len(took)} questions of 12 to 24 words, half of them about what someone said"
     yield Figure("long questions, a million messages, median", median(took), "CPU-ms", LONG_MEDIAN, note=note)
     yield Figure("long questions, a million messages, p95", took[len(took) * 95 // 100], "CPU-ms", LONG_P95, note=note)
+
+
+class _MadeUpModel:
+    """Vectors at random: what a search costs does not depend on what they mean."""
+
+    name, dimensions, where, sent = "made-up", 256, "", 0
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [_random_vector(random.Random(text)) for text in texts]
+
+
+def _random_vector(chance: random.Random) -> list[float]:
+    return [chance.gauss(0, 1) for _ in range(_MadeUpModel.dimensions)]
+
+
+def _asked_by_meaning(store: Store, words: Sequence[str], path: Path) -> Iterator[Figure]:
+    """The same with vectors of everything that was said, in a file as everturn keeps it."""
+    if numpy_or_none() is None:
+        yield Figure("long questions with meaning, a million messages", None, note="needs numpy")
+        return
+    model = _MadeUpModel()
+    with closing(VectorFile(path)) as vectors:
+        say("making vectors, some minutes…")
+        made = _make_vectors(store, model, vectors)
+        meaning = MeaningSearch(model, vectors, str)
+        everywhere = MeaningScope(None, lambda session, seq: True)
+        took = []
+        for text in long_questions(words):
+            query, filters = parse_query(text), SearchFilters()
+            begun = time.process_time()
+            understood = understand_query(query, filters, _NOW)
+            found = SearchRequest(store, all_sources(), query, filters, _NOW, None, understood).rank()
+            meaning.mix_hits(store, found.hits, text, everywhere)
+            took.append((time.process_time() - begun) * 1000)
+    took = sorted(took[1:])  # the first question reads the sketches, which then stay in memory
+    note = f"{made:,} vectors of {model.dimensions} numbers; {len(took)} questions"
+    yield Figure("… with meaning, median", median(took), "CPU-ms", MEANING_MEDIAN, note=note)
+    yield Figure("… with meaning, p95", took[len(took) * 95 // 100], "CPU-ms", MEANING_P95, note=note)
+
+
+def _make_vectors(store: Store, model: _MadeUpModel, vectors: VectorFile) -> int:
+    """Give a vector to every text that was said; how many there are."""
+    chance, made = random.Random(_SEED), 0
+    pool = [_random_vector(chance) for _ in range(2000)]
+    for session in iterate_sessions(store, SessionFilter()):
+        seqs = [row.seq for row in store.messages(session.id) if row.kind == "text"]
+        packed = pack_vectors([[*map(add, chance.choice(pool), chance.choice(pool))] for _ in seqs])
+        current = generation(store.version(session.version), session, model)
+        vectors.put(session.id, current, zip(seqs, packed, strict=True), len(seqs))
+        made += len(seqs)
+    return made
 
 
 def asked(store: Store, where: str, texts: Sequence[str]) -> Iterator[Figure]:

@@ -145,7 +145,7 @@ def test_a_model_that_cannot_be_asked_is_a_note_and_the_order_is_that_of_the_wor
 
 def test_vectors_that_cannot_be_read_are_a_note(archive: Archive) -> None:
     class Damaged(HeldVectors):
-        def held(self) -> dict[int, tuple[str, int, int]]:
+        def upto(self, session: int, generation: str) -> int:
             raise BadVectors("the file")
 
     boats(archive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import stat
 import subprocess
@@ -15,7 +16,18 @@ import pytest
 
 from everturn.errors import BadVectors
 from everturn.retrieval.meaning import VectorSet
-from everturn.store.vector_file import FULL, VectorFile, pack_vectors, trust_of, unpack_vector, vectors_place
+from everturn.store.vector_file import (
+    FULL,
+    NearVectors,
+    VectorFile,
+    make_block,
+    pack_vectors,
+    sign_bits,
+    sketch_block,
+    trust_of,
+    unpack_vector,
+    vectors_place,
+)
 
 NAME = "archive.vectors.db"
 ONE, TWO, THREE = pack_vectors([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]])
@@ -210,3 +222,96 @@ def test_every_archive_has_a_file_of_its_own() -> None:
     assert vectors_place("postgresql://u@h/d", data, "ab12") == Path("/data/ab12.vectors.db")
     assert vectors_place("postgresql://u@h/d", data, "") is None
     assert vectors_place("memory:", data, "") is None
+
+
+# many vectors ---------------------------------------------------------------------------------------------------------
+MODEL, DIMENSIONS = "m/70", 70  # not a multiple of a word
+
+
+def crowd(vectors: VectorFile, seed: int = 1) -> dict[tuple[int, int], list[float]]:
+    """Put 40 sessions of 30 vectors each; those of a session are alike."""
+    rolls = random.Random(seed)
+    made: dict[tuple[int, int], list[float]] = {}
+    for session in range(40):
+        middle = [rolls.gauss(0, 1) for _ in range(DIMENSIONS)]
+        some = [[number + rolls.gauss(0, 0.4) for number in middle] for _ in range(30)]
+        vectors.put(session, f"{MODEL}/g", list(enumerate(pack_vectors(some))), 30)
+        made |= {(session, seq): one for seq, one in enumerate(some)}
+    return made
+
+
+def near_sessions(vectors: VectorFile, query: list[float], **request: object) -> list[int]:
+    near = NearVectors(MODEL, query, 20, **request)  # type: ignore[arg-type]
+    return [session for session, _ in vectors.blocks_near(near)]
+
+
+@pytest.mark.needs("module:numpy")
+@pytest.mark.parametrize("seed", range(3))
+def test_of_many_vectors_those_most_like_the_query_are_read(
+    vectors: VectorFile, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    made = crowd(vectors, seed)
+    assert near_sessions(vectors, made[7, 3]) == list(range(39, -1, -1))  # few: all are read
+    monkeypatch.setattr("everturn.store.vector_file.FEW_VECTORS", 10)
+
+    for session, seq in ((7, 3), (0, 0), (39, 29)):
+        read = near_sessions(vectors, made[session, seq])
+        assert session in read and len(read) <= 20
+    assert near_sessions(vectors, made[7, 3], always={5, 6})[:2] == [6, 5]
+    assert set(near_sessions(vectors, made[7, 3], sessions={1, 2, 7})) == {7}
+    assert near_sessions(vectors, made[7, 3], sessions=set()) == []
+    assert near_sessions(vectors, [1.0] * 200) == []  # of another model
+
+
+@pytest.mark.needs("module:numpy")
+def test_what_is_added_and_forgotten_is_noticed_also_from_elsewhere(
+    vectors: VectorFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = crowd(vectors)
+    monkeypatch.setattr("everturn.store.vector_file.FEW_VECTORS", 10)
+    assert 7 in near_sessions(vectors, made[7, 3])
+    vectors.forget(7)
+    assert 7 not in near_sessions(vectors, made[7, 3])
+    with closing(VectorFile(tmp_path / NAME)) as other:
+        other.put(99, f"{MODEL}/g", [(0, pack_vectors([made[7, 3]])[0])], 1)
+    assert 99 in near_sessions(vectors, made[7, 3])
+    with closing(sqlite3.connect(tmp_path / NAME)) as raw:
+        assert raw.execute("SELECT COUNT(*) FROM sketch WHERE session=7").fetchone() == (0,)
+
+
+@pytest.mark.needs("module:numpy")
+def test_equal_vectors_without_end_are_not_all_read(vectors: VectorFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everturn.store.vector_file.FEW_VECTORS", 10)
+    (same,) = pack_vectors([[1.0] * DIMENSIONS])
+    for session in range(60):
+        vectors.put(session, f"{MODEL}/g", [(0, same)], 1)
+
+    assert sorted(near_sessions(vectors, [1.0] * DIMENSIONS)) == list(range(40, 60))
+
+
+@pytest.mark.needs("module:numpy")
+def test_a_file_from_before_there_were_sketches_gets_them_when_it_is_opened(
+    vectors: VectorFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = crowd(vectors)
+    vectors.close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as old:
+        sketches = old.execute("SELECT * FROM sketch").fetchall()
+        old.executescript("DROP TABLE sketch; PRAGMA user_version=0")
+    monkeypatch.setattr("everturn.store.vector_file.FEW_VECTORS", 10)
+
+    with closing(VectorFile(tmp_path / NAME, create=False)) as opened:
+        assert 7 in near_sessions(opened, made[7, 3])
+    with closing(sqlite3.connect(tmp_path / NAME)) as new:
+        assert new.execute("SELECT * FROM sketch").fetchall() == sketches
+
+
+def test_a_sketch_is_the_same_with_and_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rolls = random.Random(1)
+    numbers = [[rolls.choice((-1.0, 0.0, 1.0)) for _ in range(DIMENSIONS)] for _ in range(5)]
+    block = make_block(enumerate(pack_vectors(numbers)))
+    with_numpy = sketch_block(block, DIMENSIONS)
+    monkeypatch.setattr("everturn.store.vector_file.numpy_or_none", lambda: None)
+
+    signs = b"".join(sign_bits([one > 0 for one in some]) for some in numbers)
+    assert sketch_block(block, DIMENSIONS) == with_numpy == signs + b"\xff" * 5

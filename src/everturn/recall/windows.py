@@ -80,7 +80,9 @@ class QueryWords:
             if most * 1.001 >= whole:  # nothing can be better
                 break
             last, seen, weight = 0, set(held), 0.0
-            for _, end, other in found[number : number + _NEARBY]:
+            for begin, end, other in found[number : number + _NEARBY]:
+                if begin - start > LONG_LINE:
+                    break
                 if end - start > LONG_LINE:
                     continue
                 last = max(last, end)

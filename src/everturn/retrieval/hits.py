@@ -80,15 +80,21 @@ def _best_window(text: str, phrases: list[MarkPatterns], width: int) -> list[Mat
 
 
 def _densest_matches(matches: list[Match], width: int) -> list[Match]:
-    best: list[Match] = []
+    best, most = (0, 0), (0, 0)  # the window, and its numbers of phrases and matches
     first = 0
-    for last, match in enumerate(matches):
-        while match[1] - matches[first][0] > width and first < last:
+    held: dict[int, int] = {}  # matches of each phrase in the window
+    for last, (_, end, number) in enumerate(matches):
+        held[number] = held.get(number, 0) + 1
+        while first < last and (end - matches[first][0] > width or first < last - 2 * _PHRASES):
+            gone = matches[first][2]
+            held[gone] -= 1
+            if not held[gone]:
+                del held[gone]
             first += 1
-        window = matches[max(first, last - 2 * _PHRASES) : last + 1]
-        if _window_worth(window) > _window_worth(best):
-            best = window
-    return best
+        worth = len(held), last + 1 - first
+        if worth > most:
+            best, most = (first, last + 1), worth
+    return matches[slice(*best)]
 
 
 def _window_worth(matches: list[Match]) -> tuple[int, int]:

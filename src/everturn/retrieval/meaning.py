@@ -36,7 +36,13 @@ from everturn.retrieval.query import STOP_WORDS, SearchQuery
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, SessionFilter, Store
-from everturn.store.vector_file import make_block, numpy_or_none, pack_vectors, sum_of_block
+from everturn.store.vector_file import (
+    NearVectors,
+    make_block,
+    numpy_or_none,
+    pack_vectors,
+    sum_of_block,
+)
 
 if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
@@ -72,6 +78,9 @@ class VectorSet(Protocol):
     def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the vectors of sessions in blocks (`store.vector_file`), the newest first."""
 
+    def blocks_near(self, near: NearVectors) -> Iterator[tuple[int, bytes]]:
+        """Yield the blocks that hold the vectors most like a query, or all blocks of its model."""
+
     def centre(self, model: str) -> tuple[int, list[float]]:
         """Return the number of vectors of a model (the generation without its last part), and their sum."""
 
@@ -101,6 +110,10 @@ class HeldVectors:
     def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
         for session in sorted(set(sessions) & self._held.keys(), reverse=True):
             yield session, make_block(self._held[session][2].items())
+
+    def blocks_near(self, near: NearVectors) -> Iterator[tuple[int, bytes]]:
+        known = {session for session, one in self._held.items() if one[0].rpartition("/")[0] == near.model}
+        return self.blocks(known if near.sessions is None else known.intersection(near.sessions))
 
     def centre(self, model: str) -> tuple[int, list[float]]:
         dimensions = int(model.rpartition("/")[2])
@@ -267,6 +280,7 @@ def _batch_texts(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[
 
 WEIGHT = 0.25  # of a cosine, relative to 1 for the best hit by words
 _TRIED = 8 * NEAREST  # messages near the query that are checked against the filters
+_CANDIDATES = 120  # vectors that are compared in full where there are many
 _FEW = 2  # words that are a query of words, not a question
 
 _CODE = re.compile(
@@ -339,17 +353,14 @@ class MeaningSearch:
         `share` is the part of the weight that counts.
         """
         model = model_key(self._embedder)
-        held = {session for session, (known, _, _) in self._vectors.held().items() if known.rpartition("/")[0] == model}
         checked = _Generations(store, self._embedder, self._vectors)
-        first = [
-            (hit.session, hit.seq) for hit in hits[:TOP] if hit.session in held and checked.is_current(hit.session)
-        ]
+        first = [(hit.session, hit.seq) for hit in hits[:TOP] if checked.is_current(hit.session)]
         if not first:
             return None
         nearness = Nearness(self._query_vector(text), *self._vectors.centre(model))
         if not nearness.direction:
             return None
-        cosines, added = self._compare(nearness, checked, first, held, scope)
+        cosines, added = self._compare(nearness, checked, first, scope)
         if not cosines:
             return None
         by_words = {(hit.session, hit.seq) for hit in hits}
@@ -361,7 +372,6 @@ class MeaningSearch:
         nearness: Nearness,
         checked: _Generations,
         first: list[MessageKey],
-        held: set[int],
         scope: MeaningScope | None,
     ) -> tuple[dict[MessageKey, float], list[MessageKey]]:
         """Return the cosines of the first hits and of the nearest messages, and the latter."""
@@ -369,8 +379,9 @@ class MeaningSearch:
         if scope is None or numpy_or_none() is None:
             packed = checked.vectors(list(around))
             return borrow_cosines(first, {key: nearness.cosine(data) for key, data in packed.items()}), []
-        sessions = held if scope.sessions is None else held.intersection(scope.sessions)
-        scan = NearnessScan(nearness, self._vectors.blocks(sessions))
+        always = {session for session, _ in first}
+        near = NearVectors(model_key(self._embedder), nearness.direction, _CANDIDATES, scope.sessions, always)
+        scan = NearnessScan(nearness, self._vectors.blocks_near(near))
         cosines = borrow_cosines(first, scan.cosines(around))
         added: list[MessageKey] = []
         for key, cosine in scan.nearest(_TRIED):
@@ -399,8 +410,8 @@ class _Generations:
 
     def __init__(self, store: Store, embedder: Embedder, vectors: VectorSet) -> None:
         self._store, self._embedder, self._vectors = store, embedder, vectors
-        self._held = vectors.held()
         self._known: dict[int, str] = {}
+        self._current: dict[int, bool] = {}
 
     def current(self, session: int) -> str:
         if session not in self._known:
@@ -408,7 +419,9 @@ class _Generations:
         return self._known[session]
 
     def is_current(self, session: int) -> bool:
-        return session in self._held and self._held[session][0] == self.current(session)
+        if session not in self._current:
+            self._current[session] = self._vectors.upto(session, self.current(session)) > 0
+        return self._current[session]
 
     def vectors(self, keys: Sequence[MessageKey]) -> dict[MessageKey, bytes]:
         """Return the packed vectors of messages."""
