@@ -26,9 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="SECTION",
         help=f"list what is wrong and missing in a section of the open half ({', '.join(SECTIONS)}), or under `model`",
     )
-    parser.add_argument(
-        "--half", choices=HALVES, action="append", help="only this part of the labels; with --misses: open or fresh"
-    )
+    parser.add_argument("--half", choices=HALVES, action="append", help="only this part of the labels")
     options = parser.parse_args(arguments)
     halves = tuple(options.half or (("open",) if options.misses else HALVES))
     if options.misses and not set(halves) <= set(READABLE):
@@ -39,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         begun = time.process_time()
         missed = 0
         for name in options.part or PARTS:
+            say(f"measuring {name} …")  # the first figure may take a minute
             for figure in part_figures(name, Path(folder) / name, halves):
                 show(figure, options.json)
                 missed += figure.verdict == "FAIL"

@@ -63,7 +63,7 @@ KEYS = {
 _BESIDE = {"open_questions": "next_steps", "next_steps": "open_questions"}
 POOLED = "open questions and next steps"
 
-#: (precision, recall) on the held half.
+#: (precision, recall) on the sessions that are only measured.
 BARS = {
     "decisions": (0.75, 0.55),
     "constraints": (0.80, 0.60),
@@ -211,7 +211,7 @@ def _phrases(one: Restored, firm: bool) -> Score:
 
 # --- figures ---
 def section_figures(store: Store, halves: tuple[str, ...] = HALVES) -> Iterator[Figure]:
-    """Every figure of some parts, with bars on the held half."""
+    """Every figure of some parts, with bars on the sessions that are only measured."""
     made = restored_sessions(store, halves)
     lost = sum(one.labelled.lost for one in made)
     yield Figure("labels whose words are no longer found", lost, "", 0, note=f"{len(made)} sessions")
@@ -220,7 +220,7 @@ def section_figures(store: Store, halves: tuple[str, ...] = HALVES) -> Iterator[
 
 
 def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]:
-    is_held = half == "held"
+    is_held = half == "blind"
 
     def figure(name: str, told: str, of: Callable[[Score], float | None], bar: float | None) -> Figure:
         given = [one[name] for one in scores if name in one]

@@ -154,7 +154,10 @@ def test_the_interval_is_that_of_sessions() -> None:
     assert interval([Score()], lambda one: one.recall) == "95 %: –"
 
 
-def test_misses_of_the_held_half_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_misses_of_a_part_that_is_only_measured_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.restore.__main__.READABLE", ("open",))
     with pytest.raises(SystemExit):
         main(["--misses", "decisions", "--half", "held"])
     assert "only measured" in capsys.readouterr().err
@@ -162,7 +165,13 @@ def test_misses_of_the_held_half_are_refused(capsys: pytest.CaptureFixture[str])
 
 def test_the_labels_hold_places_and_no_words() -> None:
     entries = json.loads(LABELS.read_text())
-    assert Counter(one["half"] for one in entries) == {"held": 39, "open": 38, "fresh": 28, "fresh-check": 14}
+    assert Counter(one["half"] for one in entries) == {
+        "held": 39,
+        "open": 38,
+        "fresh": 28,
+        "fresh-check": 14,
+        "blind": 22,
+    }
     for one in entries:
         assert set(one) == {"id", "file", "half", "goal", "sections"}
         assert set(one["sections"]) == {*SPOKEN, *NAMED}

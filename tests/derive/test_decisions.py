@@ -26,6 +26,16 @@ def kinds(text: str) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(
     "text",
     [
+        "why are you still using the old harbour map?",
+        "Publish it privately, don't want my notes to be public.",
+        "Please fix it, I no longer use the old ferry.",
+        "Suggest a route, but only change it in discussion with me.",
+        "YOU ARE TO ASK ME!",
+        "Write the log, maximum one sentence per entry.",
+        "Default to safe languages, such as Rust",
+        "I'd prefer not to share my address.",
+        "If it failed, explain it and do NOT check off the item.",
+        "@test-first.mdc",
         "Never use an ORM, raw SQL only.",
         "never commit to main",
         "Always run the linter first.",
@@ -85,6 +95,10 @@ def test_a_choice_is_a_decision(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Continue with it and make sure everything is working",
+        "No fixes applied.",
+        "can you fix the conflicts without introducing regressions",
+        "why is the map blue?",
         "I don't know what this is.",
         "It never works on my machine.",
         "It always fails here.",
@@ -137,7 +151,7 @@ def test_an_excerpt_is_short_and_on_one_line() -> None:
 
 
 def test_a_message_full_of_orders_does_not_fill_the_state() -> None:
-    assert len(find_decisions("\n".join(f"Never do thing {number}." for number in range(100)))) <= 12
+    assert len(find_decisions("\n".join(f"Never do thing {number}." for number in range(100)))) <= 16
 
 
 def test_in_a_document_only_plain_orders_count() -> None:
@@ -262,6 +276,14 @@ def test_in_a_prompt_of_a_program_each_order_of_a_list_is_a_rule() -> None:
         "Search for helpers before you write new ones",
     ]
     assert [one.text for one in find_decisions(f"{story}\n\n{orders}")] == ["Never push to main."]
+
+
+def test_of_many_rules_the_strict_ones_are_kept_and_none_twice() -> None:
+    mild = [f"- Keep entry {number} of the harbour log short and use only plain words in it." for number in range(40)]
+    text = "\n".join(("# Log", *mild, "- Be kind. Never rewrite the log."))
+    rules = [one.text for one in find_decisions(text)]
+    assert "Be kind. Never rewrite the log." in rules
+    assert sum(map(len, rules)) <= 1_350 and not any(one != other and one in other for one in rules for other in rules)
 
 
 def test_a_clause_of_a_long_sentence_can_be_a_rule() -> None:

@@ -22,6 +22,11 @@ from everturn.derive.failures import find_complaint, is_confirmation
         "The release pipeline fails because of a recent change.",
         "I get this error:\n```\nTypeError: x\n```",
         "it seems this isn't part of the release artifacts",
+        "when the token has expired, the page remains stuck in `loading`",
+        "looks like 021 hasnt been updated to the correct path",
+        "the string now breaks because we strip escapes",
+        "❯ ./run.sh\n[+] building 12 of 12\nError: failed to solve: exit code 1",
+        'why all these?\n[{\n"severity": 8,\n"message": "Parsing error: unexpected token",\n}]',
         "Der Build schlägt immer noch fehl.",
         "Das geht immer noch nicht.",
         "Ça ne marche toujours pas.",
@@ -49,6 +54,8 @@ def test_a_complaint_is_found(text: str) -> None:
         "Good addition of events when session creation fails, providing feedback.",
         "A command that did not work once will not work again unless you change it!",
         "```\nit crashes\n```",
+        'Maybe also make an entry on "Hey, this does not render anymore".',
+        "❯ ./run.sh\n12 passed, 0 errors",
         "Füge einen Test hinzu, falls der Aufruf fehlschlägt.",
         "如果失败了请重试",
         "エラーが出た場合は再試行してください",
@@ -81,7 +88,7 @@ def test_a_confirmation_is_found(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["good, but the stats are empty", "does it work now?", "make sure it works", "it works only on Linux", "commit", "Good morning", "ça marche pas", "Release version 2"],
+    ["good, but the stats are empty", "does it work now?", "make sure it works", "it works only on Linux", "commit", "Good morning", "great! do that for me", "ça marche pas", "Release version 2"],
 )  # fmt: skip
 def test_praise_with_a_but_is_none(text: str) -> None:
     assert not is_confirmation(text)

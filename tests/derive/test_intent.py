@@ -6,7 +6,9 @@ import pytest
 
 from everturn.derive.intent import (
     Answered,
+    LooseEnd,
     Offer,
+    advance_loose_ends,
     asks_for_work,
     command_words,
     find_answers,
@@ -14,6 +16,8 @@ from everturn.derive.intent import (
     goal_words,
     is_approval,
     is_choice,
+    is_routine_request,
+    is_thanks,
     join_reply,
     own_words,
     word_count,
@@ -144,3 +148,47 @@ def test_answers_in_json_and_in_tags() -> None:
 def test_an_answer_that_settles_nothing_is_no_choice(question: str, answer: str) -> None:
     assert not is_choice(Answered(question, answer))
     assert is_choice(Answered("Which store?", "Redis"))
+
+
+# --- loose ends ---
+LEFT = LooseEnd("If you want, I can draft the migration guide.", 2, 7)
+ASKED = LooseEnd("Want me to draft the migration guide?", 2, 7)
+
+
+@pytest.mark.parametrize("end", [LEFT, ASKED])
+def test_an_offer_stays_until_somebody_takes_it_up(end: LooseEnd) -> None:
+    def left(reply: str, *words: str) -> bool:
+        return bool(advance_loose_ends([end], 3, reply, [reply, *words], frozenset()))
+
+    assert left("how do I install it?")
+    assert not left("yes please")
+    assert not left("what is in it?", "I drafted the migration guide.")
+
+
+def test_what_was_put_off_is_not_forgotten_and_an_offer_is() -> None:
+    later = LooseEnd("The CSV importer is a follow-up.", 1, 3)
+    assert advance_loose_ends([LEFT, later], 20, "what time is it?", [], frozenset()) == (later,)
+
+
+@pytest.mark.parametrize(("deed", "left"), [("push", 0), ("commit", 1)])
+def test_a_push_ends_what_was_not_pushed(deed: str, left: int) -> None:
+    end = LooseEnd("Branch not pushed — say the word.", 1, 3)
+    assert len(advance_loose_ends([end], 2, "where is it?", [], frozenset({deed}))) == left
+
+
+@pytest.mark.parametrize("text", ["Great, thanks for your help!", "danke", "Merci !", "gracias", "ありがとう", "谢谢"])
+def test_thanks_ask_for_nothing(text: str) -> None:
+    assert is_thanks(text)
+    assert not is_thanks(f"{text} but please run the tests too")
+
+
+@pytest.mark.parametrize(
+    "text", ["commit", "ok, push it", "Commit the changes", "please continue", "yes", "weiter", "提交"]
+)
+def test_a_routine_request_says_nothing_about_the_work(text: str) -> None:
+    assert is_routine_request(text)
+
+
+@pytest.mark.parametrize("text", ["Use version 1.105.0", "commit the three findings in separate commits, tests first"])
+def test_a_request_that_says_how_is_none(text: str) -> None:
+    assert not is_routine_request(text)

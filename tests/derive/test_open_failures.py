@@ -46,6 +46,21 @@ def test_behind_a_pipe_the_output_decides() -> None:
     assert verdicts("tsc --noEmit > /dev/null; true") == []
 
 
+def test_a_filter_that_shows_only_failures_and_showed_none_is_a_success() -> None:
+    assert verdicts('go test ./... | grep -v "^ok"') == [("test", "passed")]
+    assert verdicts("npm test | grep -iE 'fail|error'", "(Bash completed with no output)") == [("test", "passed")]
+    assert verdicts("npm test | grep harbour") == []
+
+
+def test_a_conflict_is_over_once_it_is_committed() -> None:
+    conflict = ("git fetch && git merge main", "CONFLICT (content): Merge conflict in tides.py", 1)
+    assert len(folded(conflict)) == 1
+    assert len(folded(conflict, ("git fetch", "", 0))) == 1
+    assert folded(conflict, ("git add . && git commit --no-edit", "", 0)) == ()
+    stuck = ("git merge main", "fatal: You have not concluded your cherry-pick", None)
+    assert [one.kind for one in folded(stuck)] == ["merge"]
+
+
 def test_a_printed_exit_status_counts() -> None:
     assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=0") == [("build", "passed")]
     assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=2") == []  # it may have been called wrongly
@@ -79,6 +94,12 @@ def test_what_did_not_check_anything_is_no_verdict() -> None:
 def test_a_program_fails_only_by_dying() -> None:
     assert verdicts("shop list", "error: Cannot find module 'x' from 'y'", 1) == [("program", "failed")]
     assert verdicts("shop list", "nothing found", 1) == []
+
+
+def test_a_program_without_an_exit_status_fails_by_its_words() -> None:
+    assert verdicts("ferry start --quay 8", "Error starting the ferry: no such quay", None) == [("program", "failed")]
+    assert verdicts("ferry start --quay 8", "Error starting the ferry: it already exists", None) == []
+    assert verdicts("ferry start --quay 8", "on its way", None) == [("program", "passed")]
 
 
 def test_a_failure_stays_until_the_same_or_a_wider_run_passes() -> None:

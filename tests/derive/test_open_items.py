@@ -5,15 +5,20 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.open_items import (
+    PlanItem,
     find_announced,
     find_begun,
     find_call_questions,
     find_closing_questions,
     find_findings,
+    find_lasting_offers,
     find_manual_steps,
     find_next_steps,
+    find_put_off,
     find_summary_steps,
     find_task_items,
+    is_current,
+    tick_run_steps,
 )
 from everturn.model.conversation import CallStart
 
@@ -153,3 +158,74 @@ def test_a_review_leaves_its_findings_to_do() -> None:
     review = "# Review\nFine.\n\n## Improvements\n\n### 1. Totals\nThe total is rounded twice on the page.\n\n### 2. Names\nThe names are too long.\n\n## Summary\nGood work on this."
     assert find_findings(review) == ["The total is rounded twice on the page. · The names are too long."]
     assert find_findings("All of it works, without an issue.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If you want, I can draft the migration guide for the harbour API.",
+        "Want me to draft a comment for the contributor?",
+        "The CSV importer is a follow-up.",
+        "Branch not pushed, no PR — say the word.",
+        "Wenn du möchtest, schreibe ich noch den Hafenplan auf.",
+        "Si vous voulez, je peux ajouter les horaires du ferry.",
+        "Si quieres, puedo añadir el horario del puerto nuevo.",
+        "必要であれば、フェリーの時刻表も追加できます。",
+        "如果您需要，我可以添加渡轮时刻表。",
+    ],
+)
+def test_an_offer_outlasts_its_turn(text: str) -> None:
+    assert find_lasting_offers(f"All tests pass.\n\n{text}") == [text.rstrip("。")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me know if you need further help!",
+        "Feel free to ask anything else.",
+        "It shows files even if they are not committed.",
+    ],
+)
+def test_a_polite_end_offers_nothing(text: str) -> None:
+    assert find_lasting_offers(f"All tests pass.\n\n{text}") == []
+    assert find_next_steps(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Log it and we can pick it up in future.",
+        "Put the export into a separate PR.",
+        "Das machen wir später.",
+        "On verra plus tard.",
+        "Lo haremos más adelante.",
+        "それは後でやります",
+        "这个以后再做",
+    ],
+)
+def test_a_person_puts_something_off(text: str) -> None:
+    assert find_put_off(text)
+
+
+def test_a_missing_detail_is_asked_for_as_an_order() -> None:
+    for text in (
+        "Please provide the path of the spec.",
+        "Veuillez préciser le chemin.",
+        "Por favor, indica la ruta.",
+        "请提供文件路径",
+    ):
+        assert find_closing_questions(f"I found no spec.\n\n{text}") == [text]
+
+
+def test_a_step_of_a_plan_is_done_once_its_command_ran() -> None:
+    plan = "# Tides\n\n## Verification\n\n1. `npm run test` passes\n2. `npm run typecheck` is clean\n   - no `npm run lint` here\n3. the docs read well\n"
+    steps = find_manual_steps(plan)
+    assert [one.text for one in steps] == ["`npm run test` passes", "`npm run typecheck` is clean"]
+    items = tuple(PlanItem(one.text, one.status, 0, 0, one.id) for one in steps)
+    assert [one.status for one in tick_run_steps(items, ["cd app && npm test | tail"])] == ["done", "open"]
+
+
+def test_a_plan_that_nobody_touched_for_long_is_not_followed_any_more() -> None:
+    assert is_current(PlanItem("draw the map", "open", 4, 9), 6)
+    assert not is_current(PlanItem("draw the map", "open", 0, 1), 12)
+    assert is_current(PlanItem("draw the map", "open", 0, 1, "task draw the map"), 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.artifacts import Commit, find_commits
+from everturn.derive.artifacts import Commit, find_commits, find_head, is_rebase, name_commits
 from everturn.model.conversation import CallStart
 
 
@@ -62,6 +62,23 @@ def test_a_log_names_a_quiet_commit() -> None:
     log = f"commit {'1a2b' * 10}\nAuthor: Ann <a@b.c>\nDate:   now\n\n    Add login page\n"
     assert find_commits(shell(command), log, True) == [Commit("1a2b" * 10, "Add login page")]
     assert find_commits(shell(command), "1a2b3c4 Something else entirely", True) == [Commit("", "Add login page")]
+
+
+def test_a_push_after_a_rebase_names_the_commit_again() -> None:
+    push = CallStart("c", "Bash", "shell", command="git push origin main")
+    head = find_head(push, "To https://example.org/shop.git\n   1111111a..2222222b  main -> main")
+    assert head == Commit("2222222b", "")
+    made = [(Commit("3333333c", "add tides"), 4)]
+    name_commits(made, head)
+    assert len(made) == 1
+    name_commits(made, head, 8)
+    assert made[1:] == [(Commit("2222222b", "add tides", rebased=True), 8)]
+    assert is_rebase(CallStart("c", "Bash", "shell", command="git pull --rebase origin main")) and not is_rebase(push)
+
+
+def test_a_commit_that_was_there_before_is_not_the_subagents() -> None:
+    task = CallStart("c", "Task", "task")
+    assert find_commits(task, "per the recent commit `6184fe5` it is gated", True) == []
 
 
 def test_a_subagent_states_its_commit() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from everturn.derive.turn_facts import CodeName, advance_names, find_branch, find_code_names
+from everturn.derive.artifacts import find_branch
+from everturn.derive.turn_facts import CodeName, advance_names, find_code_names
 
 
 def test_names_are_found_in_quotes_and_by_their_shape() -> None:
@@ -13,6 +14,7 @@ def test_names_are_found_in_quotes_and_by_their_shape() -> None:
 
 def test_the_branch_is_read_from_what_git_says() -> None:
     assert find_branch("On branch feat/basket\nnothing to commit") == "feat/basket"
+    assert find_branch("- **Git Branch:** 018-basket\n") == "018-basket"
     assert find_branch("Switched to a new branch 'fix-1'") == "fix-1"
     assert find_branch("[018-basket 8aafab2] Add the basket\n 1 file changed") == "018-basket"
     assert find_branch("nothing to commit") == "" and find_branch("[info] 12 files") == ""

@@ -22,6 +22,14 @@ def test_a_status_names_what_differs() -> None:
     ]
 
 
+def test_a_status_names_files_from_where_it_runs() -> None:
+    shown = " M colour.py\n M ../docs/colours.md\n"
+    assert tree_changes("cd src && git status --short", shown) == [
+        ("edited", "src/colour.py"),
+        ("edited", "docs/colours.md"),
+    ]
+
+
 @pytest.mark.parametrize(
     "command", ["git diff --stat main..topic", "git diff HEAD~1 --stat", "git log --stat", "ls", ""]
 )
@@ -48,3 +56,10 @@ def test_what_a_subagent_leaves_behind_counts_and_what_was_there_before_does_not
     for facts in (before, after, commit):
         state = advance_state(state, facts)
     assert {path: one.by for path, one in state.files.items()} == {"made.py": "subagent", "too.py": ""}
+
+
+def test_a_subagent_that_only_looks_leaves_nothing_behind() -> None:
+    looks = TurnFacts(
+        0, 9, deeds=(CallFact(5, "Agent Explore the repository", "task", "ok"),), trees=(Touch("a.py", "edited", 7),)
+    )
+    assert advance_state(SessionState("s", "/shop"), looks).files == {}

@@ -240,6 +240,34 @@ def test_the_open_boxes_of_a_task_file_are_left_to_do(archive: Archive, store: S
     assert texts(build_document(store, SOURCES, session), "plan_open") == ["[ ] Add the basket page"]
 
 
+def test_a_task_file_that_the_prompt_names_is_the_plan(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Process the first task of docs/TASKS-01.md"),
+        use("Read", "c1", file_path="/home/ann/shop/docs/TASKS-01.md"),
+        back("c1", "- [x] draw the map\n- [ ] write the legend\n  - in two colours\n"),
+        line("assistant", "The map was drawn before."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "plan_open") == ["[ ] write the legend"]
+
+
+def test_an_offer_that_nobody_took_up_is_left_and_one_that_was_is_not(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    said = [
+        line("user", "add the ferry timetable"),
+        line(
+            "assistant", "Added it.\n\nWant me to draft a note for the harbour master? The CSV export is a follow-up."
+        ),
+        line("user", "where is the file?"),
+        line("assistant", "In docs/ferry.md."),
+    ]
+    document = build_document(store, SOURCES, archive.take_in(*said))
+    before = "mentioned in turn 1, before the last request: "
+    assert texts(document, "open_questions") == [f"{before}Want me to draft a note for the harbour master?"]
+    assert texts(document, "next_steps") == [f"{before}The CSV export is a follow-up."]
+
+
 def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> None:
     line, use, back = archive.history.line, archive.use, archive.back
     session = archive.take_in(

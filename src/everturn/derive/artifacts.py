@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from posixpath import normpath
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -264,8 +265,10 @@ _BARE = lazy_pattern(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
 
 
 def find_head(start: CallStart, output: str) -> Commit | None:
-    """Return the newest commit that a log or `git rev-parse HEAD` shows; without a subject for the latter."""
+    """Return the newest commit that a log, a push or `git rev-parse HEAD` shows; without a subject for the latter two."""
     text = _command_text(start)
+    if "git push" in text and (pushed := _PUSHED.search(output[:_MOST_CHARS])):
+        return Commit(pushed[1], "")
     log = _LOG.search(text[:_MOST_CHARS]) if "git" in text else None
     if log is None or _ELSEWHERE.search(log[1]):
         return None
@@ -278,17 +281,30 @@ def find_head(start: CallStart, output: str) -> Commit | None:
     return Commit(bare[1], "") if bare is not None else None
 
 
+_PUSHED = lazy_pattern(r"^[ \t]+[0-9a-f]{7,40}\.\.([0-9a-f]{7,40})[ \t]+(\S+) -> (?:\S+/)?\2\s*$", re.MULTILINE)
 #: A log of another branch, of one file, or of a range.
 _ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
 
 
-def name_commits(commits: list[tuple[Commit, int]], head: Commit) -> None:
-    """Give the last commit the hash that a later log shows for it."""
-    if not commits or commits[-1][0].hash or commits[-1][0].url:
+def is_rebase(start: CallStart) -> bool:
+    """Whether a call puts commits on another base, so that their hashes change."""
+    return bool(_REBASE.search(_command_text(start)[:_MOST_CHARS]))
+
+
+_REBASE = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\s(?:rebase\b|pull\b[^;&|\n]{0,80}\s(?:--rebase|-r)\b)")
+
+
+def name_commits(commits: list[tuple[Commit, int]], head: Commit, rebased: int | None = None) -> None:
+    """Give the last commit the hash that a later log shows for it; `rebased` is where it got another one."""
+    if not commits or commits[-1][0].url:
         return
     last, seq = commits[-1]
-    if _is_subject(head.subject, last.subject):
+    if not _is_subject(head.subject, last.subject) or last.hash.startswith(head.hash[:7]):
+        return
+    if not last.hash:
         commits[-1] = replace(last, hash=head.hash), seq
+    elif rebased is not None:
+        commits.append((Commit(head.hash, last.subject, rebased=True), rebased))
 
 
 def _is_subject(shown: str, subject: str) -> bool:
@@ -303,11 +319,20 @@ _STATED = lazy_pattern(
 )
 
 
+#: Words before a commit that was there already.
+_OLDER = lazy_pattern(
+    r"\b(?:recent|previous|prior|earlier|existing|upstream|base|per|since|after|before|from|see|introduced (?:in|by))(?: the| this| that)? (?:\w+ )?$",
+    re.IGNORECASE,
+)
+
+
 def _stated_commits(report: str) -> list[Commit]:
     """Return the commits that the report of a subagent states as its own."""
     if "ommit" not in report and "COMMIT" not in report:
         return []
-    found = {one[1].lower(): one for one in _STATED.finditer(_ends_of(report))}
+    shown = _ends_of(report)
+    named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
+    found = {one[1].lower(): one for one in named}
     return [Commit(number, "", by="subagent") for number in found]
 
 
@@ -370,6 +395,9 @@ def tree_changes(command: str, output: str) -> list[Touch]:
         is_new = "?" in code or "A" in code or word == "new file"
         is_gone = "D" in code or word == "deleted"
         found[_last_name(path)] = "created" if is_new else "deleted" if is_gone else "edited"
+    folder = last_folder(command[: asks.start()]) if found and asks[1] == "status" else ""
+    if folder:  # `git status` names files from where it runs
+        found = {normpath(f"{folder}/{path}"): action for path, action in found.items() if not path.endswith("/")}
     if "stat" in asks[2] or not found:
         for path in _STAT.findall(shown):
             found.setdefault(_last_name(path), "edited")
@@ -404,6 +432,12 @@ def stated_changes(report: str) -> list[Touch]:
     return [("edited", path) for path in found]
 
 
+def named_files(report: str) -> list[str]:
+    """Return the files that a report names as code, with their folder."""
+    named = (one[1] for one in _NAMED.finditer(report[:_MAX_CHARS]))
+    return [path for path in dict.fromkeys(named) if "/" in path and has_ending(path) and not is_generated(path)]
+
+
 def _is_stated(line: str, name: re.Match[str]) -> bool:
     """Whether a line says that a file was changed: with a verb before its name, or right after it."""
     path = name[1]
@@ -411,3 +445,48 @@ def _is_stated(line: str, name: re.Match[str]) -> bool:
         return False
     before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
     return (_VERB.search(before) or _VERB.match(after.lstrip(" *:—–-("))) is not None and not _DENIED.search(before)
+
+
+def find_branch(output: str) -> str:
+    """Return the branch that version control says it is on, "" if it says none."""
+    found = _BRANCH.findall(output[:2_000])
+    return next(filter(None, found[-1])) if found else ""
+
+
+_BRANCH = lazy_pattern(
+    r"^(?:On branch |Switched to (?:a new )?branch '|\[)([^\s'\]]{2,80})(?:'|\r?$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])|^\W{0,6}(?:current |git )branch:\W{0,4}([\w./-]{2,80})",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+class CommitState(Struct, frozen=True):
+    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
+
+    hash: str
+    subject: str
+    turn: int
+    seq: int
+    replaced: bool = False
+    url: str = ""  # of a pull request or an issue
+    by: str = ""  # "subagent" if the report of a subagent states it
+
+
+def advance_commits(
+    known: tuple[CommitState, ...], new: Iterable[tuple[Commit, int]], turn: int
+) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn; those that a later one replaces are marked."""
+    commits = list(known)
+    for one, seq in new:
+        if one.hash and any(old.hash and one.hash.startswith(old.hash[:7]) for old in commits):
+            continue  # printed again
+        if one.url and any(old.url == one.url for old in commits):
+            continue
+        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
+        if one.amends:
+            ended = standing[-1:]
+        else:
+            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
+        for number in ended:
+            commits[number] = replace(commits[number], replaced=True)
+        commits.append(CommitState(one.hash, one.subject, turn, seq, url=one.url, by=one.by))
+    return tuple(commits)

@@ -308,7 +308,9 @@ def _find_git(_: str, rest: list[str]) -> CheckProgram | None:
         return None
     if words[0] == "commit":
         return CheckProgram("commit", "vcs", "git commit")
-    return CheckProgram("push", "vcs", f"git {words[0]}") if words[0] in ("push", "pull", "fetch", "clone") else None
+    if words[0] in ("merge", "rebase", "cherry-pick", "pull"):
+        return CheckProgram("merge", "vcs", "git pull" if words[0] == "pull" else "git merge")
+    return CheckProgram("push", "vcs", f"git {words[0]}") if words[0] in ("push", "fetch", "clone") else None
 
 
 def _skip_git_flags(words: list[str]) -> list[str]:

@@ -39,7 +39,7 @@ _MOST_RUNS = 12
 _MOST_TARGETS = 30
 _TARGET = 200
 #: Kinds of one program each: a success of another program says nothing about them.
-_OWN_KINDS = frozenset(("check", "commit", "push", "ci", "program"))
+_OWN_KINDS = frozenset(("check", "commit", "push", "merge", "ci", "program"))
 #: Families that scripts of a project are not about, as far as their names tell.
 _OWN_FAMILIES = frozenset(("infra", "docker", "vcs"))
 #: Families whose tests compile everything first.
@@ -49,7 +49,7 @@ _COMPILED = frozenset(("go", "rust", "jvm", "net", "swift"))
 class CheckRun(Struct, frozen=True, omit_defaults=True):
     """One check that a command ran. Without targets it is about everything in its folder."""
 
-    kind: str  # test | build | lint | types | check | commit | push | ci | program | editor
+    kind: str  # test | build | lint | types | check | commit | push | merge | ci | program | editor
     family: str  # language or ecosystem, "any" if the command does not tell
     tool: str = ""  # the program and its subcommand; "" for a script of the project, which may run any
     scope: tuple[str, ...] = ()  # targets and selections
@@ -216,7 +216,7 @@ def _unquote(word: str) -> str:
 def _find_scope(program: CheckProgram) -> tuple[str, ...]:
     """Return the targets and the selections among the arguments of a program."""
     scope = [f"suite {program.suite}"] if program.suite in SEPARATE_SUITES else [program.suite] if program.suite else []
-    if program.kind in ("commit", "push", "ci"):
+    if program.kind in ("commit", "push", "merge", "ci"):
         return ()
     selectors = SELECTORS.get(program.family, SELECTORS["any"])
     words = iter(program.arguments)
@@ -430,7 +430,11 @@ _HOOK_FAILED = (
     r"hook declined", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
 )  # fmt: skip
 _PUSH_FAILED = (
-    r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey", r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict)",
+    r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey",
+)  # fmt: skip
+_MERGE_FAILED = (
+    *_PUSH_FAILED,
+    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)",
 )  # fmt: skip
 _FAILED: dict[str, tuple[str, ...]] = {
     "test": _TESTS_FAILED,
@@ -440,6 +444,7 @@ _FAILED: dict[str, tuple[str, ...]] = {
     "check": (*_TESTS_FAILED, *_LINT_FAILED, *_TYPES_FAILED),
     "commit": (*_HOOK_FAILED, *_TYPES_FAILED, *_TESTS_FAILED, *_LINT_FAILED),
     "push": (*_PUSH_FAILED, *_HOOK_FAILED),
+    "merge": _MERGE_FAILED,
     "ci": _CI_FAILED,
     "any": (r"^g?make(?:\[\d+\])?: \*\*\* (?!No rule|No targets)[^\n]*Error \d+", r"^[ \t]*ELIFECYCLE\s.*[Cc]ommand failed", r"^npm (?:ERR!|error) (?:code ELIFECYCLE|Lifecycle script)"),
 }  # fmt: skip
@@ -451,6 +456,7 @@ _PASSED: dict[str, tuple[str, ...]] = {
     "build": _BUILD_PASSED,
     "commit": (r"^\[[^\]\n]+ [0-9a-f]{6,40}\] ",),
     "push": (r"^Everything up-to-date", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^ \* \[new ", r"^Already up to date", r"^Fast-forward", r"set up to track"),
+    "merge": (r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
     "ci": _CI_PASSED,
 }  # fmt: skip
 _NAMED = lazy_pattern(
@@ -460,11 +466,11 @@ _NAMED = lazy_pattern(
 )
 _CRASH = lazy_pattern(
     r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|^Uncaught |"
-    r"^(?:Reference|Type|Syntax|Range)Error: |^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
+    r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
 _NOT_RUN = lazy_pattern(
-    r"command not found|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
+    r"command not found|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"

@@ -41,12 +41,27 @@ from everturn.derive.intent import is_role, word_count
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import (
+    CHOSEN,
+    CORRECTION,
+    DEED,
+    GROUNDS,
+    INTENT,
+    LIMIT,
+    LISTED_ORDER,
+    LOOK_AHEAD,
+    REPROACH,
+    ROUTINE,
+)
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
 _MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
 _MAX_LISTED = 16  # rules of one list
+_MAX_READ = 80
+_LAST = 2  # sentences at the end of a prompt that a program wrote, where an order is a rule
+_RULES_CHARS = 1_350  # that the rules of one list may take
 _LONG_TEXT, _MANY_RULES, _MIN_RULE = (
     800,
     3,
@@ -60,6 +75,7 @@ _PASSAGE_WORDS = 4
 _ENOUGH = 4
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 _PASSAGES_READ = 6_000  # characters of an answer
+_NO_CHOICE = -9
 _INTENDED = 4  # weight from which a sentence between calls says why something is done
 
 
@@ -79,30 +95,46 @@ def find_decisions(text: str) -> list[DecisionMark]:
     """
     strict: dict[str, tuple[int, DecisionMark]] = {}
     mild: dict[str, tuple[int, DecisionMark]] = {}
-    pasted, by_program = 0, is_role(text)
-    for number, sentence in enumerate(split_sentences(text)):
+    pasted, by_program, sentences = 0, is_role(text), list(split_sentences(text))
+    for number, sentence in enumerate(sentences):
         if (mark := _sentence_mark(sentence)) is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
             pasted += sentence.pasted
             strict.setdefault(likeness(mark.text), (number, mark))
-        elif len(text) > _LONG_TEXT and mark is None and _is_mild_rule(sentence, by_program):
+        elif (
+            len(text) > _LONG_TEXT
+            and mark is None
+            and _is_mild_rule(sentence, by_program and (sentence.is_item or number >= len(sentences) - _LAST))
+        ):
             mild.setdefault(likeness(sentence.text), (number, DecisionMark(sentence.text, "list", binds=True)))
-        if len(strict) >= _MAX_MARKS:
+        if len(strict) >= _MAX_READ:
             break
     found = list(strict.values())
     rules = sum(mark.kind == "imperative" for _, mark in found)
     if len(text) <= _LONG_TEXT or rules + len(mild) < _MANY_RULES or not rules:
-        return [mark for _, mark in found]
-    found += list(mild.values())[: _MAX_LISTED - len(found)]
-    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in sorted(found)]
+        return [mark for _, mark in found[:_MAX_MARKS]]
+    chosen = _choose_rules([*found, *mild.values()])
+    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in chosen]
 
 
-def _is_mild_rule(sentence: Sentence, by_program: bool) -> bool:
-    """Whether a sentence limits or prefers something; in a prompt that a program wrote, each order in a list is a rule."""
+def _choose_rules(found: list[tuple[int, DecisionMark]]) -> list[tuple[int, DecisionMark]]:
+    """Return the rules of a list for which there is room, in order: first what is strictly forbidden or demanded."""
+    whole = [mark.text for _, mark in found if mark.kind != "list"]
+    room, chosen = _RULES_CHARS, list[tuple[int, DecisionMark]]()
+    for one in sorted(found, key=lambda one: (not _HARD.search(one[1].text), one[1].kind == "list", one[0])):
+        is_part = one[1].kind == "list" and any(one[1].text in text for text in whole)
+        if len(one[1].text) <= room and len(chosen) < _MAX_LISTED and not is_part:
+            chosen.append(one)
+            room -= len(one[1].text)
+    return sorted(chosen)
+
+
+def _is_mild_rule(sentence: Sentence, orders: bool) -> bool:
+    """Whether a sentence limits or prefers something, or gives an order where `orders` are rules."""
     words = sentence.text
     if not _MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
         return False
-    is_order = by_program and sentence.is_item and _LISTED_ORDER.match(words.lstrip("*_ ")) is not None
-    return is_order or (not words.endswith(":") and _MILD.search(words) is not None)
+    is_order = orders and LISTED_ORDER.match(words.lstrip("*_ ")) is not None
+    return is_order or (not words.endswith(":") and LIMIT.search(words) is not None)
 
 
 def find_announcements(text: str) -> list[DecisionMark]:
@@ -144,7 +176,7 @@ def report_passages(text: str, seq: int = -1, is_plan: bool = False) -> list[Cho
 
 def stated_intents(text: str, seq: int = -1) -> list[ChoicePassage]:
     """Return the sentences in which a model says between its calls what it will do, and on what grounds."""
-    if not _INTENT.search(text):
+    if not INTENT.search(text):
         return []
     sentences = (one.text for one in split_sentences(text[:_PASSAGES_READ]))
     weighed = (ChoicePassage(words, intent_weight(words), seq) for words in sentences)
@@ -155,15 +187,15 @@ def stated_intents(text: str, seq: int = -1) -> list[ChoicePassage]:
 
 def intent_weight(sentence: str) -> int:
     """Return how strongly a sentence says what its author will do, and on what grounds."""
-    if _LOOKS.search(sentence):
+    if LOOK_AHEAD.search(sentence) or ROUTINE.search(sentence):
         return 0
     return (
-        2 * bool(_INTENT.search(sentence)) + _count_grounds(sentence) + bool(_DEED.search(sentence)) + ("`" in sentence)
+        2 * bool(INTENT.search(sentence)) + _count_grounds(sentence) + bool(DEED.search(sentence)) + ("`" in sentence)
     )
 
 
 def _count_grounds(text: str) -> int:
-    return len({found.lower() for found in _GROUNDS.findall(text)})
+    return len({found.lower() for found in GROUNDS.findall(text)})
 
 
 def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _MAX_MARKS) -> list[ChoicePassage]:
@@ -179,8 +211,8 @@ def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _M
 
 def choice_weight(passage: str, is_item: bool = False) -> int:
     """Return how strongly a passage of a report states a choice."""
-    if _QUESTION.search(passage):
-        return 0
+    if _QUESTION.search(passage) or ROUTINE.search(passage):
+        return _NO_CHOICE
     signs = {name for name, (_, sign) in _SIGNS_OF_CHOICE.items() if sign.search(passage)}
     weight = sum(_SIGNS_OF_CHOICE[name][0] for name in signs)
     return weight + ("now" in signs) * (is_item + ("code" in signs))
@@ -188,7 +220,7 @@ def choice_weight(passage: str, is_item: bool = False) -> int:
 
 def states_choice(text: str) -> bool:
     """Whether a short text sounds as if something were decided in it. Rougher than the others: to prefer, not to report."""
-    return _CHOSEN.search(text) is not None
+    return CHOSEN.search(text) is not None
 
 
 def likeness(text: str) -> str:
@@ -200,14 +232,19 @@ def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
     words = _POLITE.sub("", sentence.text.strip("*_ "))
     if (marker := _MARKER.match(words)) and not (sentence.pasted and marker[1].lower() in _REMARKS):
         return _marker_mark(marker[1].lower(), words[marker.end() :])
-    if sentence.text.rstrip("\"'*_) ").endswith("?") or _ONE_CASE.match(words):
+    is_question = sentence.text.rstrip("\"'*_) ").endswith("?")
+    if (is_question and not REPROACH.match(words)) or (_ONE_CASE.match(words) and not _CAPITALS.search(words)):
         return None
     if len(words.split()) > _MAX_WORDS:  # only a clause of a long story can be a rule
         rule = next((one for one in _CLAUSE.split(words) if len(one.split()) >= _MIN_RULE and _RULE.search(one)), "")
         return DecisionMark(one_line(rule, LONGEST), "imperative", binds=True) if rule and not sentence.pasted else None
     is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
     excerpt = sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
-    is_rule = _STRICT.match(words) if sentence.pasted else (_RULE.search(words) or _CORRECTION.match(sentence.text))
+    is_rule = (
+        _STRICT.match(words)
+        if sentence.pasted
+        else (_RULE.search(words) or CORRECTION.match(sentence.text) or is_question)
+    )
     if is_rule:
         return DecisionMark(excerpt, "imperative", binds=True)
     if not sentence.pasted and _CHOICE.search(words):
@@ -222,12 +259,6 @@ def _marker_mark(name: str, rest: str) -> DecisionMark | None:
 
 
 _WORD = lazy_pattern(r"[\w'’]+")
-_CHOSEN = lazy_pattern(
-    r"\b(?:decision|decided|settled|agreed|chosen|chose|picked|opted|(?:go|going|goes|went)\s+with|(?:stick|stay|keep)\s+(?:to|with)|"
-    r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
-    r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
-    re.IGNORECASE,
-)
 _FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
 
@@ -255,7 +286,7 @@ _IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|n
 _NO = (
     r"^no\s+(?!(?:it|its|it['’]s|that|this|i|i['’]m|you|we|they|need|problem|worries|one|longer|idea|thanks|thank|way|point|the|"
     r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
-    r"[a-z][\w-]*(?:\s+[\w/-]+){0,7}[.!]*$"
+    r"[a-z][\w-]*(?:\s+(?!(?:applied|found|needed|required|changed)\b)[\w/-]+){0,7}[.!]*$"
 )
 _RULE = lazy_pattern(
     "|".join(
@@ -265,7 +296,7 @@ _RULE = lazy_pattern(
             r"\bwe\s+(?:never|always)\s+(?!had\b|were\b|did\b|got\b|\w+ed\b)[a-z]{2,}",
             r"\b(?:must|should|may)\s+(?:never|always|only)\s+(?!happen)[a-z]{2,}",
             r"\bmust\s+(?:not\s+)?(?!have\s+(?:been|got|had|\w+ed)\b|admit|say|confess)[a-z]{2,}",
-            rf"{_ASKS}(?:make\s+sure\b|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
+            rf"{_ASKS}(?:make\s+sure\b(?!\s+(?:everything|it|that|this|all)\b[^.,;]{{0,20}}\b(?:works?|working|pass(?:es)?|runs?)\b)|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
             r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b",
             r"^only\s+(?!if\b|when\b|then\b|one\b|thing\b|the\s+\w+\s+(?:is|was|has)\b|a\b|\d|issue\b|problem\b|question\b)[a-z]{2,}",
             r"\buse\s+only\b",
@@ -280,10 +311,13 @@ _RULE = lazy_pattern(
             r"\b(?:should|must|needs?\s+to)\b[^.?!]{1,80}(?:,\s*|\bbut\s+)not\b|\bwe\s+want\b[^.?!]{1,60},\s*not\b",
             r"^(?:the\s+only\s+\w+|each|every|all|any)\b[^.?!]{1,80}\bshould\b",
             r"(?:^|[,;]\s+|\bbut\s+|\band\s+|\w\s+)(?:it|they|these(?:\s+\w+)?|everything)\s+(?:also\s+|all\s+)?needs?\s+to\s+be\b",
-            r"\bwithout\s+(?:introducing|breaking|changing|touching|modifying|losing)\b",
+            r"^(?!can\s+you|could\s+you).*\bwithout\s+(?:introducing|breaking|changing|touching|modifying|losing)\b",
             r"\b(?:after|before)\s+(?:each|every)\s+[a-z]|\bas\s+you\s+go\b|\bas\s+each\b|\bone\s+at\s+a\s+time\b|\bwhere(?:ver)?\s+possible\b",
             r"^keep\s+(?:all|everything|the)\s+[a-z]|^nothing\s+else[.!]*$|[a-z],\s+no\s+[a-z]{3,}(?:\s+[a-z]+){0,2}!*$",
-            r"\byou\s+(?:don['’]?t|do\s+not)\s+have\s+access\b",
+            r"\byou\s+(?:don['’]?t|do\s+not)\s+have\s+access\b|\byou\s+are\s+to\s+[a-z]{2,}|\b(?:i|we)\s+no\s+longer\s+(?:use|want|need|support)\b",
+            r"[,;]\s+(?:i\s+)?(?:don['’]?t|do\s+not)\s+want\s+(?!to\s+(?:know|think)\b)[a-z]|\bprefer\s+not\s+to\s+[a-z]|^default\s+to\s+\S|[,;]\s+default\s+to\s+\S",
+            r"\b(?:but\s+)only\s+[a-z]+\s+(?!if\b|when\b|one\b|two\b)[a-z]|(?:^|,\s+)(?:a\s+)?(?:max(?:imum)?(?:\s+of)?|at\s+most|no\s+more\s+than)\s+(?:\d+|one|two|three|a\s+few)\s+[a-z]",
+            r"\b(?:we|you)\s+don['’]?t\s+need\s+to\s+(?:touch|change|modify|edit|add|keep)\b|^(?:please\s+)?(?:allow|run|do|use|check|update|test|commit|ask)\b[^.?!]{0,80}\b(?:each|every)\s+time\b|^@[\w./-]+\.mdc\b",
             r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
             _NO,
             # German, French, Spanish, Japanese, Chinese
@@ -298,33 +332,22 @@ _RULE = lazy_pattern(
 )
 #: What is to be done in one case is a tip, not a rule.
 _ONE_CASE = lazy_pattern(r"if\b", re.IGNORECASE)
-_CLAUSE = lazy_pattern(r"[;()]|\s[-–—]\s|,\s+(?=(?:it|they|this|that|but|you|we)\b)")
-#: "No, use X": what the person corrects once holds from then on.
-_CORRECTION = lazy_pattern(
-    r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]",
-    re.IGNORECASE,
+_CAPITALS = lazy_pattern(r"\b(?:NOT|NEVER|MUST|ALWAYS)\b")
+_HARD = lazy_pattern(
+    r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
 )
+_CLAUSE = lazy_pattern(r"[;()]|\s[-–—]\s|,\s+(?=(?:it|they|this|that|but|you|we)\b)")
 #: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
 _STRICT = lazy_pattern(
     rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
-_LISTED_ORDER = lazy_pattern(
-    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b",
-    re.IGNORECASE,
-)
-#: Limits and preferences: rules where they stand among rules.
-_MILD = lazy_pattern(
-    r"\bonly\b|\b(?:you )?can(?:not|['’]t)\b|\b(?:avoid|prefer|minimi[sz]e)\b|^(?:keep|limit|try to|reject|never|always|do not)\b|\b(?:must|forbidden|not allowed|required)\b"
-    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先",
-    re.IGNORECASE,
-)
 _CHOICE = lazy_pattern(
     "|".join(
         (
             r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
-            r"\b(?:let['’]?s|lets|we['’]?ll|i['’]?ll|we\s+will|i\s+will|we\s+should|i\s+want\s+to|we\s+are|we['’]re|i['’]m)\s+(?:go(?:ing)?|stick(?:ing)?|stay(?:ing)?)\s+with\b",
+            r"\b(?:let['’]?s|lets|we['’]?ll|i['’]?ll|we\s+will|i\s+will|we\s+should|i\s+want\s+to|i['’]d\s+like\s+to|we\s+are|we['’]re|i['’]m)\s+(?:go(?:ing)?|stick(?:ing)?|stay(?:ing)?)\s+with\b",
             r"^(?:go(?:ing)?|stick|stay)\s+with\b",
             r"\b(?:let['’]?s|lets|we['’]?ll|we\s+will|we\s+should|i\s+want\s+(?:you\s+)?to)\s+(?:use|keep|switch\s+to|move\s+to|drop|skip)\b",
             r"^(?:use|switch\s+to|keep|prefer|replace|put|change|move|make|do)\b[^?]{1,100}\b(?:instead(?:\s+of)?|rather\s+than)\b",
@@ -360,31 +383,6 @@ _SIGNS_OF_CHOICE = {
     )
 }  # fmt: skip
 _QUESTION = lazy_pattern(r"[?？]\W*$")
-#: A sentence in which somebody says what they will do.
-_INTENT = lazy_pattern(
-    r"\b(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|we['’]ll|(?:we|i) (?:should|can|need to)|going to|i['’]ve|i have|ich (?:werde|habe|lasse|nehme|behalte)|"
-    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)",
-    re.IGNORECASE,
-)
-#: Words that give the grounds or the limits of what is done.
-_GROUNDS = lazy_pattern(
-    r"\b(?:instead|rather than|so|since|because|to avoid|to keep|only|just|not|keep(?:ing)?|without|exactly|intentional\w*|belongs?|redundant|already|existing|"
-    r"leav(?:e|ing)|prefer|simpl\w+|enough|stay|separate\w*|match(?:es)?|statt|stattdessen|damit|weil|nur|nicht|bereits|lieber|au lieu de|plutôt|car|afin de|seulement|"
-    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持",
-    re.IGNORECASE,
-)
-#: What is about to be looked at or tried was not chosen.
-_LOOKS = lazy_pattern(
-    r"\b(?:let me|let['’]s|i['’]ll|i will|i['’]m(?: going to)?|i need to|we need to|ich werde|je vais|voy a)\s+(?:(?:also|now|first|quickly|just|then|maintenant|jetzt)\s+)*"
-    r"(?:check|look|read|verify|see|find|search|examin|inspect|explor|investigat|understand|review|start|begin|run|try|trying|view|list|confirm|continu|think|"
-    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查",
-    re.IGNORECASE,
-)
-_DEED = lazy_pattern(
-    r"\b(?:add|remov|replac|renam|mov|chang|us|keep|pin|drop|split|stag|commit|push|creat|mak|updat|fix|extend|switch|set|wrap|hid|delet|skip|append|check|"
-    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换",
-    re.IGNORECASE,
-)
 #: Headings under which a report does not tell what was chosen.
 _NO_REPORT = lazy_pattern(r"next|remaining|test|verif|to-?do|follow|how to|usage", re.IGNORECASE)
 

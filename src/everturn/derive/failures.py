@@ -217,6 +217,7 @@ def _is_probe(command: str) -> bool:
 
 # --- What a person says does not work, and when they say that it does ---
 _LONGEST = 300
+_ERROR_LINE = 200
 _MOST_SENTENCES = 60
 _LONG_SENTENCE = 500
 _MOST_TERMS = 30
@@ -246,7 +247,51 @@ def find_complaint(text: str) -> Complaint | None:
             continue
         if len(words) <= _LONG_SENTENCE and _is_complaint(words):
             return _make_complaint(sentence, text)
-    return None
+    return find_pasted_failure(text)
+
+
+def find_pasted_failure(text: str) -> Complaint | None:
+    """Return the failure in a prompt that is little more than the pasted output of a command or an editor."""
+    typed = _TYPED_FIRST.match(text)
+    spoken = () if typed else (one.text for one in split_sentences(text) if not one.pasted)
+    if sum(len(_TERM.findall(one)) for one in spoken) > _MOST_SPOKEN:
+        return None
+    found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
+    if not found:
+        return None
+    line = one_line(found[0].strip(), _LONGEST)
+    terms = tuple(dict.fromkeys(word.lower() for word in _TERM.findall(line) if word.lower() not in _COMMON))
+    commands = (" ".join(typed[1].split()),) if typed else ()
+    return Complaint(line, (), commands, False, terms[:_MOST_TERMS])
+
+
+_READ = 24_000
+_MOST_SPOKEN = 40  # words around a pasted output
+_TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
+#: An error in the list of problems that an editor copies.
+_LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
+_PASTED_ERROR = lazy_pattern(
+    r"^(?!.*\b0 errors?\b)((?:[\d.]+ )?(?:npm )?(?:error|fatal|panic|exception|traceback)\b[^\n]{3,300}|[^\n]{0,80}\b\w*(?:Error|Exception): [^\n]{3,300}"
+    r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def error_line(output: str) -> str:
+    """Return the most telling line of an output: the first with an error word, else the first."""
+    shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
+    lines = [
+        line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
+    ]
+    return one_line(
+        next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), _LONGEST
+    )
+
+
+_TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no such")
+_LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
+_TAG = lazy_pattern(r"</?[\w-]{1,40}>")
+_BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 
 
 def is_confirmation(text: str) -> bool:
@@ -266,7 +311,11 @@ def _is_complaint(sentence: str) -> bool:
     cue = _COMPLAINS.search(sentence)
     if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
         return False
-    if _IMPERATIVE.match(sentence) or _CLAUSE.search(sentence, 0, cue.start() + 1):
+    if (
+        _IMPERATIVE.match(sentence)
+        or sentence.count('"', 0, cue.start()) % 2
+        or _CLAUSE.search(sentence, 0, cue.start() + 1)
+    ):
         return False
     return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
 
@@ -305,7 +354,8 @@ _ENGLISH = (
     r"\w fail with\b", r"\bkeeps? failing\b",
     r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
     r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
-    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got) stuck\b",
+    r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
     r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
     r"\b(?:is|are) missing (?:from|in) ",
 )  # fmt: skip
@@ -331,7 +381,7 @@ _COMPLAINS_CJK = lazy_pattern(
 _CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
 #: A quick look before sentences are split.
 _ANY_CUE = lazy_pattern(
-    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|break|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
     r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
     re.IGNORECASE,
 )
@@ -343,7 +393,7 @@ _CONDITION = lazy_pattern(
 _GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b")
 _CLAUSE = lazy_pattern(r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b[^,;]*$", re.IGNORECASE)
 _IMPERATIVE = lazy_pattern(
-    r"\W*(?:please |now |also |then |and |can you |could you )*(?:add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
+    r"\W*(?:please |now |also |then |and |maybe |perhaps |can you |could you )*(?:make|add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )
@@ -389,6 +439,6 @@ _CONFIRMS_REST = lazy_pattern(
     re.IGNORECASE,
 )
 _DOUBTS = lazy_pattern(
-    r"\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
+    r"\bdo (?:that|it|this)\b|\bgo ahead\b|\bproceed\b|\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
     re.IGNORECASE,
 )

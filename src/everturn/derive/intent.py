@@ -4,7 +4,8 @@ A person speaks in prompts, in slash commands with arguments, and in answers to 
 pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
 its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
 proposal, `2` or `b` picks an option, and a few other words answer the question. `find_answers` reads the result of a call
-that asked the person. `find_revisions` finds the sentences that change what was decided before. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
+that asked the person. `find_revisions` finds the sentences that change what was decided before. `advance_loose_ends` keeps what
+was offered, asked or put off until somebody takes it up. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
 
 Pure: no input or output, no model. Never raises.
 """
@@ -22,7 +23,7 @@ from msgspec import Struct
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import APPROVAL, REVISION, TAKEN_BACK
+from everturn.text.stance_words import AGREEMENT, APPROVAL, MORE_WANTED, PUT_TO_PERSON, REVISION, TAKEN_BACK, THANKS
 
 _LONGEST = 240
 _OPTIONS = 12
@@ -125,6 +126,22 @@ def adds_work(text: str) -> bool:
 
 _ASKS = lazy_pattern(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b",
+    re.IGNORECASE,
+)
+
+
+def is_routine_request(text: str) -> bool:
+    """Whether a request says nothing about how the work is to be done: `commit`, `push it`, `continue`, `yes`."""
+    words = _ROUTINE_LEAD.sub("", text.strip())
+    return word_count(words) <= _GROWTH and bool(_ROUTINE_ORDER.match(words) or is_approval(text) or not words)
+
+
+_ROUTINE_LEAD = lazy_pattern(
+    r"^(?:(?:please|ok(?:ay)?|yes|yep|great|good|perfect|nice|now|and|then|also|let['’]?s|go ahead and|can you|could you|just|bitte|ja|oui|sí)\b[ ,.!]*)+",
+    re.IGNORECASE,
+)
+_ROUTINE_ORDER = lazy_pattern(
+    r"(?:commit|push|continue|proceed|go on|go ahead|redo|do (?:it|that|so)|implement the following plan|open (?:a|the) pr|merge|tag|next|weiter|committe|pushe|continue[sz]?|sigue|コミット|プッシュ|続けて|提交|推送|继续)",
     re.IGNORECASE,
 )
 
@@ -256,6 +273,11 @@ def is_approval(text: str) -> bool:
     return bool(APPROVAL.fullmatch(text.strip().rstrip(".!。！ ")))
 
 
+def is_thanks(text: str) -> bool:
+    """Whether a prompt only thanks or says goodbye."""
+    return word_count(text) <= _SHORT_REPLY + 8 and bool(THANKS.match(text)) and not MORE_WANTED.search(text)
+
+
 def join_reply(text: str, offer: Offer) -> Answered | None:
     """Return the question a short reply answers and what was chosen; None if the reply is something else."""
     words = text.strip()
@@ -270,7 +292,7 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
     if not offer.question or _IDLE_REPLY.match(words):
         return None
     if _YES_NO.match(offer.question.lstrip("*_ ")) and not (
-        word_count(words) <= _SHORT_REPLY and _TAKES_SIDE.match(words)
+        _TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
     ):
         return None  # a new request after an offer
     return Answered(offer.question, words)
@@ -366,3 +388,79 @@ _EVERYDAY = frozenset(
     ("this that with from into have keep make instead actually rather should would could must please also them they then there here "
      "what when where your only just like more some same again about switch change remove drop revert undo").split()
 )  # fmt: skip
+
+
+# --- loose ends ---
+class LooseEnd(Struct, frozen=True):
+    """A sentence that offers something, asks for a choice or puts something off, as long as nobody has taken it up."""
+
+    text: str
+    turn: int
+    seq: int
+    is_note: bool = False  # the client noted it as the next step
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks the person something."""
+        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
+
+
+def advance_loose_ends(
+    known: Iterable[LooseEnd], turn: int, reply: str, words: Iterable[str], deeds: frozenset[str]
+) -> tuple[LooseEnd, ...]:
+    """Return what is left after one more turn, which begins with `reply`.
+
+    A reply settles what the last answer put to the person, unless it asks or orders something else. `words` are those of the
+    turn: what it asks for or reports was taken up. `deeds` names what was done with version control: `push`, `commit`, `pr`.
+    Offers are forgotten after some turns; what was put off is not.
+    """
+    ends = [one for one in known if turn - one.turn <= _OFFER_TURNS or not (one.is_question or _is_put(one))]
+    last = max((one.turn for one in ends), default=-1)
+    said = frozenset().union(*map(_terms, words))
+    answers = bool(reply) and not (asks_question(reply) or reply.startswith("/"))
+    agrees = answers and bool(AGREEMENT.match(reply))
+    settled = {
+        one
+        for one in ends
+        if one.turn == last and (answers if one.is_question or one.is_note else agrees and _is_put(one))
+    }
+    return tuple(one for one in ends if one not in settled and not _is_taken_up(one, said, deeds))[-_MOST_LOOSE:]
+
+
+def asks_question(text: str) -> bool:
+    """Whether a prompt asks something, with or without a question mark."""
+    return text.rstrip("*_\"') ").endswith(("?", "？")) or bool(_LOOK.match(text.lstrip()))
+
+
+def _is_put(one: LooseEnd) -> bool:
+    return bool(PUT_TO_PERSON.search(one.text))
+
+
+def _is_taken_up(one: LooseEnd, said: frozenset[str], deeds: frozenset[str]) -> bool:
+    terms = loose_terms(one.text)
+    named = {name for name, sign in _DEED_NAMES.items() if sign.search(one.text)}
+    if named & deeds and len(terms) <= _FEW_TERMS:
+        return True
+    return len(terms & said) >= max(min(len(terms), _COMMON_TERMS), _TAKEN_SHARE * len(terms))
+
+
+def loose_terms(text: str) -> frozenset[str]:
+    """Return the words of an offer that say what it is about."""
+    return _terms(text) - _OFFER_TERMS
+
+
+_OFFER_TURNS = 3
+_FEW_TERMS = 4  # an offer with more is not only about version control
+_MOST_LOOSE = 40
+_TAKEN_SHARE = 0.5  # of the terms of a loose end that a turn which takes it up uses
+_DEED_NAMES = {
+    "push": lazy_pattern(r"\b(?:un)?push(?:ed|ing)?\b|\bgepusht\b|poussé|推送|プッシュ", re.IGNORECASE),
+    "commit": lazy_pattern(r"\b(?:un)?commit(?:ted|ting)?\b|committet|コミット|提交", re.IGNORECASE),
+    "pr": lazy_pattern(r"\bPRs?\b|\bpull requests?\b", re.IGNORECASE),
+}
+_OFFER_TERMS = frozenset(
+    (
+        "want know word need next step later future follow followup follow-up optional optionally you'd any anything something these those "
+        "would like proceed adjust option issue change specific file further code any."
+    ).split()
+)

@@ -47,7 +47,7 @@ _TACIT = {"reported": 12, "program": 5}
 _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
 _STOPPED = frozenset((124, 126, 127, 130, 137, 143))
 #: Kinds that fail only if their output says so: they also end with an error for other reasons.
-_TOLD_BY_OUTPUT = frozenset(("commit", "push", "ci", "program"))
+_TOLD_BY_OUTPUT = frozenset(("commit", "push", "merge", "ci", "program"))
 #: Tools that print nothing when all is well.
 _QUIET_KINDS = frozenset(("types", "lint", "build"))
 
@@ -139,11 +139,12 @@ def _judge_saved(start: CallStart, output: str) -> tuple[CheckResult, ...]:
     return (CheckResult(run, "failed", len(lines), lines[0].strip(), (path,)),)
 
 
-def proven_commands(call: Call, start: CallStart) -> tuple[str, ...]:
-    """Return the commands of a call that went well, by name."""
-    return (
-        command_words(start.command) if start.kind == "shell" and call.status == "ok" and not call.exit_status else ()
-    )
+def proven_commands(call: Call, start: CallStart, output: str = "") -> tuple[str, ...]:
+    """Return the commands of a call that went well, by name. Without an exit status, the output must not say otherwise."""
+    went_well = start.kind == "shell" and call.status == "ok" and not call.exit_status
+    if went_well and call.exit_status is None and has_crashed(output[:_SHORT]):
+        return ()
+    return command_words(start.command) if went_well else ()
 
 
 def _judge_succeeded(
@@ -152,7 +153,7 @@ def _judge_succeeded(
     """Read the output of the runs whose exit status is not known. Of those with the same last line, the last is meant."""
     taken = {told} if told else set()
     for run in reversed(runs):
-        if not run.hidden and run.kind != "ci" and (certain or run.kind in ("commit", "push")):
+        if not run.hidden and run.kind != "ci" and certain:
             yield CheckResult(run, "passed")
             continue
         outcome = _read_run(run, text)
@@ -160,7 +161,9 @@ def _judge_succeeded(
             if outcome.line not in taken:
                 yield _failed_result(run, outcome, text)
             taken.add(outcome.line)
-        elif outcome.verdict == "passed" or _is_silent_success(run, text, command):
+        elif outcome.verdict == "passed" or (
+            _is_silent_success(run, text, command) and (certain or not is_no_failure(text))
+        ):
             yield CheckResult(run, "passed")
 
 
@@ -208,7 +211,15 @@ def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
     printed = _printed_status(text, command)
     if printed is not None:
         return printed == 0
-    return run.kind in _QUIET_KINDS and not text.strip() and "/dev/null" not in command
+    is_silent = not _NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
+    return is_silent and (run.kind in _QUIET_KINDS or bool(_ONLY_FAILURES.search(command)))
+
+
+#: What a client prints for an empty output, and filters that let only failures through.
+_NO_OUTPUT = lazy_pattern(r"\((?:\w+ completed with )?no output\)", re.IGNORECASE)
+_ONLY_FAILURES = lazy_pattern(
+    r"\|\s*[ef]?grep\s+(?:-\w+\s+)*?(?:-\w*v\w*\s|[^|]{0,80}(?:fail|error|panic|✗|✘|not ok))", re.IGNORECASE
+)
 
 
 _ECHO_STATUS = lazy_pattern(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
@@ -317,6 +328,7 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
     if (
         one.run is None
         or covers(passed, one.run)
+        or (_is_conflict(one) and passed.tool in ("git commit", "git push", "git merge"))
         or (one.kind == _EDITOR and passed.kind in ("lint", "types", "build"))
     ):
         return None
@@ -325,6 +337,11 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
         return one
     left = tuple(name for name in one.names if not any(holds_target(target, name) for target in passed.scope))
     return replace(one, names=left) if left else None
+
+
+def _is_conflict(one: OpenFailure) -> bool:
+    """Whether a failure is over once its changes are committed."""
+    return one.kind == "merge" and one.text.startswith(("CONFLICT ", "error: ", "fatal: You have not concluded"))
 
 
 def _close_complaint(one: OpenFailure, complaint: Complaint, passed: CheckRun) -> OpenFailure | None:

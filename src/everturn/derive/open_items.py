@@ -20,11 +20,29 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import likeness
+from everturn.derive.intent import loose_terms
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import NOT_YET
+from everturn.text.stance_words import (
+    AT_ONCE,
+    BEGUN,
+    CONDITION,
+    DONE_WITH,
+    LASTING,
+    LEFT_AT_END,
+    LEFT_TO_DO,
+    MILD_OFFER,
+    NAMED_CHOICE,
+    NEXT_STEP,
+    OFFERED,
+    ORDER_TO_PERSON,
+    ORDERED_ANSWER,
+    PUT_OFF,
+    REPORTS_DONE,
+    STEPS_HEADING,
+)
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
@@ -36,86 +54,11 @@ _STEPS_READ = 2_000  # characters at the end of an answer that can name steps
 _SENTENCE = 300  # characters of a step
 _LAST = 3  # sentences at the very end in which an order is meant for the person
 
-_HEADED = lazy_pattern(
-    r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
-    r"(?:next[ ](?:\w+[ ])?steps?|next|remaining(?:[ ](?:work|tasks|steps|items|issues))?|(?:still[ ])?to[ -]?dos?|still[ ](?:open|to[ ]do|missing)|"
-    r"follow-?[ ]?ups?|what(?:['’]s|[ ]is|[ ]remains)?(?:[ ](?:left|next|remaining))?(?:[ ]to[ ]do)?|left[ ]to[ ]do|open[ ]items|"
-    r"deferred|not[ ]done(?:[ ]yet)?|known[ ](?:gaps|limitations|issues)|loose[ ]ends|blockers?|blocked|caveats?|action[ ](?:required|items)|recommendations|suggested[ ](?:changes|improvements)|manual[ ]steps|what[ ]you[ ]need[ ]to[ ]do|pending(?:[ ]\w+)?)"
-    r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
 _ITEM = lazy_pattern(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
-_NEXT = lazy_pattern(
-    r"(?:next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining\b[^:\n]{0,60}:|still (?:to do|open|missing):|"
-    r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
-    r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
-    re.IGNORECASE,
-)
 
 
-#: Sentences at the end of an answer that leave something to do.
-_LEFT = lazy_pattern(
-    "|".join(
-        (
-            r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
-            r"\b(?:once|after|when|as soon as) (?:you|that|it|this|the [\w ]{2,40})\b.{2,80}\b(?:i['’]ll|i will|i can|we can|you can|we['’]ll)\b|\bonce you\b",
-            r"\bready (?:for|to be|when)\b(?! use)|\bwhen(?:ever)? you(?:['’]re| are)(?: ready)?\b|\bwhenever you\b",
-            rf"\b{NOT_YET} (?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
-            r"\bwon['’]t (?:take effect|work|apply|be visible) until\b|\bstill (?:open|stale|pending|needs?|missing|queued|requires?|has to|have to|to be done|outstanding)\b",
-            r"\bworth (?:watching|a (?:separate|follow|quick|look|second|thank)|checking|doing)\b|\b(?:as )?a follow-?up\b",
-            r"\b(?:another|the next|a later) (?:agent|session|phase|pr)\b.{0,40}\b(?:will|can|should|adds?)\b|\bwill (?:pick up|catch) th",
-            r"^\W*(?:task|step|phase) \d+\b.{0,60}\b(?:manual|pending|remains?|left|you)\b|\bci is (?:queued|running|pending)\b|\b(?:run|job|build|workflow) is (?:queued|still running)\b",
-            r"\b(?:sag(?:en)? (?:sie|du)? ?(?:mir )?bescheid|wenn du (?:willst|möchtest)|noch nicht (?:gepusht|committet)|als nächstes)\b",
-            r"\b(?:si vous (?:voulez|souhaitez)|dites-moi|prochaine étape|reste à)\b|\b(?:si quieres|avísame|próximo paso|queda(?:n)? por)\b",
-            r"(?:次のステップ|必要であれば|必要なら|残りの|まだ.{0,12}(?:していません|未)|下一步|如果(?:你|您)?需要|尚未|还没有)",
-        )
-    ),
-    re.IGNORECASE,
-)
-#: The same in the last paragraphs, where milder words are enough: conditions, limits, what was not done, what somebody has to do.
-_LEFT_LAST = lazy_pattern(
-    "|".join(
-        (
-            r"\bif you(?:['’]d| would)? (?:like|want|prefer|need|wish|decide|see|hit|notice)\b|\bif (?:anything|something|any|it|that|the|validation|this)\b.{3,80}\b(?:tell|ping|let me|i['’]ll|i can|we can)\b",
-            r"\b(?:happy|glad) to\b|\bi can (?:also|then|next)\b|\bcan be added\b|\bup to you\b|\byour (?:call|decision|turn)\b|\buntil (?:you|we|the next|it)\b",
-            r"\b(?:is|are|remains?|left|leaves|still|stays?) (?:\w+ )?(?:uncommitted|unpushed|unmerged|untested|unverified|unresolved)\b|\bnot yet\b",
-            r"\b(?:has|have)(?:n['’]t| not)(?: yet| been| officially)* \w{3,}|\b(?:not|nothing)(?: been)? (?:tested|verified|run|installed|reviewed|addressed|started|wired|checked)\b",
-            r"\b(?:could(?: not|n['’]t)|unable to|was(?: not|n['’]t) able|cannot|can['’]t) (?:be )?(?:\w+ly )?(?:run|test|verif|confirm|check|push|reach|connect|access|reproduce|complete|build|install)\w*",
-            r"\bworth \w+ing\b|\b(?:future|later|separate|follow-?up) (?:prs?|work|release|change|session|phase|task|pass|issue|step|run)\b",
-            r"\byou(?:['’]ll| will)? (?:still )?(?:need|have) to\b|\byou (?:should|must) (?!see|now|be able|get|find|have)|\bneeds? (?:your|manual|review|an?other|to be|to land)\b|\b(?:make sure|remember|don['’]t forget) to\b|\brequires? (?:your|manual|a restart)\b",
-            r"\bwaiting (?:on|for)\b|\bahead of (?:origin|main|the remote)\b|\bdid(?: not|n['’]t) (?:succeed|complete|finish)\b|\bremain(?:s\b|ing (?!~?\d))|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
-            r"\b(?:noch (?:offen|nicht|zu)|falls du|du musst|bei bedarf|übrig)\b|\b(?:il reste|si tu (?:veux|préfères)|il faut encore|pas encore|vous devez)\b|\b(?:falta(?:n)?|todavía|aún no|si (?:prefieres|necesitas)|tienes que)\b",
-            r"まだ|残って|未(?:対応|実装|確認|完了)|今後|もし.{0,20}(?:場合|なら|たら)|必要があり|还需要|尚|未(?:完成|提交|测试)|如果.{0,12}(?:想|要|希望)|接下来|后续",
-        )
-    ),
-    re.IGNORECASE,
-)
-#: An order at the very end of an answer.
-_TO_PERSON = lazy_pattern(
-    r"(?:(?:then|now|please|finally|just|next),?\s+)?(?:run|push|restart|reload|rerun|re-run|test (?:it|this|that|the|with|by)|try|verify|merge|tag|review|deploy|install|retry|"
-    r"confirm|suspend|rebuild|publish|release|refresh|approve|starte?|teste|führe|lance[rz]?|ejecuta|prueba)\b(?!\s+(?:passe?[sd]|is|are|was|were|time|suite)\b)",
-    re.IGNORECASE,
-)
-_DONE_WITH = lazy_pattern(
-    r"\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)",
-    re.IGNORECASE,
-)
-_BEGUN = lazy_pattern(
-    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我",
-    re.IGNORECASE,
-)
-#: A short answer that reports what was done.
-_REPORTS = lazy_pattern(
-    r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b",
-    re.IGNORECASE,
-)
 _MANUAL = lazy_pattern(
     r"\bmanually\b|\bmanual (?:check|test|verif|spot|step|inspect|valid|smoke|qa|review)", re.IGNORECASE
-)
-_AT_ONCE = lazy_pattern(
-    r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b"
-    r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我",
-    re.IGNORECASE,
 )
 _SUMMARY_HEADING = lazy_pattern(
     r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:#{1,6}[ \t]+|\*\*|__)?(?:\d{1,2}[.)][ \t]+)?(?:pending(?: tasks?)?|(?:optional )?next steps?|remaining(?: work| tasks)?|open items|todo)"
@@ -129,6 +72,17 @@ _SUMMARY_NEXT = lazy_pattern(
 _NOTHING = lazy_pattern(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b", re.IGNORECASE)
 
 
+def is_no_answer(text: str) -> bool:
+    """Whether a text stands in the place of an answer: a note that it was interrupted, or a command that is kept as text."""
+    return _NO_ANSWER.match(text) is not None
+
+
+_NO_ANSWER = lazy_pattern(
+    r"\s*(?:\[(?:response|request) interrupted\b[^\]]{0,200}\]|```(?:bash|sh|shell|zsh|console|powershell)\n(?:(?!```).)*```)\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def find_begun(text: str) -> str:
     """Return the sentence with which an answer announces the calls after it, "" if it announces none.
 
@@ -136,29 +90,63 @@ def find_begun(text: str) -> str:
     """
     sentences = [one.text for one in split_sentences(text[-_END:])]
     words = sentences[-1].lstrip("*_ ") if sentences else ""
-    is_alone = len(sentences) == 1 and not _REPORTS.match(words)
-    return one_line(sentences[-1], _LONGEST) if words and (is_alone or _BEGUN.match(words)) else ""
+    is_alone = len(sentences) == 1 and not REPORTS_DONE.match(words)
+    return one_line(sentences[-1], _LONGEST) if words and (is_alone or BEGUN.match(words)) else ""
 
 
 def find_announced(text: str) -> str:
     """Return the last sentence of an answer if it announces work that should follow at once."""
     sentences = [one.text for one in split_sentences(text[-_END:])]
     words = sentences[-1].lstrip("*_ ") if sentences else ""
-    return one_line(words, _LONGEST) if _AT_ONCE.match(words) and not words.endswith("?") else ""
+    is_short = len(sentences) == 1 and BEGUN.match(words) is not None and not CONDITION.search(words)
+    return one_line(words, _LONGEST) if (is_short or AT_ONCE.match(words)) and not words.endswith("?") else ""
 
 
 def find_manual_steps(text: str) -> tuple[PlanChange, ...]:
-    """Return the steps of a plan that a person has to do by hand."""
-    if "anual" not in text:
-        return ()
-    items = (
+    """Return the steps by which a plan wants its result checked: by hand, or by a command that it names."""
+    by_hand = (
         one.passage
         for one in split_sentences(text)
         if _MANUAL.match(one.passage) or (one.is_item and _MANUAL.search(one.passage[:120]))
     )
+    checks = (
+        one[1]
+        for heading in _VERIFIES.finditer(text)
+        for one in _STEP.finditer(_ANY_HEADING.split(text[heading.end() :][:_STEPS_READ])[0])
+        if _SHELL.search(one[1]) or _BY_HAND.match(one[1])
+    )
     return tuple(
-        PlanChange(one_line(one, _LONGEST), "open", f"by hand {one_line(one, 60)}") for one in dict.fromkeys(items)
+        PlanChange(one_line(one, _LONGEST), "open", f"{BY_HAND}{one_line(one, 60)}")
+        for one in dict.fromkeys((*by_hand, *checks))
     )[:_STEPS]
+
+
+def tick_run_steps(items: tuple[PlanItem, ...], ran: Iterable[str]) -> tuple[PlanItem, ...]:
+    """Mark the steps as done whose command was run."""
+    waiting = [one for one in items if one.status == "open" and one.id.startswith(BY_HAND)]
+    done = {one.id for command in ran for one in waiting if _runs(command, one.text)} if waiting else set()
+    return tuple(replace(one, status="done") if one.id in done else one for one in items) if done else items
+
+
+def _runs(command: str, step: str) -> bool:
+    run = command.replace(" run ", " ")
+    return any(one.replace(" run ", " ") in run for one in _SHELL.findall(step))
+
+
+#: How the ids of such steps begin.
+BY_HAND = "by hand "
+_VERIFIES = lazy_pattern(
+    r"^#{1,6}[ \t][^\n]{0,40}(?:verif|test plan|validat|how to test|prüfung|vérif|comprobaci|検証|验证)[^\n]{0,40}\n",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STEP = lazy_pattern(r"^(?:[-*+]|\d{1,2}[.)])[ \t]+(?:\[ \][ \t]+)?(\S[^\n]{3,400})$", re.MULTILINE)
+_SHELL = lazy_pattern(
+    r"`((?:bun|npm|pnpm|yarn|npx|node|python3?|go|cargo|make|uv|pytest|tox|gradle|mvn|docker|\./)\S*(?: [^`]{1,100})?)`"
+)
+_BY_HAND = lazy_pattern(
+    r"(?:click|open|start|visually|verify edge|navigate|load the|in the browser|klick|öffne|clique|ouvr|haz clic|abre|クリック|開いて|点击|打开)",
+    re.IGNORECASE,
+)
 
 
 def find_summary_steps(text: str) -> list[str]:
@@ -175,9 +163,9 @@ def find_closing_questions(text: str) -> list[str]:
     while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
         paragraphs.pop()  # the options of the question
     sentences = split_sentences(paragraphs[-1]) if paragraphs else ()
-    closing = [one.text for one in sentences if _is_question(one.text)]
+    closing = [one.text for one in sentences if _is_question(one.text) or ORDERED_ANSWER.match(one.text.lstrip("*_ "))]
     offers = (
-        one.text for one in split_sentences(text[-_OFFERS:]) if _is_question(one.text) and _OFFERED.search(one.text)
+        one.text for one in split_sentences(text[-_OFFERS:]) if _is_question(one.text) and OFFERED.search(one.text)
     )
     found = dict.fromkeys(one_line(one, _LONGEST) for one in (*offers, *closing))
     return list(found)[-_QUESTIONS:]
@@ -187,12 +175,23 @@ def _is_question(sentence: str) -> bool:
     return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
 
 
-#: A question that puts something to the person, wherever it stands near the end.
-_OFFERED = lazy_pattern(
-    r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
-    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我",
-    re.IGNORECASE,
-)
+class Question(Struct, frozen=True):
+    """A question to the human, and the turn of the next human message."""
+
+    text: str
+    turn: int
+    seq: int
+    answered_by: int | None = None
+
+
+def advance_questions(
+    known: tuple[Question, ...], asked: Iterable[tuple[str, int]], written: list[int], turn: int
+) -> tuple[Question, ...]:
+    """Return the questions after one more turn; `written` are the messages of the human in it."""
+    if written:
+        known = tuple(one if one.answered_by is not None else replace(one, answered_by=turn) for one in known)
+    last = max(written, default=-1)  # answers the questions of calls before it
+    return (*known, *(Question(text, turn, seq, turn if seq < last else None) for text, seq in asked))
 
 
 def find_call_questions(start: CallStart) -> list[str]:
@@ -214,20 +213,41 @@ def find_call_questions(start: CallStart) -> list[str]:
 
 def find_next_steps(text: str) -> list[str]:
     """Return the next steps that an answer names at its end."""
-    headed = list(_HEADED.finditer(text))
+    headed = list(STEPS_HEADING.finditer(text))
     found = _list_items(text[headed[-1].end() :]) if headed else []
     sentences = list(split_sentences(text[-_STEPS_READ:]))
     for number, one in enumerate(sentences):
         words = one.text.lstrip("*_ ")
         is_last = sum(len(later.text) for later in sentences[number:]) <= _END or number >= len(sentences) - 2
-        is_step = bool((_NEXT.match(words) and len(words.split()) >= _WORDS) or _LEFT.search(words))
-        is_step = is_step or (is_last and bool(_LEFT_LAST.search(words)))
+        is_step = bool((NEXT_STEP.match(words) and len(words.split()) >= _WORDS) or LEFT_TO_DO.search(words))
+        is_step = is_step or (is_last and bool(LEFT_AT_END.search(words)))
         if not is_step and number >= len(sentences) - _LAST:
-            is_step = bool(_TO_PERSON.match(words)) and len(words.split()) >= _LAST
+            is_step = bool(ORDER_TO_PERSON.match(words)) and len(words.split()) >= _LAST
         is_heading = words.rstrip("*_ ").endswith(":") and len(words.split()) <= _WORDS
-        if is_step and not (is_heading or words.endswith("?") or _DONE_WITH.search(words)):
+        if is_step and not (is_heading or words.endswith("?") or DONE_WITH.search(words)):
             found.append(one_line(one.text, _SENTENCE))
     return list(dict.fromkeys(found))[:_STEPS]
+
+
+def find_lasting_offers(text: str) -> list[str]:
+    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up."""
+    found = []
+    for one in split_sentences(text[-_OFFERS:]):
+        words = one.text.lstrip("*_ ")
+        lasts = OFFERED.search(words) if _is_question(words) else (NEXT_STEP.match(words) or LASTING.search(words))
+        is_mild = _is_question(words) or bool(MILD_OFFER.search(words))
+        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
+        if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
+            found.append(one_line(one.text, _SENTENCE))
+    return list(dict.fromkeys(found))[:_STEPS]
+
+
+def find_put_off(text: str) -> list[str]:
+    """Return the sentences in which a person puts something off."""
+    if not PUT_OFF.search(text):
+        return []
+    spoken = (one.text for one in split_sentences(text) if not one.pasted and len(one.text) <= _SENTENCE)
+    return [one_line(words, _SENTENCE) for words in spoken if PUT_OFF.search(words) and not _is_question(words)][:_LAST]
 
 
 def find_findings(text: str) -> list[str]:
@@ -313,6 +333,7 @@ class PlanUpdate(Struct, frozen=True):
 _LINE_NUMBER = lazy_pattern(
     r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE
 )  # also the sign of an added line
+_PLAN_TURNS = 10  # a plan that was not touched for more turns is not followed any more
 _TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
 
 
@@ -325,6 +346,11 @@ def find_task_items(text: str) -> tuple[PlanChange, ...]:
         PlanChange(one_line(one[2], _LONGEST), _STATUS.get(one[1].lower(), "open"), f"task {one_line(one[2], 60)}")
         for one in found
     )[:_MAX_ITEMS]
+
+
+def is_current(item: PlanItem, last_turn: int) -> bool:
+    """Whether work may go on with an item that is not done: its plan is recent, or a file keeps it."""
+    return item.id.startswith((BY_HAND, "task ")) or last_turn - item.turn <= _PLAN_TURNS
 
 
 def is_task_file(path: str) -> bool:
@@ -449,6 +475,8 @@ def _change_item(items: list[PlanItem], new: PlanItem, has_status: bool) -> None
     for number, one in enumerate(items):
         if new.id and one.id == new.id:
             status = new.status if has_status else one.status
+            if status == one.status and new.text in ("", one.text):
+                return  # the first place that says so is its evidence
             items[number] = replace(one, text=new.text or one.text, status=status, turn=new.turn, seq=new.seq)
             return
     if new.text:

@@ -8,11 +8,13 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.artifacts import CommitState, advance_commits
 from everturn.derive.decisions import (
     ACTIVE,
     DecisionMark,
@@ -21,11 +23,12 @@ from everturn.derive.decisions import (
     changed_status,
     likeness,
 )
-from everturn.derive.intent import Offer, is_choice, join_reply, revised_status
+from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
-from everturn.derive.open_items import PlanItem, advance_plan
+from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, CodeName, Touch, TurnFacts, advance_names
+from everturn.text.lazy_pattern import lazy_pattern
 
 _NEVER = 1 << 62
 _NAMES = 2_000  # mentioned files that are remembered
@@ -98,27 +101,6 @@ class CommandState(Struct, frozen=True):
     seq: int
 
 
-class CommitState(Struct, frozen=True):
-    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
-
-    hash: str
-    subject: str
-    turn: int
-    seq: int
-    replaced: bool = False
-    url: str = ""  # of a pull request or an issue
-    by: str = ""  # "subagent" if the report of a subagent states it
-
-
-class Question(Struct, frozen=True):
-    """A question to the human, and the turn of the next human message."""
-
-    text: str
-    turn: int
-    seq: int
-    answered_by: int | None = None
-
-
 class FileMention(Struct, frozen=True):
     """A mentioned file, how often, and where last."""
 
@@ -166,6 +148,7 @@ class SessionState(Struct, frozen=True):
     plan: tuple[PlanItem, ...] = ()
     questions: tuple[Question, ...] = ()
     next_steps: tuple[TurnRequest, ...] = ()  # of the last turn with an answer
+    loose: tuple[LooseEnd, ...] = ()  # what was offered or put off and nobody has taken up
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
     waiting: bool = False  # no answer reports on the last request
     answer: TurnRequest | None = None  # the last answer
@@ -213,14 +196,15 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
-        commits=_update_commits(state, facts),
-        plan=advance_plan(state.plan, facts.plans, facts.turn),
+        commits=advance_commits(state.commits, facts.commits, facts.turn),
+        plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
-        if facts.answer or facts.deeds
+        if facts.answer or facts.deeds or facts.requests
         else state.next_steps,
+        loose=_update_loose_ends(state, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
-        waiting=bool(requests) and facts.starter == "human" and (facts.cut_off or not (facts.answer or facts.deeds)),
+        waiting=_is_waiting(facts),
         answer=answer or state.answer,
         answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
@@ -228,6 +212,13 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         interrupted=facts.interrupted,
         covers=max(state.covers, facts.last_seq),
     )
+
+
+def _is_waiting(facts: TurnFacts) -> bool:
+    """Whether no answer reports on the last request."""
+    if facts.starter != "human" or not facts.requests or is_thanks(facts.requests[-1].text):
+        return False
+    return facts.cut_off or not (facts.answer or facts.deeds)
 
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
@@ -286,8 +277,15 @@ def _left_by_subagents(state: SessionState, facts: TurnFacts) -> Iterator[Touch]
 def _first_task(facts: TurnFacts) -> int:
     """Return where the first subagent worked of which the client did not note the changed files."""
     noted = {one.seq for one in facts.files if one.action != "read" and not one.by}
-    tasks = (call.seq for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
-    return min(tasks, default=_NEVER)
+    tasks = (call for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
+    return min((call.seq for call in tasks if not _ONLY_LOOKS.match(call.what)), default=_NEVER)
+
+
+#: The tool and the first words of a task that changes nothing.
+_ONLY_LOOKS = lazy_pattern(
+    r"\w+ (?:explor|research|investigat|search|find|review|audit|analy[sz]|understand|summari|look|read|inspect)",
+    re.IGNORECASE,
+)
 
 
 def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
@@ -311,26 +309,6 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
-
-
-def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
-    if not facts.commits:
-        return state.commits
-    commits = list(state.commits)
-    for one, seq in facts.commits:
-        if one.hash and any(known.hash and one.hash.startswith(known.hash[:7]) for known in commits):
-            continue  # printed again
-        if one.url and any(known.url == one.url for known in commits):
-            continue
-        standing = [number for number, known in enumerate(commits) if not known.replaced and not known.url]
-        if one.amends:
-            old = standing[-1:]
-        else:
-            old = [number for number in standing if one.rebased and commits[number].subject == one.subject]
-        for number in old:
-            commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
-    return tuple(commits)
 
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
@@ -478,6 +456,20 @@ def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
     return DecisionState(joined.answer, facts.turn, first.seq, "answer", False, joined.question, state.offer.seq)
 
 
+def _update_loose_ends(state: SessionState, facts: TurnFacts) -> tuple[LooseEnd, ...]:
+    said = [words for one in facts.requests for words in (one.text, one.wants)]
+    said += [one.text for one in facts.choices] + [one.subject for one, _ in facts.commits]
+    said += [facts.answer.text] if facts.answer else []
+    done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
+    deeds = {"push"} if any("git push" in one for one in done) else set()
+    deeds |= {"pr" if one.url else "commit" for one, _ in facts.commits}
+    reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""
+    left = advance_loose_ends(state.loose, facts.turn, reply, [*said, *done], frozenset(deeds))
+    noted = facts.recap.seq if facts.recap else -1
+    left = tuple(one for one in left if noted < 0 or not one.is_note)  # a note replaces the one before
+    return (*left, *(LooseEnd(one.text, facts.turn, one.seq, one.seq == noted) for one in facts.lasting))
+
+
 def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
     """Add new decisions; a repeated one keeps its first position."""
     if not new:
@@ -489,11 +481,5 @@ def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -
 
 
 def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:
-    first = min((one.seq for one in facts.requests), default=None) if facts.starter == "human" else None
-    known = state.questions
-    if first is not None:
-        known = tuple(one if one.answered_by is not None else replace(one, answered_by=facts.turn) for one in known)
-    last = max((one.seq for one in facts.requests), default=-1) if facts.starter == "human" else -1
-    # A question of a call is answered by a later message of the human in the same turn.
-    new = [Question(one.text, facts.turn, one.seq, facts.turn if one.seq < last else None) for one in facts.asked]
-    return (*known, *new)
+    written = [one.seq for one in facts.requests] if facts.starter == "human" else []
+    return advance_questions(state.questions, [(one.text, one.seq) for one in facts.asked], written, facts.turn)

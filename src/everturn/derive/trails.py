@@ -84,7 +84,7 @@ def equal_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each run of equal values."""
     start = 0
     for _, run in groupby(values):
-        end = start + sum(1 for _ in run)
+        end = start + len(list(run))
         yield start, end
         start = end
 
@@ -92,6 +92,8 @@ def equal_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
 def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]) -> dict[int, int]:
     """Map each retry among the calls of one turn to the call it retries, by number."""
     found: dict[int, int] = {}
+    if not any(failed):
+        return found
     waiting: dict[int, list[int]] = {}  # tool → failed calls of the last batch that used it
     for start, end in equal_runs(batches):
         for number in range(start, end):
@@ -285,7 +287,7 @@ class TallyBuilder:
 
     # --- the parts ---
     def _count_calls(self, turn: _TurnColumns) -> None:
-        again = retries(turn.tools, turn.batches, turn.failed) if any(turn.failed) else {}
+        again = retries(turn.tools, turn.batches, turn.failed)
         single = {start for start, end in turn.spans if end - start == 1}
         for n, tool in enumerate(turn.tools):
             if not turn.own[n]:

@@ -11,18 +11,21 @@ here; they are found elsewhere. `advance_names` counts in how many messages each
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
+from posixpath import basename
 
 from msgspec import Struct
 
 from everturn.derive.artifacts import (
     Commit,
+    find_branch,
     find_commits,
     find_head,
     find_mentions,
+    is_rebase,
     name_commits,
+    named_files,
     stated_changes,
     tree_changes,
 )
@@ -44,6 +47,7 @@ from everturn.derive.failures import (
     attempt_keys,
     call_outcome,
     confirms_rest,
+    error_line,
     find_complaint,
     is_confirmation,
     proven_keys,
@@ -70,10 +74,14 @@ from everturn.derive.open_items import (
     find_call_questions,
     find_closing_questions,
     find_findings,
+    find_lasting_offers,
     find_manual_steps,
     find_next_steps,
     find_plan,
+    find_put_off,
+    find_summary_steps,
     find_task_items,
+    is_no_answer,
     is_task_file,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
@@ -94,6 +102,7 @@ _ANSWER = 20_000  # characters read of an answer, from its end
 #: What a turn that changed files says of its choices: characters of the plan, of sentences between calls, and of the report.
 _PLANNED, _INTENDED, _REPORTED = 500, 500, 900
 _MOST_INTENTS = 3
+_NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 _LONG_PROMPT = 600  # characters from which a prompt is a plan
 _SIGNIFICANT = 2  # weight from which a passage says that something was chosen
 
@@ -155,6 +164,7 @@ class TurnFacts(Struct, frozen=True):
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
+    lasting: tuple[Saying, ...] = ()  # what the last answer and the client's note leave for another turn
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.commits
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
@@ -192,7 +202,7 @@ class _FactCollector:
         self.calls = {(call.seq, call.idx): call for call in calls}
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
         self.requests: list[Saying] = []
-        self.focus = ""
+        self.focus = self.model = ""
         self.marks: list[tuple[DecisionMark, int]] = []
         self.planned: list[ChoicePassage] = []
         self.intents: list[ChoicePassage] = []
@@ -202,19 +212,19 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
-        self.trees: list[Touch] = []
-        self.stated: list[Touch] = []
+        self.trees, self.stated, self.told = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
-        self.model = ""
         self.estimated = 0
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
-        self.has_fixed = False
+        self.has_fixed = self.has_edited = self.has_rebased = False
+        self.prompt_names: set[str] = set()  # of files with tasks
+        self.put_off: list[Saying] = []
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
@@ -239,7 +249,9 @@ class _FactCollector:
             self._add_result(call, start, "")
         ending = self.answer.text
         closing = [] if turn.interrupted else find_closing_questions(ending)
-        changed = any(one.action != "read" for one in artifacts)
+        edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
+        is_noted = any(one.action != "read" for one in artifacts)
+        changed, told = edited or is_noted, [] if is_noted else self.told
         if ending and changed:
             self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
@@ -247,10 +259,11 @@ class _FactCollector:
             focus=self.focus, marks=tuple(self.marks),
             choices=tuple(self._choices(ending)) if changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
-            files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated),
+            files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
+            lasting=tuple(self._lasting(ending)),
             offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
             begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
@@ -260,6 +273,14 @@ class _FactCollector:
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted),
         )  # fmt: skip
+
+    def _lasting(self, ending: str) -> list[Saying]:
+        recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
+        said = [(words, self.answer.seq) for words in find_lasting_offers(ending)]
+        return [
+            *self.put_off,
+            *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
+        ]
 
     def _choices(self, report: str) -> list[Saying]:
         """Return how the work was done: of a long prompt what it settles, of sentences between calls and of the report the strongest."""
@@ -276,6 +297,7 @@ class _FactCollector:
             self._add_request(row, prompt)
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(Saying(one_line(command, LONGEST), row.seq))
+            self._hear(row, command.partition(" ")[2])
 
     def _begun(self, turn: Turn) -> Saying | None:
         """Return the work that the last answer announced and that no later answer reports on."""
@@ -287,23 +309,29 @@ class _FactCollector:
     def _add_request(self, row: MessageRow, text: str) -> None:
         wants = goal_words(text) if len(text) > LONGEST else ""
         self.requests.append(Saying(one_line(text, LONGEST), row.seq, one_line(wants, _WANTS)))
+        self.names += [CodeName(branch, row.seq, _BRANCH_COUNT)] if (branch := find_branch(text)) else []
+        self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
-            first = next((line for line in text.splitlines() if line.strip()), "")
-            self.focus = one_line(first, _FOCUS)
-            self.marks += [(mark, row.seq) for mark in find_decisions(text)]
-            if len(text) > _LONG_PROMPT and not is_role(text):
-                passages = report_passages(text, row.seq, is_plan=True)
-                self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
-            self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
-            self.revisions += [(one, row.seq) for one in find_revisions(text)]
-            if steps := find_manual_steps(text):
-                self.plans.append((PlanUpdate(steps, whole=False), row.seq))
-            if (complaint := find_complaint(text)) is not None:
-                self.complaints.append((complaint, row.seq))
-                if confirms_rest(text):
-                    self.confirmed.append(row.seq)
-            elif is_confirmation(text):
+            self.focus = one_line(next((line for line in text.splitlines() if line.strip()), ""), _FOCUS)
+            self._hear(row, text)
+
+    def _hear(self, row: MessageRow, text: str) -> None:
+        """Take what a person lays down, puts off, reports and confirms."""
+        self.put_off += [Saying(words, row.seq) for words in find_put_off(text)]
+        self.marks += [(mark, row.seq) for mark in find_decisions(text)]
+        if len(text) > _LONG_PROMPT and not is_role(text):
+            passages = report_passages(text, row.seq, is_plan=True)
+            self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
+        self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
+        self.revisions += [(one, row.seq) for one in find_revisions(text)]
+        if steps := find_manual_steps(text):
+            self.plans.append((PlanUpdate(steps, whole=False), row.seq))
+        if (complaint := find_complaint(text)) is not None:
+            self.complaints.append((complaint, row.seq))
+            if confirms_rest(text):
                 self.confirmed.append(row.seq)
+        elif is_confirmation(text):
+            self.confirmed.append(row.seq)
 
     def _add_mentions(self, row: MessageRow, text: str) -> None:
         found = find_mentions(text)
@@ -311,7 +339,11 @@ class _FactCollector:
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
 
     def _set_answer(self, row: MessageRow, text: str) -> None:
+        if is_no_answer(text):
+            return
         self.answer = Saying(text[-_ANSWER:], row.seq)
+        if self.has_edited:  # the transcript does not say what
+            self.told = [Touch(path, "edited", row.seq) for path in named_files(text)]
         self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
@@ -334,6 +366,7 @@ class _FactCollector:
 
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
+        self.has_edited |= went_well and start.kind in ("edit", "create") and not start.path
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
@@ -345,7 +378,7 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if is_task_file(start.path or start.command.rstrip("\"' ")):
+            if is_task_file(start.path or start.command.rstrip("\"' ")) or start.kind == "edit":
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
@@ -368,14 +401,17 @@ class _FactCollector:
         known = {one.hash for one, _ in self.commits if one.hash}
         made = find_commits(start, output, went_well)
         self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
-        if not made and self.commits and not self.commits[-1][0].hash and (head := find_head(start, output)):
-            name_commits(self.commits, head)
+        self.has_rebased |= went_well and is_rebase(start)
+        if not made and self.commits and (head := find_head(start, output)):
+            name_commits(self.commits, head, call.seq if self.has_rebased and went_well else None)
 
     def _add_task_file(self, call: Call, start: CallStart, output: str) -> None:
         """Take the check boxes of a file that was read as a plan once the agent ticks one of them."""
         if start.kind in ("read", "shell"):
             if items := find_task_items(output):
                 self.task_items = (items, call.seq)
+                if basename(start.path.replace("\\", "/")) in self.prompt_names:
+                    self.plans.append((PlanUpdate(items, whole=False), call.seq))
             return
         given = start.input.values() if isinstance(start.input, dict) else (start.input,)
         written = [one for text in given if isinstance(text, str) for one in find_task_items(text)]
@@ -388,8 +424,10 @@ class _FactCollector:
 
     def _add_answers(self, call: Call, start: CallStart, output: str) -> None:
         seq = call.seq if call.result_seq is None else call.result_seq
-        for one in filter(is_choice, find_answers(start.input, output)):
-            self.marks.append((DecisionMark(f"{one.question} → {one.answer}", "answer"), seq))
+        for one in find_answers(start.input, output):
+            self.put_off += [Saying(words, seq) for words in find_put_off(one.answer)]
+            if is_choice(one):
+                self.marks.append((DecisionMark(f"{one.question} → {one.answer}", "answer"), seq))
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)
@@ -398,7 +436,7 @@ class _FactCollector:
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
             error=error_line(output) if failed else "", keys=self._call_keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
-            checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start),
+            checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
         )  # fmt: skip
 
     def _call_keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
@@ -416,19 +454,7 @@ def _call_label(start: CallStart) -> str:
     return one_line(f"{start.name} {about}", LONGEST)
 
 
-def error_line(output: str) -> str:
-    """Return the most telling line of an output: the first with an error word, else the first."""
-    shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
-    lines = [
-        line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
-    ]
-    return one_line(next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), LONGEST)
-
-
-_TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no such")
-_LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
-_TAG = lazy_pattern(r"</?[\w-]{1,40}>")
-_BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
+_WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
 
 
 # --- Names of code that a conversation uses: functions, settings, flags, branches. They are what a successor looks for first ---
@@ -439,10 +465,6 @@ _MOST_KEPT = 400
 _QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
 _SHAPED = lazy_pattern(
     r"(?<![\w./\\@-])(?:[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})(?:\(\))?(?![\w/\\@-])"
-)
-_BRANCH = lazy_pattern(
-    r"^(?:On branch |Switched to (?:a new )?branch '|\[)([^\s'\]]{2,80})(?:'|\r?$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])",
-    re.MULTILINE,
 )
 _FILE = lazy_pattern(r"[/\\]|\.(?:[a-z]{1,5}|[a-z]\d)$")
 _NAME = lazy_pattern(r"(?=.*[A-Za-z])[\w!#$@.:()\[\]<>*=+-]+")
@@ -464,12 +486,6 @@ def find_code_names(text: str) -> list[str]:
         + [one for one in _SHAPED.findall(shown) if not _FILE.search(one)]
     )
     return list(found)[:_MOST_FOUND]
-
-
-def find_branch(output: str) -> str:
-    """Return the branch that version control says it is on, "" if it says none."""
-    found = _BRANCH.findall(output[:2_000])
-    return found[-1] if found else ""
 
 
 def advance_names(known: dict[str, CodeName], new: Iterable[CodeName]) -> dict[str, CodeName]:

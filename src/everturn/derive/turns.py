@@ -143,7 +143,7 @@ class _Grower:
         step, provider_id = self.step, message.provider_id
         if step is None or not provider_id or provider_id != step.provider_id or step.turn != turn.idx:
             step = self.step = Step(idx=self.n_steps, turn=turn.idx, first_seq=self.seq, provider_id=provider_id)
-            step.resumes = int(bool(provider_id) and any(old.provider_id == provider_id for old in self.recent))
+            step.resumes = int(bool(provider_id) and provider_id in [old.provider_id for old in self.recent])
             self.n_steps += 1
             turn.n_steps += 1
             self.recent.append(step)
@@ -161,14 +161,17 @@ class _Grower:
 
         An empty usage says nothing. If a response was split in two, the second step gets what exceeds that of the first.
         """
-        if not any(astuple(usage)):
+        now = astuple(usage)
+        if not any(now):
             return
-        counted = [0] * len(_TOKENS)
-        if step.resumes:
+        if step.resumes or min(now) < 0:
             halves = [old for old in self.recent if old.provider_id == step.provider_id and old.idx != step.idx]
+            halves = halves if step.resumes else []
             counted = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
-        for name, now, before in zip(_TOKENS, astuple(usage), counted, strict=True):
-            setattr(step, name, max(0, now - before))
+            now = tuple(max(0, new - before) for new, before in zip(now, counted, strict=True))
+        (
+            step.tokens_in, step.tokens_out, step.tokens_cache_read, step.tokens_cache_write, step.tokens_cache_write_1h,
+        ) = now  # fmt: skip
 
     def _update_flags(self, message: Message, turn: Turn) -> None:
         if message.kind == "compaction":

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from everturn.derive.decisions import ACTIVE
-from everturn.derive.intent import adds_work, asks_for_work, word_count
-from everturn.derive.open_items import find_summary_steps
+from everturn.derive.intent import (
+    LooseEnd,
+    adds_work,
+    asks_for_work,
+    asks_question,
+    is_routine_request,
+    is_thanks,
+    word_count,
+)
+from everturn.derive.open_items import find_summary_steps, is_current
 from everturn.derive.session_state import DecisionState, SessionState, TurnRequest, unanswered_questions
 from everturn.restore.evidence import (
     DraftStatement,
@@ -80,7 +88,7 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
     for item in state.plan:
         if item.status == "doing":
             yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
-    if state.answer is not None and (last is None or state.answer.seq > last.seq):
+    if state.answer is not None and (last is None or state.answer.seq > last.seq or is_thanks(last.text)):
         yield from _last_answer(material, state.answer)
     if state.interrupted:
         yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
@@ -126,8 +134,15 @@ def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Questions after which no human wrote."""
-    for rank, one in rank_latest(unanswered_questions(material.state)):
+    state = material.state
+    last = state.requests[-1] if state.requests else None
+    if last is not None and last.starter == "human" and state.begun is not None and asks_question(last.text):
+        yield saying_statement(material, 88, (last.seq, last.text), "last request, not reported as done: ")
+    for rank, one in rank_latest(unanswered_questions(state)):
         yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
+    old = [one for one in _old_loose_ends(state) if one.is_question]
+    for rank, end in rank_latest(old):
+        yield saying_statement(material, weight_by_rank(70, rank, 30), (end.seq, end.text), _old_lead(end.turn))
 
 
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -136,21 +151,44 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     last_request = max((one.seq for one in state.requests), default=-1)
     if state.waiting and state.requests and state.begun is None:
         one = state.requests[-1]
-        yield saying_statement(material, 90, (one.seq, one.wants or one.text), "last request, not reported as done: ")
+        words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
+        lead = "last request, not reported as done: "
+        yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps:
-        named = state.next_steps[0]
-        is_old = named.seq < last_request
-        lead = f"mentioned in turn {named.turn + 1}, before the last request: " if is_old else ""
+    if state.next_steps and state.next_steps[0].seq > last_request:
         steps = " · ".join(dict.fromkeys(one.text for one in state.next_steps))
-        yield saying_statement(material, 60 if is_old else 87, (named.seq, steps), lead, width=_STEPS)
+        yield saying_statement(material, 87, (state.next_steps[0].seq, steps), width=_STEPS)
+    yield from _left_before(material)
     if state.recap is not None and state.recap.seq > last_request:
         for words in find_summary_steps(state.recap.text):
             yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
-    waiting = next((one for one in state.plan if one.status == "open"), None)
+    current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
+    waiting = next(current, None)
     if waiting is not None:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+def _left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Yield what earlier answers offered or put off and nobody took up; one entry for each of them."""
+    by_answer: dict[int, list[LooseEnd]] = {}
+    for one in _old_loose_ends(material.state):
+        if not one.is_question:
+            by_answer.setdefault(one.seq, []).append(one)
+    for rank, (seq, ends) in rank_latest(list(by_answer.items())):
+        steps = " · ".join(dict.fromkeys(one.text for one in ends))
+        yield saying_statement(
+            material, weight_by_rank(68, rank, 30), (seq, steps), _old_lead(ends[0].turn), width=_STEPS
+        )
+
+
+def _old_loose_ends(state: SessionState) -> list[LooseEnd]:
+    last_request = max((one.seq for one in state.requests), default=-1)
+    return [one for one in state.loose if one.seq <= last_request]
+
+
+def _old_lead(turn: int) -> str:
+    return f"mentioned in turn {turn + 1}, before the last request: "
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -195,6 +233,7 @@ def _draft_choices(material: StatementMaterial, choices: list[DecisionState], we
     """Draft what a turn asked for, and what it says of how that was done."""
     turn = choices[0].turn
     asked = next((one for one in material.state.requests if one.turn == turn and one.starter == "human"), None)
+    asked = None if asked is not None and is_routine_request(asked.wants or asked.text) else asked
     refs = {one.seq: one.text for one in reversed(choices)}  # the first passage of each message
     cited = [(asked.seq, asked.wants or asked.text)] if asked else []
     cited += [(seq, refs[seq]) for seq in sorted(refs) if not asked or seq != asked.seq]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.open_items import PlanItem
+from everturn.derive.open_items import PlanItem, is_current
 from everturn.derive.session_state import (
     FailureState,
     FileState,
@@ -216,7 +216,9 @@ def code_names(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Plan items that are not done."""
-    for rank, one in enumerate(one for one in material.state.plan if one.status in ("open", "doing")):
+    last = material.state.turn_count - 1
+    left = (one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last))
+    for rank, one in enumerate(left):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60))
 
 

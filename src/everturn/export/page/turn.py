@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.derive.turn_facts import error_line
+from everturn.derive.failures import error_line
 from everturn.export.markdown import minute_text, status
 from everturn.export.page.content import markdown_html, pictures_html
 from everturn.export.page.head import relation_of, relative_link
