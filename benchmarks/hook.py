@@ -1,4 +1,4 @@
-"""What an agent pays for `everturn-hook`: CPU beside a bare Python, big events, many agents at once; and the drain."""
+"""What an agent pays for `everturn-hook`: CPU beside a bare Python, big events, hints, many agents at once; and the drain."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
-from benchmarks.processes import MB, ROOT, Place, median_cpu, run
+from benchmarks.processes import EVERTURN, MB, ROOT, Cost, Failed, Place, cpu_of, everturn, median_cpu, run
 from everturn import hook
 from everturn.capture import hook_answer, spool
 from everturn.store.contract import open_store
+from tests.transcripts import write_history
 
 RUNS = 15
 AGENTS, EACH = 8, 12
 DRAINED = 10_000
+SESSIONS, TURNS = 80, 26  # of the archive that is searched for a hint
+_PLANTED = "00000000-0000-4000-8000-000000000007"
 _CWD = "/home/ann/shop"
 
 _FILE = (sys.executable, "-I", "-S", str(ROOT / "src" / "everturn" / "hook.py"))
@@ -33,6 +39,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     place = Place(corpora.folder / "hook")
     place.folder.mkdir()
     yield from _costs(place)
+    yield from _hints(Place(corpora.folder / "hints"))
     yield _at_once(place)
     yield from _drain(place)
 
@@ -60,14 +67,10 @@ def _contexts(place: Place, bare: float) -> Iterator[Figure]:
     start = _written(place, "start", about | {"hook_event_name": "SessionStart", "source": "startup"})
     prompt = about | {"hook_event_name": "UserPromptSubmit"}
     plain = _written(place, "plain", prompt | {"prompt": "add a test for the parser " * 50})
-    points = _written(place, "points", prompt | {"prompt": "do it like we discussed for the zebra"})
     note = f"python -c pass {bare * 1000:.1f} ms"
     where = (*_SCRIPT, "--where-you-were")
     yield Figure("where you were, CPU", _cpu(place, where, start) * 1000, "ms", 25, note=note)
     yield Figure("a prompt with --hints, CPU", _cpu(place, (*_SCRIPT, "--hints"), plain) * 1000, "ms", 25, note=note)
-    pointing = _cpu(place, (*_SCRIPT, "--hints"), points)
-    yield Figure("a prompt that is searched for a hint, CPU", pointing * 1000, "ms", 600, note=note)
-    yield Figure("the same beside `python -c pass`", pointing / bare, "times", 2)
     yield Figure("status line, CPU", _cpu(place, (*_SCRIPT, "--statusline"), start) * 1000, "ms", 60, note=note)
     lock = place.archive / "state" / "spool" / hook.LOCK
     with lock.open("ab") as file:  # held by us, so that no drain takes the lines of the next figure away
@@ -76,10 +79,75 @@ def _contexts(place: Place, bare: float) -> Iterator[Figure]:
         yield Figure("with --drain, CPU", cost * 1000, "ms", 25, note="what it starts has a process of its own")
 
 
+def _hints(place: Place) -> Iterator[Figure]:
+    """A prompt that is searched for: what the hook costs, and what the program that searches costs beside it."""
+    write_history(place.claude, seed=7, sessions=SESSIONS, turns=TURNS)
+    planted = place.claude / "projects" / "-home-ann-shop" / f"{_PLANTED}.jsonl"
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text("".join(f"{json.dumps(line)}\n" for line in _planted_turn()), "utf-8")
+    everturn(place, "sync")
+    about = {"session_id": "s2", "cwd": _CWD, "hook_event_name": "UserPromptSubmit"}
+    event = _written(place, "refers", about | {"prompt": "do it like we discussed for the zebra invoices"})
+    alone = _runs(place, (*_SCRIPT, "--hints"), event)
+    note = f"{SESSIONS + 1} sessions, {SESSIONS * TURNS + 1:,} turns"
+    with _server(place) as pid:
+        cpu = [cpu_of(pid)]
+        served = []
+        for _ in range(RUNS + 1):
+            served += _runs(place, (*_SCRIPT, "--hints"), event, 1)
+            cpu.append(cpu_of(pid))
+    spent = [after - before for before, after in pairwise(cpu)]
+    yield Figure("a hint from a running server: the hook, CPU", median_cpu(served) * 1000, "ms", 25, note=note)
+    yield Figure("the same: the server, CPU for a prompt", median(spent[1:]) * 1000, "ms", note="after the first one")
+    yield Figure("the same: the server, CPU for its first prompt", spent[0] * 1000, "ms")
+    yield Figure("the same: the agent waits", median(one.wall for one in served) * 1000, "ms")
+    yield Figure("a hint without a server: hook and search, CPU", median_cpu(alone) * 1000, "ms", 600, note=note)
+    wrong = [f"run {number}: {one.out!r}" for number, one in enumerate(alone + served) if b"7 seconds" not in one.out]
+    yield exact("hints that lack what was said", wrong, f"{len(alone + served)} prompts")
+
+
+@contextmanager
+def _server(place: Place) -> Iterator[int]:
+    """An MCP server as an agent keeps one."""
+    folder = place.archive / "state" / hook_answer.LISTENERS
+    with subprocess.Popen(
+        [*EVERTURN, "mcp"], env=place.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as server:
+        try:
+            until = time.monotonic() + 60
+            while not (folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir())):
+                if time.monotonic() > until:
+                    raise Failed("the server does not listen")
+                time.sleep(0.05)
+            yield server.pid
+        finally:
+            server.kill()
+
+
+def _planted_turn() -> list[dict[str, Any]]:
+    about = {
+        "sessionId": _PLANTED,
+        "cwd": _CWD,
+        "version": "2.1.0",
+        "isSidechain": False,
+        "timestamp": "2026-03-01T10:00:00Z",
+    }
+    said = {"role": "user", "content": "the zebra invoices must wait 7 seconds"}
+    done = {"role": "assistant", "id": "m1", "content": [{"type": "text", "text": "Done."}]}
+    return [
+        about | {"type": "user", "uuid": "u1", "parentUuid": None, "message": said},
+        about | {"type": "assistant", "uuid": "u2", "parentUuid": "u1", "message": done},
+    ]
+
+
 def _cpu(place: Place, command: tuple[str, ...], event: Path) -> float:
+    return median_cpu(_runs(place, command, event))
+
+
+def _runs(place: Place, command: tuple[str, ...], event: Path, times: int = RUNS) -> list[Cost]:
     """The shell only opens the file; it is part of every figure here."""
     words = ("/bin/sh", "-c", 'exec "$@" < "$0"', str(event), *command)
-    return median_cpu([run(words, place.env) for _ in range(RUNS)])
+    return [run(words, place.env) for _ in range(times)]
 
 
 def _at_once(place: Place) -> Figure:

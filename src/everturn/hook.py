@@ -97,9 +97,10 @@ def _print_prepared(event: bytes, words: list[str], folder: str) -> None:
 
             os.write(1, status_line(read_status(event, folder), time.time_ns() // 1_000_000).encode() + b"\n")
         elif "--hints" in words or "--where-you-were" in words:
-            from everturn.capture.hook_answer import context_for
+            from everturn.capture.hook_answer import context_for, listener_prefix
 
-            os.write(1, context_for(event, words, folder))
+            archive = listener_prefix(os.environ.get("EVERTURN_DB", ""), os.environ.get("EVERTURN_CONFIG", ""))
+            os.write(1, context_for(event, words, folder, archive))
     except Exception:  # nothing is prepared, or it cannot be read
         pass
 

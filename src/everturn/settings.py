@@ -160,8 +160,15 @@ def _capture(table: CaptureTable) -> Capture:
         table.mode or "full",
         _expand_paths(table.exclude or ()),
         table.unknown or "",
-        table.processes or 1,
+        table.processes or _usable_cores(),
     )
+
+
+def _usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _default_folders(env: Mapping[str, str]) -> Folders:

@@ -120,7 +120,8 @@ def _claude(prompt: str) -> list[str]:
 def _codex_settings(home: Path, server: ModelServer) -> None:
     _put(
         home / ".codex" / "config.toml",
-        'model = "some-model"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nwire_api = "responses"\n'
+        # By default it waits a second for an MCP server, and a busy machine needs longer to start one.
+        'model = "some-model"\nmodel_provider = "local"\nmcp_optional_startup_grace_ms = 0\n[model_providers.local]\nname = "local"\nwire_api = "responses"\n'
         f'env_key = "LOCAL_KEY"\nbase_url = "{server.base}"\n[features]\ndaemon_auto_start = false\n'
         f'[projects."{home / "work"}"]\ntrust_level = "trusted"\n',
     )

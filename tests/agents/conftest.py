@@ -14,9 +14,9 @@ from tests.agents.held import Held, hold
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    why = _missing()
+    why, here = _missing(), str(Path(__file__).parent)
     for item in items:
-        if Path(__file__).parent in item.path.parents and item.get_closest_marker("agents"):
+        if str(item.path).startswith(here) and item.get_closest_marker("agents"):
             item.add_marker(pytest.mark.slow)
             if why:
                 item.add_marker(pytest.mark.skip(reason=why))

@@ -25,6 +25,7 @@ from tests.agents.heard import Heard, heard, tools
 from tests.agents.talk import PROMPTS, script
 from tests.model_server import Answer, Asked, ModelServer, Step
 from tests.model_wires import Call, Rendered, Says, rendered
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.agents
 
@@ -101,9 +102,12 @@ class Installed:
 @pytest.fixture(params=NAMES)
 def installed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installed]:
     client = CLIENTS[request.param]
+    home = (
+        tmp_path / client.name
+    )  # the drain of a test that has ended stays for a second, and must not find this one's spool
     with ModelServer(_script(client.name)) as server:
-        run = Run(client, tmp_path, server).settle()
-        _as_after_a_first_start(tmp_path)
+        run = Run(client, home, server).settle()
+        _as_after_a_first_start(home)
         yield Installed(run)
 
 
@@ -239,12 +243,19 @@ def test_a_session_is_captured_as_it_ends_and_recalled_from_inside_and_the_setti
     record_property("seconds", took)
     print(f"{name}: in the archive {', '.join(f'{one:.2f}' for one in took)} s after the end")
     with installed.store() as store:
+        # Transcripts are taken in first, then what hooks told.
+        wait_until(lambda: {"Stop", "AfterAgent"} & {row.event for row in store.hook_events(session)})
         heard_of = store.hook_events(session)
         assert {"Stop", "AfterAgent"} & {row.event for row in heard_of}, heard_of
         assert any(row.own is not None for row in heard_of if row.call_id) or name == "gemini"
     installed.everturn("uninstall", name, "--yes")
     assert _settings(installed.run.home) == before
-    assert max(took) < 1, took
+    assert max(took) < _limit(1), took
+
+
+def _limit(seconds: float) -> float:
+    """The bar on a machine with nothing else to do; where more processes want to run than there are cores, all wait longer."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _words_in(installed: Installed) -> list[str]:
@@ -278,7 +289,7 @@ def test_a_program_killed_in_a_call_has_the_call_and_all_before_it_in_the_archiv
     took = time.monotonic() - ended
     record_property("seconds", took)
     print(f"{name}: in the archive {took:.2f} s after it was killed")
-    assert took < 2
+    assert took < _limit(2)
 
 
 def test_a_new_session_is_told_where_the_last_one_stopped_and_when_a_prompt_points_out_of_view(
@@ -308,7 +319,7 @@ def test_in_a_project_it_captures_what_is_said_there_and_the_home_stays_as_it_wa
     installed.says(PROMPTS[0])
     _captured(installed, 1)
     with installed.store() as store:
-        assert store.hook_events(_session(installed)), "it was its hooks that told"
+        wait_until(lambda: store.hook_events(_session(installed)))  # it was its hooks that told
     installed.everturn("uninstall", run.client.name, "--project", "--yes")
     assert _settings(run.home) == before
     assert [path for path in sorted(run.work.rglob("*")) if "everturn" in path.name] == []

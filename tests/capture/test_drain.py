@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.drain import WHILE, drain_once
+from everturn.capture.drain import SCAN_LOCK, WHILE, drain_once
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.errors import NoArchive, OlderArchive
@@ -112,7 +112,7 @@ def test_the_end_of_a_turn_brings_its_session_into_the_archive(desk: Desk) -> No
     desk.hook("Stop", SID, "--drain")
     desk.wait_for({SID: size})
     desk.wait_for_the_end()
-    assert [path.name for path in desk.spool.iterdir()] == [LOCK]
+    assert {path.name for path in desk.spool.iterdir()} <= {LOCK, SCAN_LOCK}
 
 
 def test_a_call_is_archived_while_its_tool_runs(desk: Desk) -> None:
@@ -232,6 +232,26 @@ def test_only_what_was_named_is_looked_at_until_a_while_has_passed_or_a_session_
     begun = "77777777-2222-4333-8444-555555555555"
     desk.write(begun)
     assert heard(begun) == {SID: True, OTHER: True, begun: True}
+
+
+def test_what_an_agent_does_is_taken_in_while_a_scan_of_everything_runs(desk: Desk) -> None:
+    store = open_store("memory:")
+    desk.write()
+    desk.write(OTHER)
+    append(str(desk.spool), event_line(json.dumps(desk.event("PreToolUse")).encode(), True, 1, 1))
+    with _Held(desk.spool / SCAN_LOCK):
+        drain_once(desk.job(store), lambda seconds: None)
+    assert [row.native_id for row, _ in store.sessions(SessionFilter())[0]] == [SID]
+    seen: list[set[str]] = []
+
+    def settled(folders: Mapping[str, str]) -> None:
+        seen.append({row.native_id for row, _ in store.sessions(SessionFilter())[0]})
+
+    begun = "77777777-2222-4333-8444-555555555555"
+    desk.write(begun)
+    append(str(desk.spool), event_line(json.dumps(desk.event("PreToolUse", begun)).encode(), True, 2, 1))
+    drain_once(desk.job(store), lambda seconds: None, settled)
+    assert seen[0] == {SID, begun} and seen[-1] == {SID, begun, OTHER}
 
 
 def test_what_hangs_on_a_named_transcript_comes_with_it(desk: Desk) -> None:

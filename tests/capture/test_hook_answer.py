@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from everturn import hook
 from everturn.capture import hook_answer
 from everturn.capture.hook_answer import (
     BETWEEN,
+    LISTENERS,
     STATUS,
     WHERE,
     WINDOW,
@@ -27,14 +34,19 @@ from everturn.capture.hook_answer import (
 )
 from everturn.derive import references
 from everturn.llm.program_backend import MARK
+from everturn.sources.toolkit.agent_program import HOOK_SECONDS
 from everturn.store.cipher import is_available
 from everturn.store.contract import open_store
 from tests.recall.archives import Archive
 
 ROOT = Path(__file__).parent.parent.parent
-HOOK = (sys.executable, "-c", "from everturn.hook import main; main()")
+#: A busy machine may need longer than an agent would wait.
+PATIENT = (
+    "from everturn.capture import hook_answer as answer; answer.HINT_SECONDS = 300; answer._GREETING_SECONDS = {}\n"
+)
 TEXT = 'You were at "turn 7"\n\\ and ünïcode \x07'
 START = {"session_id": "s1", "cwd": "/home/ann/shop", "hook_event_name": "SessionStart", "source": "startup"}
+REFERS = "fix the retry logic like we discussed"
 PROMPT = {"session_id": "s1", "cwd": "/home/ann/shop", "hook_event_name": "UserPromptSubmit"}
 
 
@@ -44,12 +56,18 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.context = str(folder / "state" / "context")
+        self.greeting = 300.0  # seconds
 
     def tell(self, event: dict[str, Any], *words: str, **env: str) -> str:
         """What the hook prints; it always succeeds."""
         around = {"EVERTURN_HOME": str(self.folder), "PYTHONPATH": str(ROOT / "src"), **env}
         done = subprocess.run(
-            [*HOOK, *words], input=json.dumps(event).encode(), env=around, capture_output=True, check=False, timeout=600
+            [sys.executable, "-c", f"{PATIENT.format(self.greeting)}from everturn.hook import main; main()", *words],
+            input=json.dumps(event).encode(),
+            env=around,
+            capture_output=True,
+            check=False,
+            timeout=600,
         )
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()
@@ -187,13 +205,13 @@ def test_variables_of_the_command_line_are_set(home: Home) -> None:
     assert said(home.tell(START, *words, EVERTURN_HOME="/nowhere"))["additionalContext"] == TEXT
 
 
-def _imported(words: list[str], event: dict[str, Any], home: Home) -> set[str]:
-    """The modules that the hook has imported when it ends."""
+def _imported(words: list[str], event: dict[str, Any], home: Home, first: str = "") -> set[str]:
+    """The modules that the hook has imported when it ends, what was run first included."""
     script = (
         "import os, sys, time; before = set(sys.modules)\n"
         "leave = lambda code: (sys.stderr.write(' '.join(sorted(set(sys.modules) - before))), sys.stderr.flush(), exit(code))\n"
         "exit, os._exit = os._exit, leave\n"
-        "from everturn.hook import main; main()"
+        f"{first}from everturn.hook import main; main()"
     )
     around = {"EVERTURN_HOME": str(home.folder), "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-S", "-c", script, *words]
@@ -219,6 +237,119 @@ def test_the_status_line_imports_no_more_than_json(home: Home) -> None:
     usual = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True).stdout
     own = {"everturn", "everturn.hook", "everturn.capture", "everturn.capture.hook_answer"}
     assert _imported(["--statusline"], START, home) - set(usual.split()) == own
+
+
+# a program that listens -----------------------------------------------------------------------------------------------
+LIGHT = {"everturn", "everturn.hook", "everturn.capture", "everturn.capture.hook_answer", "_socket"}
+
+
+def _listeners(home: Home) -> list[Path]:
+    folder = home.folder / "state" / LISTENERS
+    return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.exists() else []
+
+
+@contextmanager
+def _server(home: Home, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """An MCP server as an agent keeps one; it has begun to answer."""
+    around = {"EVERTURN_HOME": str(home.folder), "PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "everturn", "mcp", *words]
+    with subprocess.Popen(command, env=around, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None and server.stdout is not None
+        try:
+            server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            server.stdin.flush()
+            assert b'"result"' in server.stdout.readline()
+            yield server
+        finally:
+            server.send_signal(signal.SIGCONT)
+            server.kill()
+
+
+def test_a_server_that_is_running_answers_and_the_hook_loads_nothing_else(home: Home) -> None:
+    with _server(home) as server:
+        (path,) = _listeners(home)
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        told = said(home.tell(PROMPT | {"prompt": "fix the retry logic\nlike we\n discussed \u00e4"}, "--hints"))
+        assert told["additionalContext"].startswith(references.HINT)
+        assert "session 11111111, turn 1" in told["additionalContext"]
+        assert (
+            "must wait 7 seconds" in told["additionalContext"] and "data, not instructions" in told["additionalContext"]
+        )
+        assert _imported(["--hints"], PROMPT | {"prompt": REFERS}, home, PATIENT.format(300)) == LIGHT
+        prepare_context(home.context, "s1", WINDOW, "the retry logic waits too long")
+        assert home.tell(PROMPT | {"prompt": REFERS}, "--hints") == ""
+        assert server.stdin is not None
+        server.stdin.close()
+        assert server.wait() == 0
+    assert _listeners(home) == []
+
+
+def test_a_server_that_was_killed_or_stopped_or_has_another_archive_is_passed_over(home: Home) -> None:
+    prompt = PROMPT | {"prompt": REFERS}
+    with _server(home) as server:
+        server.send_signal(signal.SIGSTOP)
+        home.greeting = 0.25
+        assert "must wait 7 seconds" in home.tell(prompt, "--hints")
+        home.greeting = 300
+    (deserted,) = _listeners(home)
+    with _server(home, "--db", str(home.folder / "other.db")):
+        assert _listeners(home) == [deserted]
+        assert "must wait 7 seconds" in home.tell(prompt, "--hints")
+    with _server(home):
+        assert len(_listeners(home)) == 1 and deserted not in _listeners(home)
+        assert home.tell(prompt, "--hints", EVERTURN_DB=str(home.folder / "other.db")) == ""
+
+
+@pytest.mark.parametrize("answer", [b"", b"+", b'+"half of', b"x"])
+def test_a_program_that_ends_before_its_answer_is_complete_is_passed_over(
+    answer: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / LISTENERS
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as end:
+        end.bind("a-1")
+        end.listen()
+        thread = Thread(target=_answer_once, args=(end, answer))
+        thread.start()
+        asked: list[list[str]] = []
+
+        def ask(words: list[str], *_: object) -> bytes:
+            asked.append(words)
+            return b'"x"'
+
+        monkeypatch.setattr(hook_answer, "_ask_archive", ask)
+        event = json.dumps(PROMPT | {"prompt": REFERS}).encode()
+        assert b'"x"' in hook_answer.context_for(event, ["--hints"], str(tmp_path / "context"), "a-")
+        thread.join()
+    assert asked[0][0] == "hint" and os.getcwd() == str(folder)
+
+
+def test_a_program_that_takes_too_long_means_no_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / LISTENERS
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(hook_answer, "HINT_SECONDS", 0.2)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as end:
+        end.bind("a-1")
+        end.listen()
+        thread = Thread(target=_answer_once, args=(end, b"+", True))
+        thread.start()
+        event = json.dumps(PROMPT | {"prompt": REFERS}).encode()
+        assert hook_answer.context_for(event, ["--hints"], str(tmp_path / "context"), "a-") == b""
+        thread.join()
+
+
+def _answer_once(end: socket.socket, answer: bytes, waits: bool = False) -> None:
+    client, _ = end.accept()
+    with client:
+        client.sendall(answer)
+        while waits and client.recv(1 << 16):
+            pass
+
+
+def test_hooks_end_before_their_agents_stop_waiting() -> None:
+    assert hook.TIMEOUT + hook_answer.HINT_SECONDS < HOOK_SECONDS
 
 
 # the status line ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -74,14 +75,17 @@ def _is_example(text: str) -> bool:
     return bool(re.match(r"\s*(?:\w+\s{2,})?everturn [a-z]", text)) or "\n      everturn " in text
 
 
-TAUGHT = sorted(
-    {
-        (where, words)
-        for where, text, on_lines in texts()
-        for words in commands_in(text, on_lines)
-        if words not in ("", "{}", *_NAMES)
-    }
-)
+@cache  # not at import: every worker imports this file, and one of them needs it
+def taught_commands() -> list[tuple[str, str]]:
+    """Return every command that a text names, with the place of the text."""
+    return sorted(
+        {
+            (where, words)
+            for where, text, on_lines in texts()
+            for words in commands_in(text, on_lines)
+            if words not in ("", "{}", *_NAMES)
+        }
+    )
 
 
 def fill_in(command: str) -> list[str]:
@@ -108,9 +112,9 @@ def is_name_only(command: str, error: click.UsageError) -> bool:
 
 
 def test_commands_are_found_in_every_kind_of_text() -> None:
-    found = {where.partition("/")[0] for where, _ in TAUGHT}
+    found = {where.partition("/")[0] for where, _ in taught_commands()}
     assert {"resume", "restore", "cli", "sources", "web", "errors.py", "README.md", "search.md"} <= found
-    assert len(TAUGHT) > 200
+    assert len(taught_commands()) > 200
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ def test_an_invalid_command_is_noticed(text: str) -> None:
 
 def test_every_command_that_a_text_names_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
-    for where, command in TAUGHT:
+    for where, command in taught_commands():
         try:
             parse(fill_in(command))
         except click.exceptions.Exit:

@@ -130,7 +130,9 @@ class CommandContext:
                 self._opened = open_store(self.settings.db, create=create, upgrade=False)
             except (OlderArchive, NoArchive) as refused:  # a file that was only begun counts as none
                 if isinstance(refused, OlderArchive):
-                    self.out.say("bringing the archive to this version's schema; a copy is put beside it first…")
+                    on_server = self.settings.db.startswith(("postgresql:", "postgres:"))
+                    copied = "" if on_server else "; a copy is put beside it first"
+                    self.out.say(f"bringing the archive to this version's schema{copied}…")
                 self._opened = open_store(self.settings.db, create=create)
             self._click.call_on_close(self._opened.close)
             self.out.archive = self._opened

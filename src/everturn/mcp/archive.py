@@ -64,8 +64,9 @@ class McpArchive:
         return self._pool.run_separately(job)
 
     def close(self) -> None:
-        """Close the archive; the next request opens it again."""
-        self._pool.close()
+        """Close the archive, if it was opened; the next request opens it again."""
+        if "_pool" in vars(self):
+            self._pool.close()
 
     def current(self, store: Store) -> Session | None:
         """Return the configured session, else the newest of the configured workspace, else None."""

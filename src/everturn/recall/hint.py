@@ -8,17 +8,28 @@
 - one of the words it holds is rare: in at most `RARE` messages of the archive.
 
 Otherwise there is no hint. A hint names the session and the turn it quotes.
+
+`hint_for_prompt` does this for a prompt of which the session and the folder are known: for `everturn recall hint`, and for
+programs that answer hooks (`capture.hook_answer`).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from everturn.clock import Clock
 from everturn.derive.references import HINT, subject_words
+from everturn.model.archive import Session
 from everturn.recall.answer import RecallRequest
 from everturn.recall.quotation import QuoteOptions, QuoteParts, SearchQuotation
 from everturn.recall.search_action import SearchAction, find_turns
 from everturn.recall.turn_quote import TurnMatch
 from everturn.recall.windows import QueryWords
 from everturn.retrieval.query import parse_query
+from everturn.sessions.secrets import archive_cleaner
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.printable import Clean, printable
 
 #: The share of the subject that a turn must hold, by the weight of the words.
 SURE_SHARE = 0.75
@@ -29,6 +40,38 @@ HINT_TOKENS = 600
 _FEWEST = 2  # words of the subject
 _MOST_WORDS = 12
 _TRIED = 3  # turns
+_MAX_PROMPT = 100_000  # characters
+
+
+class HintPrompt(NamedTuple):
+    """A prompt, the id of its session and the folder of that; both may be empty or unknown."""
+
+    text: str
+    session: str
+    workspace: str
+
+
+def hint_for_prompt(store: Store, prompt: HintPrompt, clean: Clean, clock: Clock) -> str:
+    """Return the hint for a prompt; "" if the search is not sure."""
+    from everturn.recall.tool import ConversationRecall
+
+    own, turns_in_view = _prompt_session(store, prompt)
+    recall = ConversationRecall(store, all_sources(), own, clean, clock, turns_in_view=turns_in_view)
+    return recall.hint(prompt.text[:_MAX_PROMPT])
+
+
+def hint_for_hook(store: Store, prompt: HintPrompt, clock: Clock) -> str:
+    """Return the same, ready to be given to a model: masked, without control characters."""
+    return printable(hint_for_prompt(store, prompt, archive_cleaner(store), clock), keep="\n\t")
+
+
+def _prompt_session(store: Store, prompt: HintPrompt) -> tuple[Session | None, int | None]:
+    """Return the session of a prompt; before it is archived, the last one of its folder, of which no turn is in view."""
+    found = [one for one in store.sessions_like(prompt.session) if one.state == "current"] if prompt.session else []
+    if found or not prompt.workspace:
+        return (found[0] if found else None), None
+    rows, _ = store.sessions(SessionFilter(workspace=prompt.workspace), 1)
+    return (rows[0][0] if rows else None), 0
 
 
 def find_hint(request: RecallRequest, prompt: str) -> str:

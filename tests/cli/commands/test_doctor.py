@@ -18,6 +18,8 @@ from everturn.model.archive import HookEvent
 from everturn.sources.contract import all_sources
 from everturn.store.contract import open_store
 from everturn.text.times import iso
+from tests.quick import some
+from tests.sources import goldens
 from tests.sources.amazon_q import test_amazon_q as amazon_q
 from tests.sources.crush import test_crush as crush
 from tests.sources.cursor import test_cursor as cursor
@@ -159,6 +161,42 @@ def test_after_a_sync_every_folder_is_fully_in_the_archive(name: str, person: Pe
     assert {check["level"] for check in others.values()} == {"ok"}, others
     with suppress(AttributeError):
         held.close()
+
+
+#: Where an agent would have the real files of a format: folder beside the checkout → source, and their place in a home.
+CORPUS_HOMES = {
+    "aider": ("aider", "extra/{n}/.aider.chat.history.md"),
+    "claude-code": ("claude_code", ".claude/projects/{where}"),
+    "cline": ("cline", ".cline/data/tasks/{folder}{parent}/{name}"),
+    "codex": ("codex", ".codex/sessions/2026/03/01/rollout-2026-03-01T10-00-00-{uuid}.jsonl"),
+    "copilot-cli": ("copilot_cli", ".copilot/session-state/{stem}/events.jsonl"),
+    "gemini": ("gemini", ".gemini/tmp/zoo/chats/session-{n}.json"),
+    "goose": ("goose", ".local/share/goose/sessions/{name}"),
+    "pi": ("pi", ".pi/agent/sessions/shop/2026-03-01T10-00-00_{uuid}.jsonl"),
+    "specstory": ("specstory", "extra/{folder}/.specstory/history/{name}"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not goldens.CORPUS.is_dir(), reason="no real files beside the checkout")
+def test_real_files_in_the_homes_of_their_agents_are_fully_in_the_archive_after_a_sync(person: Person) -> None:
+    for folder, (_, place) in CORPUS_HOMES.items():
+        top = goldens.CORPUS / folder
+        for n, path in enumerate(some(sorted(one for one in top.rglob("*") if one.is_file()), 12)):
+            where = path.relative_to(top)
+            words = {"where": where, "parent": path.parent.name, "folder": n, "name": path.name, "stem": path.stem}
+            to = person.home / place.format(**words, n=n, uuid=UUID.format(n))
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, to)
+    more = [word for name in ("aider", "specstory") for word in (f"--{name}-dir", str(person.home / "extra"))]
+    before = person.folders(*more)
+    assert len(before) == len(CORPUS_HOMES), before
+    assert person.run("sync", *more)[0] == 0
+    after = person.folders(*more)
+    assert all(check["level"] == "ok" and "all in the archive" in check["text"] for check in after.values()), after
+    # What a version of an agent adds to its format is told as drift; that is no fault of the archive.
+    others = {key: check for key, check in person.checks(*more).items() if key not in ("drift", "readings", "unread")}
+    assert {check["level"] for check in others.values()} == {"ok"}, others
 
 
 def test_a_session_of_many_files_that_grew_is_behind_until_the_next_sync(person: Person) -> None:

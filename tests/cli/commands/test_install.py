@@ -10,6 +10,7 @@ import pytest
 
 from everturn.cli import main
 from everturn.sources.contract import all_sources
+from everturn.sources.toolkit.agent_program import HOOK_SECONDS
 
 ABLE = [name for name, source in all_sources().items() if source.install is not None]
 SETTINGS = '{\n  "theme": "dark" // mine\n}\n'
@@ -128,7 +129,8 @@ def test_a_project_has_its_own_and_the_home_nothing(person: Person) -> None:
 def test_what_was_turned_on_stays_on_until_it_is_turned_off(person: Person) -> None:
     plugin = person.home / "opencode" / "plugins" / "everturn.js"
     person.run("install", "opencode", "--yes", "--hints")
-    assert "--hints" in plugin.read_text("utf-8")
+    text = plugin.read_text("utf-8")
+    assert "--hints" in text and f"const TIMEOUT = {HOOK_SECONDS * 1000}\n" in text and "/*" not in text
     assert "nothing to do" in person.run("install", "opencode", "--yes")[2]
     person.run("install", "opencode", "--yes", "--no-hints")
     assert "--hints" not in plugin.read_text("utf-8")

@@ -30,7 +30,7 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
       capture.mode      full | redacted | structure | off
       capture.exclude   globs of workspaces to leave alone, separated by commas
       capture.unknown   mode for files whose workspace is unknown; else the strictest one of your rules
-      capture.processes how many processes read a large sync; else this one alone
+      capture.processes how many processes a large sync uses; else one per core, 1: no other process is started
       secrets.patterns  what to mask besides the built-in kinds: a regular expression (RE2 syntax), or a list of them
       retention.keep    how long sessions are kept, such as 365d, 12w or 2y; else forever
       team.push         never | masked | full: whether every sync pushes to the team's server you are logged in to

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -72,7 +73,7 @@ def command(
     archive.meaning = for_searches(cx)
     _allow_model(cx, archive, restore["model"], restore["files"] or "")
     signal.signal(signal.SIGTERM, _stop_server)
-    with suppress(ServerStopped):
+    with suppress(ServerStopped), answer_hooks(cx):
         if http:
             from everturn.mcp.http import serve
 
@@ -96,6 +97,34 @@ def _allow_model(cx: frame.CommandContext, archive: McpArchive, model: str, file
     cx.open_backend(model)  # a mistake in the config is said at once
     archive.open_model = lambda store, session: open_asker(store, session, cx.open_backend(model))
     archive.evidence_folder = files
+
+
+@contextmanager
+def answer_hooks(cx: frame.CommandContext) -> Iterator[None]:
+    """Answer the hooks of this user's agents meanwhile; not for an archive that only a flag names, as hooks have none."""
+    settings = cx.settings
+    if "flag" in (settings.origins["db"], settings.origins["config"]):
+        yield
+        return
+    from everturn.capture.hook_answer import HookListener, listener_prefix
+    from everturn.mcp.archive import McpArchive
+
+    # With a connection of its own, opened by the first prompt that refers to something.
+    archive = McpArchive(settings.db)
+    prefix = listener_prefix(os.environ.get("EVERTURN_DB", ""), os.environ.get("EVERTURN_CONFIG", ""))
+    hint = partial(_hint, archive, str(settings.state / "context"))
+    with HookListener(str(settings.state), prefix, hint, archive.close):
+        yield
+
+
+def _hint(archive: McpArchive, folder: str, session: str, workspace: str, prompt: str) -> str:
+    from everturn.capture.hook_answer import refers_out_of_view
+
+    if not refers_out_of_view(folder, session, prompt):
+        return ""
+    from everturn.recall.hint import HintPrompt, hint_for_hook
+
+    return archive.read(lambda store: hint_for_hook(store, HintPrompt(prompt, session, workspace), archive.clock))
 
 
 def _http_key(path: Path) -> str:

@@ -16,7 +16,6 @@ from everturn.cli import frame
 from everturn.cli.frame import WordsCommand
 
 if TYPE_CHECKING:
-    from everturn.model.archive import Session
     from everturn.recall.answer import AnswerEntry
 
 _EXIT_NOTHING = 3
@@ -106,13 +105,10 @@ def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
     The archive is searched for the subject of the prompt. Unless one turn surely holds it, nothing is printed. Agents with
     `everturn install --hints` run this for prompts that refer to something out of view.
     """
-    from everturn.recall.tool import ConversationRecall
-    from everturn.sources.contract import all_sources
+    from everturn.recall.hint import HintPrompt, hint_for_prompt
 
-    store = cx.store()
-    own, turns_in_view = _prompt_session(cx, session, workspace)
-    recall = ConversationRecall(store, all_sources(), own, cx.out.clean, clock.now, turns_in_view=turns_in_view)
-    text = recall.hint(sys.stdin.read(_MAX_PROMPT))
+    prompt = HintPrompt(sys.stdin.read(_MAX_PROMPT), session, workspace)
+    text = hint_for_prompt(cx.store(), prompt, cx.out.clean, clock.now)
     if cx.json:
         cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
     elif text:
@@ -136,17 +132,6 @@ def where(cx: frame.CommandContext, workspace: str) -> int:
     elif text:
         cx.out.emit(cx.out.text(text, "\n\t"))
     return 0
-
-
-def _prompt_session(cx: frame.CommandContext, session: str, workspace: str) -> tuple[Session | None, int | None]:
-    """Return the session of a prompt; before it is archived, the last one of its folder, of which no turn is in view."""
-    from everturn.store.contract import SessionFilter
-
-    found = [one for one in cx.store().sessions_like(session) if one.state == "current"] if session else []
-    if found or not workspace:
-        return (found[0] if found else None), None
-    rows, _ = cx.store().sessions(SessionFilter(workspace=workspace), 1)
-    return (rows[0][0] if rows else None), 0
 
 
 def _answer_about(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:

@@ -39,6 +39,7 @@ from everturn.sources.toolkit.agent_program import (
     DRAIN,
     DRAIN_SOON,
     HINTS,
+    HOOK_SECONDS,
     NAME,
     VERSION,
     WHERE,
@@ -105,7 +106,6 @@ EVENTS = {
     "Stop": (DRAIN,),
     "SessionEnd": (DRAIN,),
 }
-_SECONDS = 10
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
@@ -124,7 +124,7 @@ def _plugin(places: SearchPlaces, home: Path, programs: InstallPrograms) -> Iter
     folder = home / "skills" / NAME
     about = {"name": NAME, "version": VERSION, "description": DESCRIPTION, "author": {"name": "everturn contributors"}}
     about |= {"license": "MIT", "keywords": ["memory", "archive", "recall"]}
-    hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, _SECONDS, takes_words=True)}
+    hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, HOOK_SECONDS, takes_words=True)}
     yield OwnFile(folder / ".claude-plugin" / "plugin.json", as_json(about))
     yield OwnFile(folder / "hooks" / "hooks.json", as_json({"description": DESCRIPTION, "hooks": hooks}))
     yield OwnFile(folder / ".mcp.json", as_json({"mcpServers": {NAME: server(programs)}}))
@@ -133,7 +133,7 @@ def _plugin(places: SearchPlaces, home: Path, programs: InstallPrograms) -> Iter
 
 def _entries(places: SearchPlaces, project: Path, programs: InstallPrograms) -> Iterator[Edit]:
     settings = project / ".claude" / "settings.local.json"
-    for event, group in hook_groups(programs, places, EVENTS, _SECONDS, takes_words=True):
+    for event, group in hook_groups(programs, places, EVENTS, HOOK_SECONDS, takes_words=True):
         yield JsonSetting(settings, ("hooks", event), group, item=True)
     yield JsonSetting(project / ".mcp.json", ("mcpServers", NAME), {"type": "stdio", **server(programs)})
     yield skill(project / ".claude" / "skills")

@@ -33,6 +33,7 @@ from everturn.sources.toolkit.agent_program import (
     DRAIN,
     DRAIN_SOON,
     HINTS,
+    HOOK_SECONDS,
     NAME,
     WHERE,
     NativeTool,
@@ -91,12 +92,11 @@ EVENTS = {
     "SessionStart": (WHERE, DRAIN), "UserPromptSubmit": (HINTS,), "PreToolUse": (DRAIN_SOON,), "PostToolUse": (DRAIN_SOON,),
     "PreCompact": (DRAIN,), "PostCompact": (DRAIN,), "SubagentStop": (DRAIN,), "Stop": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
-_SECONDS = 10
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     folder = project / ".codex" if project else home_folder(places)
-    hooks = hook_groups(programs, places, EVENTS, _SECONDS)
+    hooks = hook_groups(programs, places, EVENTS, HOOK_SECONDS)
     return [
         *(JsonSetting(folder / "hooks.json", ("hooks", event), group, item=True) for event, group in hooks),
         TomlSection(folder / "config.toml", "\n".join(_server(programs))),

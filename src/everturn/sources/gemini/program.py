@@ -35,6 +35,7 @@ from everturn.sources.toolkit.agent_program import (
     DRAIN,
     DRAIN_SOON,
     HINTS,
+    HOOK_SECONDS,
     NAME,
     VERSION,
     WHERE,
@@ -96,7 +97,7 @@ EVENTS = {
     "SessionStart": (WHERE, DRAIN), "BeforeAgent": (HINTS,), "BeforeTool": (DRAIN_SOON,), "AfterTool": (DRAIN_SOON,),
     "PreCompress": (DRAIN,), "AfterAgent": (DRAIN,), "SessionEnd": (DRAIN,),
 }  # fmt: skip
-_MILLISECONDS = 10_000
+_MILLISECONDS = HOOK_SECONDS * 1000
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:

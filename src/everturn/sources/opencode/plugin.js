@@ -3,13 +3,14 @@
 import { spawnSync } from "node:child_process"
 
 const WORDS = {/* words */}
+const TIMEOUT = {/* milliseconds */}
 
 export const Everturn = async ({ directory }) => {
   const context = new Map() // session → texts for the model
   const run = (words, event) => {
     try {
       const input = JSON.stringify({ cwd: directory, ...event })
-      const done = spawnSync(words[0], words.slice(1), { input, timeout: 2000, windowsHide: true, cwd: directory })
+      const done = spawnSync(words[0], words.slice(1), { input, timeout: TIMEOUT, windowsHide: true, cwd: directory })
       const said = done.stdout && done.stdout.length ? JSON.parse(done.stdout.toString()) : null
       const text = said && said.hookSpecificOutput && said.hookSpecificOutput.additionalContext
       if (text) context.set(event.session_id, [...(context.get(event.session_id) || []), text])

@@ -31,6 +31,7 @@ from everturn.sources.toolkit.agent_program import (
     DRAIN,
     DRAIN_SOON,
     HINTS,
+    HOOK_SECONDS,
     NAME,
     WHERE,
     NativeTool,
@@ -90,6 +91,7 @@ def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms)
     }  # fmt: skip
     lines = ",\n".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
     text = _PLUGIN.read_text("utf-8").replace("{/* words */}", f"{{\n{lines},\n}}")
+    text = text.replace("{/* milliseconds */}", str(HOOK_SECONDS * 1000))
     command, settings = [*programs.everturn, "mcp"], _settings(project or folder)
     entry = {"type": "local", "command": command, "enabled": True}
     entry |= {"environment": dict(programs.env)} if programs.env else {}

@@ -187,6 +187,8 @@ NAME = "everturn"
 VERSION = __version__
 DESCRIPTION = "Keeps every session byte for byte and finds what was said and done in earlier ones."
 
+#: How long an agent waits for a hook. Hooks limit themselves to less (`hook.TIMEOUT`, `capture.hook_answer.HINT_SECONDS`).
+HOOK_SECONDS = 10
 #: Flag of the events that update the archive, in a process of its own that the agent does not wait for.
 DRAIN = "--drain"
 #: Flag of the events in the middle of a turn, which come close to each other.
