@@ -19,7 +19,7 @@ _PAIRS = 3
 
 
 def figures(corpora: Corpora) -> Iterator[Figure]:
-    """Speed of `everturn sync` as a process of its own, start-up included; size of the archive it leaves."""
+    """Speed of `everturn sync` in one process, start-up included, without vectors; size of the archive; two processes beside one."""
     yield from _speed(corpora.generated, runs=3)
     yield from _speed(corpora.talkative, runs=3, bar=None)
     if corpora.real is None or corpora.many is None:
@@ -32,14 +32,17 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     yield from _room(corpora.many)
 
 
-def taken_in(corpus: Corpus, *options: str) -> Cost:
-    """Sync into a new archive."""
+def taken_in(corpus: Corpus, *options: str, vectors: bool = True) -> Cost:
+    """Sync into a new archive. Without `vectors`, as if the extra `meaning` were not installed."""
     shutil.rmtree(corpus.place.archive, ignore_errors=True)
+    if not vectors:
+        corpus.place.archive.mkdir(parents=True)
+        (corpus.place.archive / "config.toml").write_text("[meaning]\nenabled = false\n")
     return everturn(corpus.place, "sync", "--json", *options)
 
 
 def _speed(corpus: Corpus, runs: int, bar: float | None = SPEED) -> Iterator[Figure]:
-    costs = [taken_in(corpus) for _ in range(runs)]
+    costs = [taken_in(corpus, "--processes", "1", vectors=False) for _ in range(runs)]
     corpus.costs.extend(costs)
     cpu = median_cpu(costs)
     note = (
@@ -59,8 +62,8 @@ def _together(corpus: Corpus) -> Iterator[Figure]:
         return
     alone, together = [], []
     for _ in range(_PAIRS):
-        alone.append(taken_in(corpus, "--processes", "1"))
-        together.append(taken_in(corpus, "--processes", "2"))
+        alone.append(taken_in(corpus, "--processes", "1", vectors=False))
+        together.append(taken_in(corpus, "--processes", "2", vectors=False))
     walls = [median(cost.wall for cost in costs) for costs in (alone, together)]
     note = f"{walls[1]:.1f} and {walls[0]:.1f} s, middle of {_PAIRS}; at best {min(c.wall for c in together):.1f} and {min(c.wall for c in alone):.1f} s"
     yield Figure(f"time by the clock, two processes / one, {corpus.name}", walls[1] / walls[0], "", TOGETHER, note=note)

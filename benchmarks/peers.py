@@ -92,7 +92,7 @@ def compare(folder: Path, copies: int) -> Iterator[Figure]:
         speeds: dict[str, list[float]] = {"everturn": [], peer.name: []}
         try:
             for _ in range(peer.runs):  # in turns, so that a bad moment of the machine is shared
-                speeds["everturn"].append(corpus.size / MB / taken_in(corpus).cpu)
+                speeds["everturn"].append(corpus.size / MB / taken_in(corpus, "--processes", "1", vectors=False).cpu)
                 speeds[peer.name].append(corpus.size / MB / run_peer(python, peer, corpus).cpu)
         except Failed as failure:
             yield Figure(f"{peer.name} {version}", None, note=str(failure))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from everturn.capture import read_ahead
@@ -25,6 +26,7 @@ from everturn.capture.sync import add_paths, sync_all
 from everturn.sources.contract import all_sources
 from everturn.store.contract import open_store
 from tests.capture.history import FORMAT, SID, History, job
+from tests.ready_archives import ServerArchives
 from tests.waiting import wait_until
 
 LONG = "aaaaaaaa-2222-4333-8444-555555555555"
@@ -145,11 +147,37 @@ def test_the_archive_is_the_same_with_workers(
     assert started == []
     assert len(read_here) == alone.new
     read_here.clear()
-    assert take_in("together.db", 2) == alone
+    assert take_in("together.db", 3) == alone
     assert len(started) == 2
     assert read_here == []
     assert all(process.returncode is not None for process in started)
     _assert_same(tmp_path, "alone.db", "together.db")
+
+
+def test_an_archive_on_a_server_is_the_same_with_workers(much: History, server_archives: ServerArchives) -> None:
+    found = []
+    for processes in (1, 3):
+        with server_archives.one() as url:
+            with closing(open_store(url)) as store:
+                sync_all(job(store, much, clock=lambda: 1_772_000_000_000, processes=processes))
+            found.append(_server_tables(url))
+    alone, together = found
+
+    assert len(alone["message"]) > 40 and alone["session"]
+    assert len(alone["edit"]) == len(together["edit"]) > 5  # hashed with the key of the archive, which is in `setting`
+    others = alone.keys() - {"edit", "setting"}
+    assert [name for name in others if alone[name] != together[name]] == []
+
+
+def _server_tables(url: str) -> dict[str, list[Any]]:
+    """Every table of an archive on a server."""
+    server, _, schema = url.rpartition("schema=")
+    with psycopg.connect(server.rstrip("?&")) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname=%s", (schema,)).fetchall()
+        return {
+            name: sorted(map(repr, connection.execute(f'SELECT * FROM "{schema}"."{name}"'.encode()).fetchall()))
+            for (name,) in names
+        }
 
 
 @pytest.mark.parametrize("program", ["os._exit(3)\n", _MORTAL], ids=["at once", "in a file"])
@@ -159,7 +187,7 @@ def test_workers_that_die_change_nothing(
     take_in("alone.db", 1)
     usual, _, rest = read_ahead._PROGRAM.partition(_LAST_LINE)
     monkeypatch.setattr(read_ahead, "_PROGRAM", f"{usual}{program}{_LAST_LINE}{rest}")
-    take_in("together.db", 2)
+    take_in("together.db", 3)
     _assert_same(tmp_path, "alone.db", "together.db")
 
 
@@ -172,10 +200,10 @@ def test_an_interrupted_sync_ends_its_workers_and_the_next_one_completes_it(
 
     take_in("alone.db", 1)
     with pytest.raises(KeyboardInterrupt):
-        take_in("together.db", 2, progress=interrupt)
+        take_in("together.db", 3, progress=interrupt)
     assert len(started) == 2
     assert all(process.returncode is not None for process in started)
-    take_in("together.db", 2)
+    take_in("together.db", 3)
     _assert_same(tmp_path, "alone.db", "together.db")
 
 
@@ -188,7 +216,7 @@ def test_a_file_that_another_process_takes_in_meanwhile_is_not_taken_in_twice(
             take_in("together.db", 1)
 
     take_in("alone.db", 1)
-    take_in("together.db", 2, progress=meanwhile)
+    take_in("together.db", 3, progress=meanwhile)
     _assert_same(tmp_path, "alone.db", "together.db")
 
 
@@ -212,7 +240,7 @@ def die(done, *numbers):
         os.kill(os.getpid(), signal.SIGKILL)
 history = History.__new__(History)
 history.root = Path(sys.argv[2])
-sync_all(job(open_store(sys.argv[1]), history, clock=lambda: 1_772_000_000_000, processes=2, progress=die))
+sync_all(job(open_store(sys.argv[1]), history, clock=lambda: 1_772_000_000_000, processes=3, progress=die))
 """
 
 
@@ -230,7 +258,7 @@ def test_a_killed_sync_leaves_no_workers_and_the_next_one_completes_it(
     pids = victim.stdout.decode().split()
     assert len(pids) == 2
     wait_until(lambda: not any(map(_is_running, pids)))
-    take_in("together.db", 2)
+    take_in("together.db", 3)
     _assert_same(tmp_path, "alone.db", "together.db")
 
 
@@ -254,7 +282,7 @@ def test_files_of_one_name_and_other_formats_stay_what_they_are(
         open_store(str(tmp_path / "first.db")).close()
         shutil.copy(tmp_path / "first.db", tmp_path / name)
         with closing(open_store(str(tmp_path / name))) as store:
-            work = job(store, much, clock=lambda: 1, processes=2 if name == "together.db" else 1)
+            work = job(store, much, clock=lambda: 1, processes=3 if name == "together.db" else 1)
             report = add_paths(replace(work, sources=all_sources()), [much.root, tmp_path / "copy.jsonl"])
             assert (report.failed, report.skipped) == ([], [])
     assert len(started) == 2
@@ -270,10 +298,10 @@ def test_a_small_sync_and_one_with_rules_start_no_process(
     take_in: Callable[..., SyncReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_ahead, "_Worker", _no_worker)
-    take_in("rules.db", 2, policy=Policy(exclude=("/elsewhere/*",)))
-    take_in("redacted.db", 2, policy=Policy("redacted"))
-    monkeypatch.setattr(read_ahead, "LEAST", 48 << 20)
-    take_in("small.db", 2)
+    take_in("rules.db", 3, policy=Policy(exclude=("/elsewhere/*",)))
+    take_in("redacted.db", 3, policy=Policy("redacted"))
+    monkeypatch.setattr(read_ahead, "LEAST", 24 << 20)
+    take_in("small.db", 3)
 
 
 def test_a_worker_gives_back_what_it_must_not_read(much: History, tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ ARCHIVED = 8
 
 TERMINAL = ("terminal.screen", "terminal.stitch")
 
+#: Formats of lines or of one document, which the first line tells: where that is damaged, a file need not be read as lines.
+TOLD_BY_FIRST = ("kiro",)
+
 
 def readers() -> list[str]:
     """The names of everything that is fuzzed."""
@@ -71,6 +74,8 @@ def _conversations(
 ) -> Iterator[tuple[SourceCandidate, bytes, bool]]:
     if source.unpack is None or found.kind not in ("container", "bundle"):
         is_lines = lines and found.kind not in ("output", "meta") and data.lstrip()[:1] == b"{"
+        if source.name in TOLD_BY_FIRST:
+            is_lines = is_lines and data.lstrip().partition(b"\n")[0].rstrip().endswith(b"}")
         yield found, data, is_lines  # other beginnings may be taken for other forms of the same format
         return
     path = found.path

@@ -147,6 +147,16 @@ def test_the_gate_names_each_missing_contract_test(tmp_path: Path) -> None:
     assert len(gaps(formats, tests)) == 3
 
 
+def test_the_gate_takes_the_shared_contract_tests_for_the_formats_in_their_table(tmp_path: Path) -> None:
+    formats, tests = made_up_tree(tmp_path)
+    (tests / "walrus" / "test_walrus.py").unlink()
+    shared = tests / "test_format_contract.py"
+    shared.write_text('FORMATS = {"seal": 1}\n' + GOOD_TEST)
+    assert len(gaps(formats, tests)) == 3
+    shared.write_text('FORMATS = {"seal": 1, "walrus": 2}\n' + GOOD_TEST)
+    assert gaps(formats, tests) == []
+
+
 def test_the_gate_sees_a_format_without_any_tests_also_where_it_is_one_module(tmp_path: Path) -> None:
     formats, tests = made_up_tree(tmp_path)
     (formats / "seal.py").write_text("SOURCE = 1\n")

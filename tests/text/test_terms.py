@@ -84,6 +84,12 @@ def test_every_character_there_is_means_the_same_to_fts5(fts5: Tokens) -> None:
             assert terms(text) == fts5(fold(text)), f"block {first:#x}"
 
 
+def test_what_is_replaced_before_folding_only_separates() -> None:
+    for point in range(0x2000, 0x3000):
+        text = f"é{chr(point)}é"
+        assert fold(text).split() == text.encode("ascii", "everturn.fold").decode().split(), f"{point:#x}"
+
+
 @given(st.text())
 def test_any_text_gives_the_terms_fts5_makes(fts5: Tokens, text: str) -> None:
     assert terms(text) == fts5(fold(text))

@@ -1,11 +1,12 @@
 """Worker processes that read new files ahead, while this process writes them in order.
 
 The archive has one writer, and reading takes most of the time of a first sync. So worker processes (`capture.read_worker`)
-read and prepare the next files, and the writer takes what they made in the order of the files. The archive is the same,
+read and prepare the next files, and the writer takes what they made in the order of the files. While the next one is not
+ready, the writer prepares a file itself, so that no core waits for another. The archive is the same,
 byte for byte, as one that a single process made. Only new files in mode `full` are read ahead. A file that a worker gives
 back, or had when it was lost, is read here.
 
-A few megabytes per worker wait at most: a worker that is further ahead has to wait. Workers are plain programs with pipes,
+A few megabytes per process wait at most: a worker that is further ahead has to wait. Workers are plain programs with pipes,
 which works the same on every system and whatever program imports everturn.
 """
 
@@ -27,20 +28,22 @@ import msgspec
 import everturn
 from everturn.capture.file_reader import FileCandidate, FilePiece, PreparedPiece, start_first
 from everturn.capture.intake import SyncJob, is_container
-from everturn.capture.read_worker import FileRequest, Frame, read_frame, write_frame
+from everturn.capture.read_worker import FileRequest, Frame, prepare_frames, read_frame, write_frame
 from everturn.capture.writer import ArchiveWriter
 from everturn.sources.contract import all_sources
 
 #: Fewer new bytes are read by this process alone: workers take a tenth of a second to start.
-LEAST = 48 << 20
+LEAST = 24 << 20
 #: A further worker needs so many more.
 LEAST_EACH = 24 << 20
-MOST_WORKERS = 4  # more would wait for the writer
-#: Answers of a worker that may wait.
+MOST_WORKERS = 3  # more would wait for the writer
+#: Answers of a process that may wait.
 _WAITING = 16 << 20
 #: Files that a worker gets at once.
-_BATCH_BYTES = 2 << 20
+_BATCH_BYTES = 1 << 20
 _BATCH_FILES = 64
+#: The writer prepares no longer file: its answers would wait too long for it.
+_SPARE_BYTES = 4 << 20
 _PIPE = 1 << 20
 
 #: Nothing else may write among the answers, so standard output leads elsewhere.
@@ -62,12 +65,15 @@ class ReadAhead:
         self._candidates = candidates
         self._waiting = deque(number for number, one in enumerate(candidates) if _may_prepare(job, writer, one))
         size = sum(_size(candidates[number]) for number in self._waiting)
-        many = min(job.processes, MOST_WORKERS, 1 + max(0, size - LEAST) // LEAST_EACH) if size >= LEAST else 0
-        self._many = many if job.processes > 1 and len(self._waiting) > 1 and sys.executable else 0
-        self._ahead: frozenset[int] = frozenset()  # files that workers read
+        many = min(job.processes - 1, MOST_WORKERS, 1 + max(0, size - LEAST) // LEAST_EACH) if size >= LEAST else 0
+        has_python = sys.executable and not getattr(sys, "frozen", False)  # a packed program runs no scripts
+        self._many = many if len(self._waiting) > 1 and has_python else 0
+        self._ahead: frozenset[int] = frozenset()  # files that are read ahead
         self._changed = Condition()
-        self._owners: dict[int, _Worker] = {}
+        self._owners: dict[int, _Answers] = {}
         self._workers: list[_Worker] = []
+        self._here = _Answers()  # of this process
+        self._here.is_done = True  # what it has is all there is
         self._is_closed = False
 
     def __enter__(self) -> Self:
@@ -108,21 +114,32 @@ class ReadAhead:
         yield None
 
     def _next_piece(self, number: int) -> PreparedPiece | None:
-        """Wait for the next piece of a file; None if its worker gave it back or is lost."""
-        with self._changed:
-            while (frame := self._next_frame(number)) is None:
-                owner = self._owners.get(number)
-                if owner.is_done if owner is not None else all(worker.is_done for worker in self._workers):
-                    return None
-                self._changed.wait()
-        return _PIECE.decode(frame.data)
+        """Return the next piece of a file, as soon as it is there; None if its worker gave it back or is lost."""
+        while True:
+            with self._changed:
+                while (frame := self._next_frame(number)) is None and (spare := self._spare_file()) is None:
+                    owner = self._owners.get(number)
+                    if owner.is_done if owner is not None else all(worker.is_done for worker in self._workers):
+                        return None
+                    self._changed.wait()
+            if frame is not None:
+                return _PIECE.decode(frame.data)
+            assert spare is not None
+            self._here.keep(*prepare_frames(_request(spare, self._candidates[spare])))
+
+    def _spare_file(self) -> int | None:
+        """Take a file for this process to prepare while it has nothing to write; None if there is none."""
+        has_room = self._here.size <= _WAITING and not all(worker.is_done for worker in self._workers)
+        if not (self._waiting and has_room and _size(self._candidates[self._waiting[0]]) <= _SPARE_BYTES):
+            return None
+        number = self._waiting.popleft()
+        self._owners[number] = self._here
+        return number
 
     def _next_frame(self, number: int) -> Frame | None:
         """Return the next answer about a file if there is one, and drop the rest of files that were started again."""
         owner = self._owners.get(number)
-        while owner is not None and owner.answers:
-            frame = owner.answers.popleft()
-            owner.size -= len(frame.data)
+        while owner is not None and (frame := owner.next()) is not None:
             self._changed.notify_all()
             if frame.number == number:
                 return frame
@@ -170,16 +187,37 @@ class ReadAhead:
                     self._changed.wait()
                 if self._is_closed:
                     return False
-                worker.answers.append(frame)
-                worker.size += len(frame.data)
+                worker.keep(frame)
                 self._changed.notify_all()
         return True
 
 
-class _Worker:
-    """A worker process, and its answers that wait to be written."""
+class _Answers:
+    """The answers of one process that wait to be written, in the order of its files."""
 
     def __init__(self) -> None:
+        self.size = 0
+        self.is_done = False  # no more answers will come
+        self._frames: deque[Frame] = deque()
+
+    def keep(self, *frames: Frame) -> None:
+        """Add answers."""
+        self._frames += frames
+        self.size += sum(len(frame.data) for frame in frames)
+
+    def next(self) -> Frame | None:
+        """Remove the next answer and return it, if there is one."""
+        if not self._frames:
+            return None
+        self.size -= len(self._frames[0].data)
+        return self._frames.popleft()
+
+
+class _Worker(_Answers):
+    """A worker process."""
+
+    def __init__(self) -> None:
+        super().__init__()
         folder = Path(everturn.__file__).parent.parent
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -188,9 +226,6 @@ class _Worker:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._results = self._process.stdin, self._process.stdout
         _widen_pipe(self._results.fileno())
-        self.answers: deque[Frame] = deque()
-        self.size = 0  # of the answers
-        self.is_done = False  # no more answers will come
         self.thread: Thread | None = None
 
     def ask(self, files: list[FileRequest]) -> None:

@@ -9,6 +9,7 @@ A file that it must not or cannot prepare is given back, and read by the other p
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import struct
@@ -73,12 +74,13 @@ _REQUESTS = msgspec.msgpack.Decoder(list[FileRequest])
 def serve_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to end
+    gc.set_threshold(20_000, 20, 20)  # as every command does (`cli.main`)
     waiting: SimpleQueue[Frame | None] = SimpleQueue()
     Thread(target=_receive_requests, args=(requests, waiting), daemon=True).start()
     try:
         while (request := waiting.get()) is not None:
             for file in _REQUESTS.decode(request.data):
-                for frame in _frames_of(file):
+                for frame in prepare_frames(file):
                     write_frame(answers, frame)
     except BrokenPipeError:
         os._exit(1)
@@ -91,7 +93,8 @@ def _receive_requests(requests: IO[bytes], waiting: SimpleQueue[Frame | None]) -
     waiting.put(None)
 
 
-def _frames_of(request: FileRequest) -> Iterator[Frame]:
+def prepare_frames(request: FileRequest) -> Iterator[Frame]:
+    """Yield the answers about a file, one for each piece."""
     try:
         for piece in prepare_file(request):
             yield Frame(request.number, piece is None or piece.last, _encode(piece))

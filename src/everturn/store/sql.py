@@ -106,7 +106,11 @@ def prefix_pattern(text: str) -> str:
 
 
 def query_in_lists(
-    ask: Callable[[str, Sequence[Any]], list[Row]], sql: str, values: Sequence[Any], before: Sequence[Any] = ()
+    ask: Callable[[str, Sequence[Any]], list[Row]],
+    sql: str,
+    values: Sequence[Any],
+    before: Sequence[Any] = (),
+    after: Sequence[Any] = (),
 ) -> Iterator[Row]:
     """Run a query with `{}` in `sql` replaced by a list of values, as many at a time as one statement allows."""
     for first in range(0, len(values), MANY):
@@ -114,7 +118,7 @@ def query_in_lists(
         # Rounded up to a power of two, so that only a few different statements are prepared.
         size = 1 << (len(part) - 1).bit_length()
         padded = [*part, *[part[-1]] * (size - len(part))]
-        yield from ask(sql.format(parameter_marks(size)), [*before, *padded])
+        yield from ask(sql.format(parameter_marks(size)), [*before, *padded, *after])
 
 
 def query_pairs(
@@ -147,6 +151,7 @@ class Table(Generic[T]):
         self.select = f'SELECT {self.fields()} FROM "{name}"'
         self.insert = f'INSERT INTO "{name}" ({quote_name(self.given)}) VALUES ({",".join("?" * len(self.given))})'
         self.upsert = f"{self.insert} ON CONFLICT ({quote_name(key)}) {self._replace()}"
+        self._updates: dict[tuple[str, ...], str] = {}  # few, and each is asked for thousands of times in a sync
 
     def fields(self, alias: str = "") -> str:
         """Return all columns for a SELECT, with the alias of the table."""
@@ -163,12 +168,15 @@ class Table(Generic[T]):
 
     def update(self, changes: Iterable[str]) -> str:
         """Return `UPDATE … SET` for some columns, without WHERE. Raises TypeError for a name that is no column."""
-        names = list(changes)
+        names = tuple(changes)
+        if (known := self._updates.get(names)) is not None:
+            return known
         unknown = [name for name in names if name not in self.columns]
         if unknown or not names:
             raise TypeError(f"{self.name} has no column {', '.join(unknown) or '(none given)'}")
         assignments = ",".join(f'"{name}"=?' for name in names)
-        return f'UPDATE "{self.name}" SET {assignments}'
+        known = self._updates[names] = f'UPDATE "{self.name}" SET {assignments}'
+        return known
 
     def _replace(self) -> str:
         rest = [name for name in self.given if name not in self.key]

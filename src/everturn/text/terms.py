@@ -29,6 +29,10 @@ _TERM = re.compile(r"[^\W_]+")
 _ALPHANUMERIC = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _HUMP = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 _LONGEST_NAME = 60
+#: Dashes, arrows, rules of box drawing and the like in UTF-8: they only separate, and are most of what is not ASCII.
+_SEPARATORS = re.compile(
+    rb"\xe2(?:\x80[\x90-\xa7\xb0-\xbf]|\x81[\x80-\x9e]|\x86[\x90-\xbf]|[\x87-\x90\x94-\x9c\x9f-\xaf][\x80-\xbf]|\x9d[\x80-\xb5])"
+)
 _NAMES_WITHIN = 200_000  # characters: longer text is data, and its names are not worth the cost
 _ZERO_WIDTH_SPACE = 0x200B
 #: Letters that FTS5's older Unicode table takes for marks (New Tai Lue vowels, Vedic signs): they separate for both.
@@ -47,8 +51,13 @@ def fold(text: str) -> str:
     """Return the text as it is indexed: plain letters, digits and separators. ASCII is returned as it is."""
     if "\0" in text:
         text = text.replace("\0", " ")
+    if text.isascii():
+        return text
+    data = _SEPARATORS.sub(b" ", text.encode("utf-8", "surrogatepass"))
+    if data.isascii():
+        return data.decode("ascii")
     # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
-    return text if text.isascii() else text.encode("ascii", _HANDLER).decode()
+    return data.decode("utf-8", "surrogatepass").encode("ascii", _HANDLER).decode()
 
 
 def index_text(text: str) -> str:
@@ -77,9 +86,11 @@ def each_term(text: str) -> Iterator[str]:
 
 
 def _name_parts(folded: str) -> str:
-    # Through bytes and a set of words, because a pattern over the whole text takes twice as long.
-    words = dict.fromkeys(folded.encode("ascii", "replace").translate(_ALPHANUMERIC).split())
-    names = [word for word in words if not (word.islower() or word.istitle() or word.isupper() or word.isdigit())]
+    # Through bytes and words, because a pattern over the whole text takes twice as long. Most words are in lower case:
+    # to test each is cheaper than to find out which ones repeat.
+    words = folded.encode("ascii", "replace").translate(_ALPHANUMERIC).split()
+    others = dict.fromkeys([word for word in words if not word.islower()])
+    names = [word for word in others if not (word.istitle() or word.isupper() or word.isdigit())]
     return "\n".join(filter(None, map(_joined_humps, names)))
 
 

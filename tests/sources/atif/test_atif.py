@@ -2,53 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
-from typing import Any
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from everturn.sources.atif import SOURCE
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
 PATHS = [SAMPLES / "trajectory.json"]
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    read = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, [goldens.shown(whole) for _, _, whole in read])
-    for _, data, whole in read:
-        goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-12:])
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=15)
-def test_any_pieces_give_the_same(path: Path, seed: int) -> None:
-    for found, data, _ in goldens.readings(SOURCE, path):
-        goldens.assert_same_in_pieces(SOURCE, found, data, seed)
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=100)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=200)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    found, data, _ = dice.choice(goldens.readings(SOURCE, dice.choice(PATHS)))
-    document = goldens.with_odd_value(json.loads(data), odd, dice)
-    goldens.assert_survives(SOURCE, found, json.dumps(document).encode(), seed, lines=False)
 
 
 def test_calls_say_what_became_of_them() -> None:

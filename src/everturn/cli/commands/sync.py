@@ -42,7 +42,7 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
 #: Of the commands that may take in much at once.
 processes_option = click.option(
     "--processes", type=click.IntRange(min=1), metavar="N",
-    help="How many processes read many new files. By default this one alone.",
+    help="How many processes take in many new files: one per core by default, 1 for this one alone.",
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def command(
     """Find every agent's sessions on this machine and archive what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one. A first sync of much
-    history can be read by several processes (--processes); the archive is the same. With `everturn config set team.push
+    history is read by several processes and written by one; the archive is the same. With `everturn config set team.push
     masked`, what is new is pushed to your team's server afterwards (`everturn push --help`).
 
     With `everturn[meaning]` installed, vectors of new prompts and answers are made on this machine at the end, for a tenth
@@ -138,6 +138,7 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
 
 def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
     from everturn.capture.sync import watch_sources
+    from everturn.cli.commands.mcp import answer_hooks
     from everturn.cli.meaning_options import make_new_vectors
 
     counted = -_COUNT_EVERY_MS
@@ -154,7 +155,8 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     cx.out.say("watching; Ctrl-C ends it")
     try:
-        watch_sources(job, Event(), report_round)
+        with answer_hooks(cx):
+            watch_sources(job, Event(), report_round)
     except KeyboardInterrupt:
         cx.out.say("stopped; everything seen so far is in the archive")
     return 0

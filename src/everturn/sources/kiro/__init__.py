@@ -11,7 +11,7 @@ from everturn.sources.contract import Source, lazy_imports, named_folders
 SOURCE = Source(
     name="kiro",
     title="Kiro",
-    parser=1,
+    parser=2,
     fields=(
         "kind",
         "message_id",

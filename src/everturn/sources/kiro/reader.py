@@ -98,8 +98,24 @@ def _undecided(data: bytes, base: int, last: bool) -> ReadResult:
     return tally.reading(0)
 
 
+def _shape_of(data: bytes, last: bool) -> bytes:
+    """Return the shape that the first line shows or, where that is damaged, the second one; b"" if that is still to come."""
+    line, end, rest = data.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    is_whole = line.startswith(b"{") and line.rstrip().endswith(b"}")
+    if _HISTORY.search(line):
+        return _DOCUMENT
+    if _LINE.search(line) and (end or is_whole):
+        return _LINES
+    if not end or is_whole:
+        return _LINES if end else b""
+    second, end, _ = rest.lstrip().partition(b"\n")
+    if not (end or last):
+        return b""
+    return _LINES if _LINE.search(second) else _DOCUMENT
+
+
 class KiroReader:
-    """Reads lines or a document: its first line shows which."""
+    """Reads lines or a document: its first lines show which."""
 
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._candidate = candidate
@@ -109,12 +125,9 @@ class KiroReader:
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `SourceReader`."""
         if self._inner is None:
-            line, end, _ = data.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
-            is_clear = end or _HISTORY.search(line) or (_LINE.search(line) and line.rstrip().endswith(b"}"))
-            if not is_clear:
+            if not (shape := _shape_of(data, last)):
                 return _undecided(data, base, last)
-            is_object = line.startswith(b"{") and line.rstrip().endswith(b"}") and not _HISTORY.search(line)
-            self._shape = _LINES if _LINE.search(line) or is_object else _DOCUMENT
+            self._shape = shape
             self._inner = self._open(b"")
         return self._inner.feed(data, base, last)
 
