@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -109,8 +110,9 @@ def postgres_server(nobodys_home: None) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def server_archives(postgres_server: str) -> ServerArchives:
-    return ServerArchives(postgres_server)
+def server_archives(postgres_server: str) -> Iterator[ServerArchives]:
+    with closing(ServerArchives(postgres_server)) as archives:
+        yield archives
 
 
 @pytest.fixture

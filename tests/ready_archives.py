@@ -62,21 +62,32 @@ class ServerArchives:
         self._server = server
         self._free: list[str] = []
         self._numbers = count(1)
+        self._connection: psycopg.Connection | None = None  # one for all: a new one learns every table anew
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     @contextmanager
     def one(self) -> Iterator[str]:
         """The URL of an empty archive."""
-        schema = self._free.pop() if self._free else f"ready_{os.getpid()}_{next(self._numbers)}"
+        known = self._free.pop() if self._free else None
+        schema = known or f"ready_{os.getpid()}_{next(self._numbers)}"
         url = f"{self._server}{'&' if '?' in self._server else '?'}schema={schema}"
-        open_store(url).close()
-        with psycopg.connect(self._server, autocommit=True) as connection:
-            began = connection.execute(_SHAPE, {"schema": schema}).fetchall()
-            yield url
-            if connection.execute(_SHAPE, {"schema": schema}).fetchall() == began:
-                connection.execute(_EMPTY.replace("SCHEMA", schema).encode())
-                self._free.append(schema)
-            else:  # the test changed more than rows
-                connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+        if known is None:
+            open_store(url).close()
+        if self._connection is None or self._connection.broken or self._connection.closed:
+            self._connection = psycopg.connect(self._server, autocommit=True)
+        connection = self._connection
+        began = connection.execute(_SHAPE, {"schema": schema}).fetchall()
+        yield url
+        if connection.broken:  # the test ended the server's processes
+            connection = self._connection = psycopg.connect(self._server, autocommit=True)
+        if connection.execute(_SHAPE, {"schema": schema}).fetchall() == began:
+            connection.execute(_EMPTY.replace("SCHEMA", schema).encode())
+            self._free.append(schema)
+        else:  # the test changed more than rows
+            connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
 
 
 _SHAPE = """

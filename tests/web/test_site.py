@@ -87,6 +87,9 @@ def test_closing_stops_a_job_at_its_next_step() -> None:
         while True:
             step(0, 1)
             begun.set()
+            threading.Event().wait(
+                0.001
+            )  # steps are apart from each other: a loop without a pause would keep the lock from `close`
 
     job = jobs.start("read", "", endless)
     begun.wait(30)
