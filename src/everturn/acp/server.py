@@ -118,18 +118,18 @@ class AcpServer:
 
     def _load(self, params: Answer) -> Iterator[Answer]:
         name = _text(params, "sessionId")
-        session = resolve_session(self._store, _required(name))
+        session = resolve_session(self._store, _require_session(name))
         for update in session_updates(self._store, self._sources, session, self._clean):
             yield {"sessionId": name, "update": update}
         yield {"result": {}}
 
     def _resume(self, params: Answer) -> Iterator[Answer]:
-        resolve_session(self._store, _required(_text(params, "sessionId")))
+        resolve_session(self._store, _require_session(_text(params, "sessionId")))
         yield {"result": {}}
 
     def _prompt(self, params: Answer) -> Iterator[Answer]:
         name = _text(params, "sessionId")
-        session = resolve_session(self._store, _required(name))
+        session = resolve_session(self._store, _require_session(name))
         text = (
             f"This session is archived, and an archive has no model. Go on with it: everturn resume {session.native_id}"
         )
@@ -151,7 +151,7 @@ def _text(params: Answer, key: str) -> str:
     return value
 
 
-def _required(name: str) -> str:
+def _require_session(name: str) -> str:
     if not name:
         raise _BadParams("sessionId is missing")
     return name
@@ -211,7 +211,7 @@ def _call_update(call: Call, block: Block, clean: Clean) -> Update:
     return {
         "sessionUpdate": "tool_call", "toolCallId": _call_name(call), "title": title[:_LONGEST_TITLE],
         "kind": _KINDS.get(call.kind, "other"), "status": "pending" if call.status == "open" else "in_progress",
-        "rawInput": _cleaned(start.input, clean), "locations": [{"path": clean(start.path)}] if start.path else [],
+        "rawInput": _clean_value(start.input, clean), "locations": [{"path": clean(start.path)}] if start.path else [],
     }  # fmt: skip
 
 
@@ -230,9 +230,11 @@ def _call_name(call: Call) -> str:
     return f"{call.call_id or call.name}#{call.seq + 1}.{call.idx + 1}"
 
 
-def _cleaned(value: Any, clean: Clean) -> Any:
+def _clean_value(value: Any, clean: Clean) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(one, clean) for one in value]
-    return {clean(str(key)): _cleaned(one, clean) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_clean_value(one, clean) for one in value]
+    return (
+        {clean(str(key)): _clean_value(one, clean) for key, one in value.items()} if isinstance(value, dict) else value
+    )

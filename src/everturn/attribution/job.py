@@ -242,7 +242,7 @@ class WhyJob:
         self._load_facts(place.commit for place in groups)
         found: dict[int, LineAnswer] = {}
         for place, keys in groups.items():
-            edits = self._placed(frozenset(path for path in (place.path, place.base_path) if path))
+            edits = self._read_edits(frozenset(path for path in (place.path, place.base_path) if path))
             change = self._change(place, sorted({there[key] for key in keys}), question, edits)
             matches = self._matcher.match(change, edits) if change is not None else {}
             others = (
@@ -255,7 +255,7 @@ class WhyJob:
                     also = tuple(map(self._writer, others[line][-_ALTERNATIVES:]))
                     found[key] = replace(found[key], alternatives=also)
             if change is not None and depth < _DEEPEST and place.base_path:
-                earlier = _reformatted(change, {key: there[key] for key in keys if not found[key].level})
+                earlier = _find_reformatted(change, {key: there[key] for key in keys if not found[key].level})
                 self._follow(place, earlier, found, question, depth)
         return found
 
@@ -317,7 +317,7 @@ class WhyJob:
         amending = {one.session.id for one in self._committers.find(place.commit) if one.amends}
         return frozenset(late & amending)
 
-    def _placed(self, paths: frozenset[str]) -> list[PlacedEdit]:
+    def _read_edits(self, paths: frozenset[str]) -> list[PlacedEdit]:
         """Return the edits of these paths of the repository, each call once."""
         if paths not in self._edits:
             names = sorted({path.rpartition("/")[2] for path in paths})
@@ -427,7 +427,7 @@ def _read_lines(path: Path) -> list[str]:
     return lines
 
 
-def _reformatted(change: CommittedChange, silent: dict[int, int]) -> dict[int, int]:
+def _find_reformatted(change: CommittedChange, silent: dict[int, int]) -> dict[int, int]:
     """Return which of the lines without an answer the file before had in another format, and their numbers there."""
     if not any(len(loose_form(change.after[line])) >= _LOOSE_CHARS for line in silent.values()):
         return {}

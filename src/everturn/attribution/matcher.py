@@ -97,10 +97,10 @@ class LineMatcher:
         left = [line for line in change.wanted if line not in found and not is_trivial(change.after[line])]
         if left and change.window.moved:
             older = [one for one in edits if _is_before(one, change.window)]
-            found |= self._moved(change, older, left)
+            found |= self._match_moved(change, older, left)
         return found
 
-    def _moved(self, change: CommittedChange, older: list[PlacedEdit], left: list[int]) -> dict[int, LineMatch]:
+    def _match_moved(self, change: CommittedChange, older: list[PlacedEdit], left: list[int]) -> dict[int, LineMatch]:
         """Match lines of a commit that was rebased or picked with edits from before the previous commit."""
         if not older:
             return {}
@@ -187,7 +187,7 @@ class _FreshMatch:
         self._fill_between()
         return self._found
 
-    def _wanted(self) -> list[int]:
+    def _missing_lines(self) -> list[int]:
         return [line for line in self._change.wanted if line not in self._found]
 
     def _is_late(self, number: int) -> bool:
@@ -267,7 +267,7 @@ class _FreshMatch:
 
     # --- exact text ---
     def _match_exact(self) -> None:
-        wanted = [line for line in self._wanted() if not is_trivial(self._change.after[line])]
+        wanted = [line for line in self._missing_lines() if not is_trivial(self._change.after[line])]
         if not wanted:
             return
         solid = [line for line, text in enumerate(self._change.after) if text.strip()]
@@ -315,7 +315,7 @@ class _FreshMatch:
 
     # --- reformatted text ---
     def _match_loose(self) -> None:
-        forms = {line: loose_form(self._change.after[line]) for line in self._wanted()}
+        forms = {line: loose_form(self._change.after[line]) for line in self._missing_lines()}
         wanted = {line: form for line, form in forms.items() if len(form) >= _LOOSE_CHARS and line not in self._foreign}
         if not wanted:
             return
@@ -352,15 +352,15 @@ class _FreshMatch:
         """Answer trivial lines between two answered lines of the same turn."""
         after = self._change.after
         wanted = set(self._change.wanted)
-        for line in self._wanted():
+        for line in self._missing_lines():
             if not is_trivial(after[line]) or line in self._foreign:
                 continue
-            above = self._answered(range(line - 1, max(-1, line - 1 - _BETWEEN), -1), wanted)
-            below = self._answered(range(line + 1, min(len(after), line + 1 + _BETWEEN)), wanted)
+            above = self._first_match(range(line - 1, max(-1, line - 1 - _BETWEEN), -1), wanted)
+            below = self._first_match(range(line + 1, min(len(after), line + 1 + _BETWEEN)), wanted)
             if above is not None and below is not None and above.edit.turn == below.edit.turn:
                 self._found[line] = LineMatch("likely", "between lines of the turn", above.edit)
 
-    def _answered(self, lines: Iterable[int], wanted: set[int]) -> LineMatch | None:
+    def _first_match(self, lines: Iterable[int], wanted: set[int]) -> LineMatch | None:
         """Return the match of the first line that says something; None if it has none."""
         for line in lines:
             if line in self._found:

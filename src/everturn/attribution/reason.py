@@ -121,7 +121,7 @@ class ReasonFinder:
         if real:
             return Reason(_shorten(_most_telling(real if before is None else real[::-1])), session.native_id, turn)
         words = requests[-1] if requests else ""
-        approves = self._approved(session, turn, words)
+        approves = self._read_approved(session, turn, words)
         for earlier in range(turn - 1, max(-1, turn - 1 - _FURTHEST), -1):
             real = [text for _, text in self._requests(session, earlier) if not is_go_ahead(text)]
             if real:
@@ -140,7 +140,7 @@ class ReasonFinder:
                 found.append((row.seq, text))
         return found
 
-    def _approved(self, session: Session, turn: int, words: str) -> str:
+    def _read_approved(self, session: Session, turn: int, words: str) -> str:
         """Return what a go-ahead agrees to: the plan, the proposal or the question before it."""
         if turn == 0:
             return ""

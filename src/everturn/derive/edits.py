@@ -242,7 +242,7 @@ def _command_edits(command: str, folder: str) -> Iterator[FileEdit]:
         elif one.name in ("sed", "gsed"):
             yield from _substitutions(one, place)
         elif one.name in ("echo", "printf") and all(word.sure for word in one.words):
-            yield from _printed(one, place)
+            yield from _read_print(one, place)
 
 
 def _may_write(command: str) -> bool:
@@ -293,7 +293,7 @@ def _written_to(one: ShellCommand) -> Iterator[tuple[str, str]]:
         yield from ((sign, word) for word in words if not word.startswith("-"))
 
 
-def _printed(one: ShellCommand, folder: str | None) -> Iterator[FileEdit]:
+def _read_print(one: ShellCommand, folder: str | None) -> Iterator[FileEdit]:
     words = [word.text for word in one.words[1:]]
     while words and words[0] in ("-e", "-n", "-E", "--"):
         words.pop(0)

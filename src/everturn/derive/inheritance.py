@@ -29,11 +29,11 @@ def inherit_state(states: Sequence[SessionState]) -> InheritedState:
     for state in states:
         old = state.inherited
         own = [one for one in state.constraints if one.kind != "pin"]  # pins are inherited as pins
-        constraints += [*old.constraints, *_signed(own, state.id)]
-        decisions += [*old.decisions, *_signed([one for one in state.decisions if one.kind != "commit"], state.id)]
-        errors += [*old.errors, *_signed(state.errors, state.id)]
-        failing += [*old.failing, *_signed(state.failing, state.id)]
-        entries += [*old.entries, *_signed(state.entries, state.id)]
+        constraints += [*old.constraints, *_sign_items(own, state.id)]
+        decisions += [*old.decisions, *_sign_items([one for one in state.decisions if one.kind != "commit"], state.id)]
+        errors += [*old.errors, *_sign_items(state.errors, state.id)]
+        failing += [*old.failing, *_sign_items(state.failing, state.id)]
+        entries += [*old.entries, *_sign_items(state.entries, state.id)]
     open_errors = [one for one in errors if one.outcome == "failed" and one.resolved_by is None]
     return InheritedState(
         _distinct((one for one in constraints if one.status == ACTIVE), lambda one: one.text),
@@ -88,7 +88,7 @@ def _failure_text(one: OpenFailure) -> str:
     return f"{one_line(one.what, 120)}{error}"
 
 
-def _signed(items: Iterable[_Item], session: str) -> list[_Item]:
+def _sign_items(items: Iterable[_Item], session: str) -> list[_Item]:
     return [one if one.session else replace(one, session=session) for one in items]
 
 

@@ -61,7 +61,7 @@ class StaticEmbedder:
         self._offset, (self._tokens, self.dimensions) = self._read_header()
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        tokenizer, table, numpy = self._loaded
+        tokenizer, table, numpy = self._model
         encoded = tokenizer.encode_batch_fast([_encodable(text) for text in texts], add_special_tokens=False)
         ids = [one.ids for one in encoded]
         if not any(ids):
@@ -81,7 +81,7 @@ class StaticEmbedder:
         return vectors
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, Any]:
+    def _model(self) -> tuple[Any, Any, Any]:
         """Return the tokenizer, the table and numpy."""
         import numpy
         from tokenizers import Tokenizer

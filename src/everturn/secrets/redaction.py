@@ -439,7 +439,7 @@ _LONGEST_NAME = 12
 
 def _said_spans(rule: tuple[str, re.Pattern[bytes], _Check], data: bytes, lower: bytes) -> list[Span]:
     kind, pattern, is_secret = rule
-    return [(kind, *_trimmed(match)) for match in pattern.finditer(lower) if is_secret(data, match)]
+    return [(kind, *_trim_secret(match)) for match in pattern.finditer(lower) if is_secret(data, match)]
 
 
 def _random_spans(rule: tuple[re.Pattern[bytes], re.Pattern[bytes] | None], data: bytes, lower: bytes) -> list[Span]:
@@ -487,7 +487,7 @@ def word_spans(data: bytes) -> list[Span]:
     return [span for number in numbers for span in _SEARCHES[number][1](data, lower)]
 
 
-def _trimmed(match: re.Match[bytes]) -> tuple[int, int]:
+def _trim_secret(match: re.Match[bytes]) -> tuple[int, int]:
     """Return the range of a secret without the punctuation of the sentence around it."""
     start, end = match.span(1)
     return start, start + len(match[1].rstrip(b".,!?)")) if match[1].rstrip(b".,!?)") else end

@@ -54,11 +54,11 @@ class EditStore:
         """Return all edits of files with one of these names, whatever their folder; upper and lower case are one."""
         hashes = sorted({self._name_hash(name) for name in names})
         sql = f'{_FOUND} WHERE e."name" IN ({{}}) {_ORDER}'
-        return [_found(row) for row in query_in_lists(self.driver.all, sql, hashes)]
+        return [_make_found(row) for row in query_in_lists(self.driver.all, sql, hashes)]
 
     def edits_of_session(self, session: int) -> list[FoundEdit]:
         """Return the edits of a session, in order."""
-        return [_found(row) for row in self.driver.all(f'{_FOUND} WHERE e."session"=? {_ORDER}', (session,))]
+        return [_make_found(row) for row in self.driver.all(f'{_FOUND} WHERE e."session"=? {_ORDER}', (session,))]
 
     def edited_paths(self, beginning: str) -> list[str]:
         """Return the paths of edits that begin so, each once; some hundred at most."""
@@ -109,7 +109,7 @@ def _bare_lines(lines: Sequence[str]) -> list[bytes]:
     return ["".join(line.split()).encode("utf-8", "surrogatepass") for line in lines]
 
 
-def _found(row: Sequence[object]) -> FoundEdit:
+def _make_found(row: Sequence[object]) -> FoundEdit:
     size = len(EDITS.columns)
     call_id, tool, agent, state, inherited = row[size:]
     edit = EditRow(*row[:size])  # type: ignore[arg-type]

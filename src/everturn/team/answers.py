@@ -159,8 +159,8 @@ def find_why(request: TeamRequest) -> dict[str, Any]:
     text, report = _why(request, request.given.get("project", ""), target)
     from everturn.attribution.summary import commit_items, report_items
 
-    items = [_masked(one, clean) for one in report_items(report)]
-    return {"target": target, "text": text, "items": items, "commits": _masked(commit_items(report), clean)}
+    items = [_mask_value(one, clean) for one in report_items(report)]
+    return {"target": target, "text": text, "items": items, "commits": _mask_value(commit_items(report), clean)}
 
 
 def _why(request: TeamRequest, project: str, target: str) -> tuple[str, WhyReport]:
@@ -206,13 +206,13 @@ def _check_target(target: str) -> None:
         raise UsageError("name a file of the repository by its path there (FILE, FILE:LINE), a commit, or a range A..B")
 
 
-def _masked(value: Any, clean: Callable[[str], str]) -> Any:
+def _mask_value(value: Any, clean: Callable[[str], str]) -> Any:
     """Return a JSON value with secrets masked in every text."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {name: _masked(one, clean) for name, one in value.items()}
-    return [_masked(one, clean) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _mask_value(one, clean) for name, one in value.items()}
+    return [_mask_value(one, clean) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _own_session(store: Store, caller: Caller, name: str) -> tuple[Session, set[int]]:

@@ -338,7 +338,7 @@ def _status(error: EverturnError) -> int:
 # --- routes ---
 
 
-def _decoded(request: TeamRequest, kind: Any) -> Any:
+def _decode_body(request: TeamRequest, kind: Any) -> Any:
     try:
         return msgspec.msgpack.decode(request.body, type=kind)
     except msgspec.DecodeError as error:
@@ -346,34 +346,34 @@ def _decoded(request: TeamRequest, kind: Any) -> Any:
 
 
 def _push_piece(request: TeamRequest) -> Any:
-    return intake.take_piece(request.store, request.caller, _decoded(request, intake.Piece), request.now)
+    return intake.take_piece(request.store, request.caller, _decode_body(request, intake.Piece), request.now)
 
 
 def _push_drop(request: TeamRequest) -> Any:
-    intake.drop_file(request.store, request.caller, _decoded(request, intake.FileName), request.now)
+    intake.drop_file(request.store, request.caller, _decode_body(request, intake.FileName), request.now)
     return {}
 
 
 def _push_erasures(request: TeamRequest) -> Any:
-    keys = _decoded(request, list[intake.SessionKey])
+    keys = _decode_body(request, list[intake.SessionKey])
     return {"erased": intake.forget_sessions(request.store, request.caller, keys, request.now)}
 
 
-def _pushed(request: TeamRequest) -> Any:
+def _list_pushed(request: TeamRequest) -> Any:
     return {"items": intake.pushed_places(request.store, request.caller, request.given.get("machine", ""))}
 
 
 def _pull(request: TeamRequest) -> Any:
-    return _packed(msgspec.msgpack.encode(download.own_files(request.store, request.caller)))
+    return _binary_response(msgspec.msgpack.encode(download.own_files(request.store, request.caller)))
 
 
 def _pull_bytes(request: TeamRequest) -> Any:
     source, number = request.number("source", 1, _MOST), request.number("number", 1, _MOST)
     offset = request.number("offset", 0, _MOST, least=0)
-    return _packed(download.own_bytes(request.store, request.caller, source, number, offset))
+    return _binary_response(download.own_bytes(request.store, request.caller, source, number, offset))
 
 
-def _packed(data: bytes) -> Response:
+def _binary_response(data: bytes) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
@@ -462,7 +462,7 @@ ROUTES = (
     TeamRoute("POST", "/v1/links/{number}/revoke", "push", _revoke_link, writes=True),
     TeamRoute("GET", "/s/{link}", "", _linked_page, "link"),
     TeamRoute("POST", "/v1/erase", "push", _erase, writes=True),
-    TeamRoute("GET", "/v1/push", "push", _pushed, writes=True),
+    TeamRoute("GET", "/v1/push", "push", _list_pushed, writes=True),
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
     TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),
     TeamRoute("POST", "/v1/push/erasures", "push", _push_erasures, writes=True),

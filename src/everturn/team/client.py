@@ -74,12 +74,12 @@ class TeamClient:
         return self._receive(Request(self.address(f"{path}?{query}" if query else path)))  # noqa: S310 -- checked
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
-        data = body if not self._limit else self._paced(body)
+        data = body if not self._limit else self._send_slowly(body)
         request = Request(self.address(path), data=data, method="POST")  # noqa: S310 -- checked
         request.add_header("Content-Length", str(len(body)))
         return self._send(request)
 
-    def _paced(self, body: bytes) -> Iterator[bytes]:
+    def _send_slowly(self, body: bytes) -> Iterator[bytes]:
         """Yield the body in parts, each followed by a pause that is as long as the part may take."""
         size = max(min(_PART, self._limit // 4), 1)
         for at in range(0, len(body), size):

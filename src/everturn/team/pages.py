@@ -237,13 +237,13 @@ def _item_html(one: dict[str, Any]) -> Html:
         one["workspace"],
         iso(one["ended"])[:10] if one["ended"] else "",
     ]
-    snippet = _marked(one["snippet"], one["spans"]) if one.get("snippet") else Html("")
+    snippet = _mark_spans(one["snippet"], one["spans"]) if one.get("snippet") else Html("")
     title = element("a", one["title"] or one["session"], href=address + turn)
     restored = element("a", "restore", href=f"{address}/restore")
     return element("li", title, element("small", " · ".join(filter(None, facts)), Html(" · "), restored), snippet)
 
 
-def _marked(text: str, spans: list[tuple[int, int]]) -> Html:
+def _mark_spans(text: str, spans: list[tuple[int, int]]) -> Html:
     parts, at = [], 0
     for start, end in spans:
         parts += [element("span", text[at:start]), element("mark", text[start:end])]

@@ -123,7 +123,7 @@ def _user_message(value: dict[str, Any], content: str | list[Any]) -> Message:
     if isinstance(content, list) and any(map(is_result, content)):
         blocks = [_result(one) if is_result(one) else blocks_of([one], "meta") for one in content]
         return Message("tool", "tool", "result", at, precision, native_id, blocks=_flat(blocks))
-    blocks = [blocks_of(content, "prompt"), _attached(value.get("userState"))]
+    blocks = [blocks_of(content, "prompt"), _attached_files(value.get("userState"))]
     return Message("user", "human", "text", at, precision, native_id, blocks=_flat(blocks), starts_turn=True)
 
 
@@ -171,7 +171,7 @@ def _run_text(given: Any) -> str:
     return output if isinstance(output, str) else "\n".join(strings(given, "type"))
 
 
-def _attached(state: Any) -> list[Block]:
+def _attached_files(state: Any) -> list[Block]:
     """Return the files that were open or visible when the human asked."""
     about = mapping(state)
     names = dict.fromkeys(strings([about.get("activeEditor"), about.get("currentlyVisibleFiles")]))

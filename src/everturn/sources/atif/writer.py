@@ -68,7 +68,7 @@ class _Steps:
         if self._response is not None and name and self._response[0] == name:
             step = self._response[1]
         else:
-            step = _timed({"source": "agent", "message": ""}, message, {"response": name, "kind": message.kind})
+            step = _add_time({"source": "agent", "message": ""}, message, {"response": name, "kind": message.kind})
             self.steps.append(step)
             self._response = name, step
         _append(step, "message", [block.text for block in message.blocks if block.field == "answer"])
@@ -103,14 +103,14 @@ class _Steps:
         names = ("role", "origin", "kind", "field", "starts_turn")
         own = {name: value for name, value, usual in zip(names, found, _USUAL[source], strict=True) if value != usual}
         text = "\n\n".join(block.text for block in blocks if block.text and block.field in (field, ""))
-        step = _timed({"source": source, "message": text}, message, own)
+        step = _add_time({"source": source, "message": text}, message, own)
         _add_more(step, [block for block in blocks if block.field not in (field, "")])
         if results:
             step["observation"] = {"results": [_result(block, "") for block in results]}
         self.steps.append(step)
 
 
-def _timed(step: dict[str, Any], message: Message, own: dict[str, Any]) -> dict[str, Any]:
+def _add_time(step: dict[str, Any], message: Message, own: dict[str, Any]) -> dict[str, Any]:
     if message.at is not None:
         step["timestamp"] = iso(message.at)
     more = {"id": message.native_id, "reported_ms": message.reported_ms}

@@ -92,13 +92,13 @@ def _patch_lines(path: str, change: Rec) -> list[str]:
     if kind == "delete":
         return [f"*** Delete File: {path}"]
     if kind == "add":
-        texts = whole.splitlines() if isinstance(whole, str) else _added(word(diff))
+        texts = whole.splitlines() if isinstance(whole, str) else _added_lines(word(diff))
         return [f"*** Add File: {path}", *(f"+{line}" for line in texts)]
     moved = word(change.get("move_path"))
     return [f"*** Update File: {path}", *([f"*** Move to: {moved}"] if moved else []), *word(diff).splitlines()]
 
 
-def _added(diff: str) -> list[str]:
+def _added_lines(diff: str) -> list[str]:
     return [line[1:] for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++ ")]
 
 

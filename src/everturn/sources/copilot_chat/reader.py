@@ -85,15 +85,15 @@ class _Request:
         """Yield the messages in order."""
         attached = mapping(self._value.get("variableData"))
         if listing(attached.get("variables")):
-            yield self._timed(attachments_message(attached), self._members["variableData"])
+            yield self._add_time(attachments_message(attached), self._members["variableData"])
         prompt = prompt_message(self._value.get("message"))
         if prompt.blocks:
             if self._value.get("isSystemInitiated") is True:
                 prompt = replace(prompt, origin="injected", starts_turn=False)
             request = word(self._value.get("requestId"))
-            yield self._timed(replace(prompt, native_id=request), self._members["message"])
+            yield self._add_time(replace(prompt, native_id=request), self._members["message"])
         rounds = self._rounds()
-        yield from self._sent(rounds) if rounds else self._shown(self._parts())
+        yield from self._read_rounds(rounds) if rounds else self._read_parts(self._parts())
         yield from self._ending()
 
     # --- what the model sent ---
@@ -103,7 +103,7 @@ class _Request:
         rounds = [(one, value) for one, value in found if isinstance(value, dict) and "toolCalls" in value]
         return rounds if any(round_message(value).blocks for _, value in rounds) else []
 
-    def _sent(self, rounds: list[tuple[Element, dict[str, Any]]]) -> Iterator[Message]:
+    def _read_rounds(self, rounds: list[tuple[Element, dict[str, Any]]]) -> Iterator[Message]:
         """Yield each round, followed by the results of its calls; then what only the answer as shown has."""
         results = self._results()
         has_text = any(word(value.get("response")) for _, value in rounds)
@@ -114,14 +114,14 @@ class _Request:
             for block in last.blocks:
                 if block.call is not None and block.call.call_id in results:
                     one = results.pop(block.call.call_id)
-                    yield self._timed(result_message(decode_item(b"{" + one.cut(self._raw) + b"}")[0]), one)
+                    yield self._add_time(result_message(decode_item(b"{" + one.cut(self._raw) + b"}")[0]), one)
         parts = self._parts()
         for part in parts:
             if mapping(part[1]).get("subAgentInvocationId"):
                 yield from self._run([part])
         called = [number for number, (_, part) in enumerate(parts) if part_kind(part) in INVOCATIONS]
         if not has_text or (called and last is not None and any(block.call for block in last.blocks)):
-            yield from self._shown(parts[called[-1] + 1 if called else 0 :])
+            yield from self._read_parts(parts[called[-1] + 1 if called else 0 :])
 
     def _results(self) -> dict[str, Element]:
         """Return the result of each call with its key."""
@@ -142,7 +142,7 @@ class _Request:
     def _parts(self) -> list[tuple[Element, Any]]:
         return [(one, decode_item(one.cut(self._raw))[0]) for one in _list_of(self._raw, self._members.get("response"))]
 
-    def _shown(self, parts: list[tuple[Element, Any]]) -> Iterator[Message]:
+    def _read_parts(self, parts: list[tuple[Element, Any]]) -> Iterator[Message]:
         """Yield a message for each run of parts: texts and thoughts, then calls."""
         run: list[tuple[Element, Any]] = []
         for one in parts:
@@ -166,18 +166,18 @@ class _Request:
         failure = self._follow("result", "errorDetails")
         details = mapping(mapping(self._value.get("result")).get("errorDetails"))
         if failure is not None and word(details.get("message")):
-            yield self._timed(error_message(details), failure)
+            yield self._add_time(error_message(details), failure)
         if self._value.get("isCanceled") is True:
-            yield self._timed(interrupt_message(), self._members["isCanceled"])
+            yield self._add_time(interrupt_message(), self._members["isCanceled"])
         elif mapping(self._value.get("modelState")).get("value") == _CANCELLED:
-            yield self._timed(interrupt_message(), self._members["modelState"])
+            yield self._add_time(interrupt_message(), self._members["modelState"])
 
     def _response(self, message: Message, place: Element) -> Message:
         self._responses += 1
         name = f"{self._id}/{self._responses}"
-        return self._timed(replace(message, provider_id=name, model=self._model), place)
+        return self._add_time(replace(message, provider_id=name, model=self._model), place)
 
-    def _timed(self, message: Message, place: Element) -> Message:
+    def _add_time(self, message: Message, place: Element) -> Message:
         at, precision = self._asked if message.role == "user" else self._answered
         if message.at is not None:
             at, precision = self._answered = message.at, message.precision  # what follows has no time of its own

@@ -108,7 +108,7 @@ def build(record: Rec) -> Message | None:
         block = call_block(word(call.get("id")), word(call.get("name")) or kind, call.get("arguments"), record)
         return Message("assistant", "model", "text", *about, blocks=(block,))
     if kind == "tool_result":
-        block = result_block(word(record.get("tool_call_id")), content, _failed(record), record)
+        block = result_block(word(record.get("tool_call_id")), content, _has_failed(record), record)
         return Message("tool", "tool", "result", *about, blocks=(block,))
     return unknown_message(record, "type")
 
@@ -148,5 +148,5 @@ def _calls(calls: Any) -> list[Block]:
     return found
 
 
-def _failed(record: Rec) -> bool | None:
+def _has_failed(record: Rec) -> bool | None:
     return True if record.get("is_error") is True or record.get("status") == "failed" else None

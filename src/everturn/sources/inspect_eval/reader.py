@@ -118,10 +118,10 @@ def _member_value(archive: ZipFile, name: str, problems: list[str]) -> Rec | Non
     if info.file_size > min(_LARGEST, max(1 << 20, _MOST_TIMES * info.compress_size)):
         problems.append(f"a member of it expands to {info.file_size:,} bytes; it is not unpacked")
         return None
-    return _decoded(archive.read(name), problems)
+    return _decode_record(archive.read(name), problems)
 
 
-def _decoded(raw: bytes, problems: list[str]) -> Rec | None:
+def _decode_record(raw: bytes, problems: list[str]) -> Rec | None:
     value, _ = decode_item(raw)
     if isinstance(value, dict):
         return value
@@ -139,7 +139,7 @@ def _document_samples(path: Path, problems: list[str]) -> Iterator[tuple[Rec, Re
         samples = follow_keys(data, start, "samples")
         about = mapping(decode_item(data[task.start : task.start + task.size])[0]) if task is not None else {}
         for one in elements(data, samples.start) if samples is not None else ():
-            if (sample := _decoded(one.cut(data), problems)) is not None:
+            if (sample := _decode_record(one.cut(data), problems)) is not None:
                 yield about, sample
     except Damage as damage:
         problems.append(str(damage))

@@ -333,7 +333,7 @@ def _side_answer(payload: Rec) -> Message:
     return Message("assistant", "model", blocks=text_blocks(answer, "answer") + text_blocks(failure, "meta"))
 
 
-def _told(kind: str, *keys: str) -> Callable[[Rec], Message]:
+def _client_message(kind: str, *keys: str) -> Callable[[Rec], Message]:
     """Return a builder of the client's own messages, with the texts under these keys."""
 
     def build_told(payload: Rec) -> Message:
@@ -344,7 +344,7 @@ def _told(kind: str, *keys: str) -> Callable[[Rec], Message]:
 
 
 # --- Kimi Code ---
-def _appended(payload: Rec) -> Message:
+def _read_appended(payload: Rec) -> Message:
     message = mapping(payload.get("message"))
     content, role = message.get("content"), word(message.get("role"))
     if role == "assistant":
@@ -389,11 +389,11 @@ def _undo(payload: Rec) -> Message:
 _BUILDERS: dict[str, Callable[[Rec], Message | None]] = {
     "TurnBegin": _turn, "SteerInput": _steer, "ContentPart": _part, "ToolCall": _call, "ToolCallPart": _call_rest, "ToolResult": _result,
     "StatusUpdate": _status, "ApprovalResponse": _approval, "BtwBegin": _side_question, "BtwEnd": _side_answer,
-    "StepInterrupted": _told("interrupt"), "StepRetry": _told("notice", "error_type"), "CompactionEnd": _compaction,
-    "Notification": _told("notification", "title", "body"), "PlanDisplay": _told("context", "file_path", "content"),
-    "context.append_message": _appended, "content.part": _loop_part, "tool.call": _call, "tool.result": _loop_result,
-    "usage.record": _usage, "turn.cancel": _told("interrupt"), "context.apply_compaction": _compaction,
-    "context.undo": _undo, "context.clear": _told("notice"),
+    "StepInterrupted": _client_message("interrupt"), "StepRetry": _client_message("notice", "error_type"), "CompactionEnd": _compaction,
+    "Notification": _client_message("notification", "title", "body"), "PlanDisplay": _client_message("context", "file_path", "content"),
+    "context.append_message": _read_appended, "content.part": _loop_part, "tool.call": _call, "tool.result": _loop_result,
+    "usage.record": _usage, "turn.cancel": _client_message("interrupt"), "context.apply_compaction": _compaction,
+    "context.undo": _undo, "context.clear": _client_message("notice"),
 }  # fmt: skip
 
 

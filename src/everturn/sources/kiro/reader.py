@@ -90,7 +90,7 @@ def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
     return KiroReader(candidate, state)
 
 
-def _undecided(data: bytes, base: int, last: bool) -> ReadResult:
+def _wait_for_more(data: bytes, base: int, last: bool) -> ReadResult:
     """Leave a beginning that does not show its shape for later."""
     tally = ReadTally()
     if last and data.strip():
@@ -126,7 +126,7 @@ class KiroReader:
         """See `SourceReader`."""
         if self._inner is None:
             if not (shape := _shape_of(data, last)):
-                return _undecided(data, base, last)
+                return _wait_for_more(data, base, last)
             self._shape = shape
             self._inner = self._open(b"")
         return self._inner.feed(data, base, last)

@@ -373,7 +373,7 @@ def _protobuf_requests(data: bytes) -> Iterator[Rec]:
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     except ModuleNotFoundError:
         raise OSError(None, _NEEDS_PACKAGE) from None
-    for part in _framed(data) if data[:1] == b"\0" else [data]:
+    for part in _split_frames(data) if data[:1] == b"\0" else [data]:
         try:
             request = ExportTraceServiceRequest.FromString(part)
         except DecodeError:
@@ -384,7 +384,7 @@ def _protobuf_requests(data: bytes) -> Iterator[Rec]:
         yield found
 
 
-def _framed(data: bytes) -> Iterator[bytes]:
+def _split_frames(data: bytes) -> Iterator[bytes]:
     """Yield the requests of a file of the Collector, which has the length before each of them."""
     at = 0
     while at + 4 <= len(data):

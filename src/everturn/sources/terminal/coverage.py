@@ -128,10 +128,10 @@ def compare(witness: ScreenWitness, talks: Sequence[ScreenTalk]) -> ScreenCovera
             lost += len(letters)
             missing.append(ScreenPassage(words, first, last))
     prompts = [(squash(item.text), item.bytes[1]) for item in said if item.role == "user"]
-    return ScreenCoverage(shown, lost, tuple(missing), tuple(_unanswered(witness.sent, prompts)))
+    return ScreenCoverage(shown, lost, tuple(missing), tuple(_find_unanswered(witness.sent, prompts)))
 
 
-def _unanswered(sent: Iterable[ScreenPassage], prompts: list[tuple[str, int]]) -> Iterable[ScreenPassage]:
+def _find_unanswered(sent: Iterable[ScreenPassage], prompts: list[tuple[str, int]]) -> Iterable[ScreenPassage]:
     """Yield the texts that were sent and are a part of no prompt; each prompt answers for one of them."""
     left = list(prompts)
     for passage in sent:

@@ -44,7 +44,7 @@ class CallFold:
             return False
         for part in parts:
             if part is not None:
-                call = _named(part["verb"])
+                call = _call_name(part["verb"])
                 self._numbers[call] = max(self._numbers.get(call, 0), int(part["number"]))
         self._title, self._done = found["words"], not found["open"]
         self.rows.append(row)
@@ -74,7 +74,7 @@ class CallFold:
         return tuple(found[:_MOST_CALLS])
 
 
-def _named(verb: str) -> tuple[str, str]:
+def _call_name(verb: str) -> tuple[str, str]:
     word = verb.lower()
     return next((call for start, call in _VERBS.items() if word.startswith(start)), (verb, "other"))
 

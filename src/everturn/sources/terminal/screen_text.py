@@ -77,7 +77,7 @@ class ScreenText:
                     self._write(place, rows[number], frame)
             elif rows[number].text:
                 self._append(rows[len(self.lines) - self.top : number + 1], frame)
-        self._placed(rows, frame)
+        self._finish_frame(rows, frame)
         return True
 
     def _is_in_place(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
@@ -158,7 +158,7 @@ class ScreenText:
         self._write_block(first, rows, frame)
         top = self._write_above(rows[: first.first], first.first + first.distance, frame)
         self.top = max(self._floor, top)
-        self._placed(rows, frame)
+        self._finish_frame(rows, frame)
         return True
 
     def _complete_rows(self, rows: Sequence[PaintedRow]) -> list[str]:
@@ -348,7 +348,7 @@ class ScreenText:
         return old == row.text or goes_on(old, row.text) or (row.covered and old.startswith(row.text))
 
     # the lines ------------------------------------------------------------------------------------------------------
-    def _placed(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+    def _finish_frame(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         """Finish a frame. Where its rows end in blanks, the text ends there too: lines that followed are gone."""
         self.rows = rows
         self.frames += 1

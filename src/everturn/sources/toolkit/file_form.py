@@ -122,14 +122,16 @@ def _each_line(change: Callable[[bytes], bytes | None]) -> Callable[[bytes], byt
 
     def mend(data: bytes) -> bytes | None:
         first = next((line for line in data[:_LOOKED_AT].split(b"\n") if line.strip()), b"").strip()
-        if not first or first == data.strip() or _made(change, first) is None:
+        if not first or first == data.strip() or _try_change(change, first) is None:
             return None
-        return b"".join((_made(change, line.strip()) or line) + b"\n" for line in data.split(b"\n") if line.strip())
+        return b"".join(
+            (_try_change(change, line.strip()) or line) + b"\n" for line in data.split(b"\n") if line.strip()
+        )
 
     return mend
 
 
-def _made(change: Callable[[bytes], bytes | None], line: bytes) -> bytes | None:
+def _try_change(change: Callable[[bytes], bytes | None], line: bytes) -> bytes | None:
     try:
         made = change(line)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -145,7 +147,7 @@ def _without_entities(line: bytes) -> bytes | None:
     return unescape(line.decode("utf-8", "replace")).encode() if line.startswith(b"{&quot;") else None
 
 
-def _quoted(line: bytes) -> bytes | None:
+def _unquote_record(line: bytes) -> bytes | None:
     """Return the record in a line that is a JSON string, or the record of a log."""
     if line[:1] not in (b'"', b"{"):
         return None
@@ -170,7 +172,7 @@ _MENDS: tuple[tuple[str, Callable[[bytes], bytes | None]], ...] = (
     ("cp1252", _from_cp1252),
     ("line_ends", _with_line_ends),
     ("entities", _each_line(_without_entities)),
-    ("quoted", _each_line(_quoted)),
+    ("quoted", _each_line(_unquote_record)),
     ("python", _each_line(_of_python)),
     ("commas", _each_line(_without_comma)),
 )

@@ -217,8 +217,8 @@ class _StretchJoiner:
         if self._tries < 0 or second.end - first.start > _LONGEST:
             return False
         is_next_line = self._is_next_line(parts[-1], second)
-        value = _decoded(self._data[first.start : second.end]) if is_next_line else None
-        value = _decoded(first.raw + second.raw) if value is None and len(parts) == 1 else value
+        value = _decode_record(self._data[first.start : second.end]) if is_next_line else None
+        value = _decode_record(first.raw + second.raw) if value is None and len(parts) == 1 else value
         if value is None:
             return False
         self._begun.remove(parts)
@@ -231,7 +231,7 @@ class _StretchJoiner:
         return not self._data[first.end : second.start].strip(b" \t\r\n")
 
 
-def _decoded(raw: bytes) -> dict[str, Any] | None:
+def _decode_record(raw: bytes) -> dict[str, Any] | None:
     try:
         value = FORGIVING.decode(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
