@@ -224,7 +224,7 @@ def align(
     `joins`: the second may begin with what the first ends with, however short that is. `cut_top`: more may stand above
     the first item known.
     """
-    old, new = _spoken_numbers(known), _spoken_numbers(shown)
+    old, new = _spoken_at(known), _spoken_at(shown)
     old_keys, new_keys = [_key(known[n]) for n in old], [_uncover(shown[n], known) for n in new]
     waiting = {place for place, n in enumerate(old) if known[n].calls and not known[n].calls[-1].output}
     pairs: list[tuple[int, int]] = []
@@ -271,7 +271,7 @@ def _find_again(old: list[Key], new: list[Key], joins: bool, cut_top: bool) -> l
     return pairs if len(pairs) >= _MOSTLY * min(len(old), above + pairs[-1][1] - pairs[0][1] + 1) else []
 
 
-def _spoken_numbers(said: Sequence[DrawnSaying]) -> list[int]:
+def _spoken_at(said: Sequence[DrawnSaying]) -> list[int]:
     return [number for number, item in enumerate(said) if item.kind != "output"]
 
 
@@ -330,10 +330,10 @@ def _is_part(old: Key, new: Key) -> bool:
     if len(new[1]) >= _LONG and new[1] in old[1]:
         return True
     begins = len(old[1]) >= _LONG and old[1][:_LONG] == new[1][:_LONG]
-    return begins or _count_shared(old[1], new[1]) >= _LONG
+    return begins or _overlap(old[1], new[1]) >= _LONG
 
 
-def _count_shared(old: str, new: str) -> int:
+def _overlap(old: str, new: str) -> int:
     """Return how many letters at the end of one text are the beginning of the other."""
     start = old.rfind(new[:_LONG])
     return len(old) - start if start >= 0 and new.startswith(old[start:]) else 0
@@ -354,12 +354,7 @@ def _choose(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
         return _add_rest(old, new)
     if old.queued and not new.queued:
         return replace(new, queued=True)
-    if (
-        old.role == "assistant"
-        and not old.calls
-        and not before.endswith(after)
-        and _count_shared(before, after) >= _LONG
-    ):
+    if old.role == "assistant" and not old.calls and not before.endswith(after) and _overlap(before, after) >= _LONG:
         return replace(
             new, text=_join_text(old.text, new.text), lines=old.lines, bytes=old.bytes, fidelity=old.fidelity
         )
@@ -375,16 +370,14 @@ def _add_rest(old: DrawnSaying, new: DrawnSaying) -> DrawnSaying:
     call, rest = old.calls[-1], new.calls[0].output
     if squash(rest) in squash(call.output):
         return old
-    output = (
-        _join_text(call.output, rest) if _count_shared(squash(call.output), squash(rest)) else f"{call.output}\n{rest}"
-    )
+    output = _join_text(call.output, rest) if _overlap(squash(call.output), squash(rest)) else f"{call.output}\n{rest}"
     status = call.status if call.title else new.calls[0].status  # one that was only announced was run
     return replace(old, calls=(*old.calls[:-1], replace(call, output=output.strip("\n"), status=status)))
 
 
 def _join_text(old: str, new: str) -> str:
     """Return the first text and what the second adds to it."""
-    missing = len(squash(new)) - _count_shared(squash(old), squash(new))
+    missing = len(squash(new)) - _overlap(squash(old), squash(new))
     end = len(new)
     while missing and end:
         end -= 1
