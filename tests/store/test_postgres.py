@@ -142,6 +142,24 @@ def test_any_words_find_what_they_find_in_sqlite(
         assert everywhere(server[0], queries[0]) == everywhere(sqlite[0], queries[0]), queries[0]
 
 
+@settings(max_examples=60)
+@given(documents, st.lists(queries, min_size=1, max_size=4), st.integers(1, 12))
+def test_a_part_of_the_lists_finds_nothing_wrong_and_says_whether_it_is_all(
+    both: tuple[Store, Store], documents: list[Texts], queries: list[IndexQuery], listed: int
+) -> None:
+    name = f"part {next(numbers)}"
+    with small_lists(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_search, "LISTED", listed)
+        patch.setattr(postgres_search, "REACH", 2 * listed)
+        sqlite, server = ((store, new_session(store, name, documents))[0] for store in both)
+        for query in queries:
+            matching = {(entry.session, entry.seq) for entry in sqlite.candidates(query).entries}
+            gathered = server.candidates(query, most=5)
+            entries = {(entry.session, entry.seq) for entry in gathered.entries}
+            assert entries <= matching, query
+            assert entries == matching or not gathered.complete, query
+
+
 def test_long_texts_of_common_words_find_what_they_find_in_sqlite(both: tuple[Store, Store]) -> None:
     chance = random.Random(7)
     vocabulary = [f"w{number}" for number in range(40)] + ["the"] * 20
@@ -265,6 +283,11 @@ def test_who_reads_for_a_person_finds_and_counts_only_what_that_person_may_see(
         for word in ("walrus", "walr*"):
             found = store.candidates(IndexQuery((), optional=((word,),)), most=6)
             assert {entry.session for entry in found.entries} == {session} and found.counts <= (60.0,)
+        keys = [one << 24 for one in sessions.values()]
+        stems = store.driver.all('SELECT "session" FROM "read_visible_stems"(?::bigint[])', [keys])
+        assert stems == [(session,)], "of keys that were guessed too"
+        with pytest.raises(EverturnError, match="does not let us"):
+            store.driver.all('SELECT * FROM "visible_sessions"()')
         release(store)
 
 
@@ -287,9 +310,16 @@ def test_a_search_reads_no_table_as_a_whole(
     store.candidates(
         IndexQuery(((("walrus",),),), optional=(("other",), ("messag*",)), sessions=SessionFilter()), most=6
     )
-    lists = "EXPLAIN SELECT * FROM \"read_lists\"('{walru}','{NULL}',20,500)"
     release(store)
-    plans += [str(line) for (line,) in driver_all(lists)]
+    given = {
+        "read_lists": ("'{walru}'::text[]", "'{NULL}'::text[]", "20::bigint", "500::bigint"),
+        "read_visible_stems": ("'{1}'::bigint[]",),
+    }
+    for name, values in given.items():  # the plans of functions are not part of the statement's
+        [(body,)] = driver_all("SELECT prosrc FROM pg_proc WHERE proname=? LIMIT 1", [name])
+        for number, value in enumerate(values, 1):
+            body = body.replace(f"${number}", value)
+        plans += [str(line) for (line,) in driver_all(f"EXPLAIN {body}")]
     text = "\n".join(plans)
     for index in ("entry_text_pkey", "word_list_pkey", "word_list_rest_pkey"):
         assert f"using {index}" in text, text

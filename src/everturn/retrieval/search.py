@@ -330,6 +330,8 @@ def _is_all_held(request: SearchRequest, builder: HitBuilder, attempt: Attempt, 
         return True
     if found is not None and _tells_all(found, groups):
         return any(True for _ in _visible_hits(request, builder, attempt, holders[:_PROBED]))
+    if any(True for _ in _visible_hits(request, builder, attempt, holders[:_PROBED])):
+        return True
     filters = attempt.ring.filters
     origins = [SAID] if attempt.mode == "said" else [filters.origins, SAID] if attempt.hides else [filters.origins]
     for some in origins:

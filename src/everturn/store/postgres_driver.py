@@ -406,6 +406,17 @@ def number_parameters(statement: str) -> str:
     return "".join(f"{part}${number}" for number, part in enumerate(parts[:-1], 1)) + parts[-1]
 
 
+def number_names(sql: str, names: dict[str, Any]) -> tuple[str, list[Any]]:
+    """Replace `:name` by `?`, and return the parameters in their order. `::type` stays."""
+    parts = sql.replace("::", "\0").split(":")
+    made, params = [parts[0]], []
+    for part in parts[1:]:
+        size = next((n for n, sign in enumerate(part) if not (sign.isalnum() or sign == "_")), len(part))
+        params.append(names[part[:size]])
+        made.append(part[size:])
+    return "?".join(made).replace("\0", "::"), params
+
+
 def _error_line(error: psycopg.Error) -> str:
     if error.diag.message_primary:  # the rest refers to our SQL
         return error.diag.message_primary

@@ -13,8 +13,8 @@ from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexQuery
 from everturn.store.index import LAST_SEQ, GatheredEntries, IndexScope, fold_row, stem_word, stem_words
 from everturn.store.postgres_driver import PostgresDriver
-from everturn.store.postgres_search import LONGEST, count_terms, gather_entries, list_terms
-from everturn.store.word_lists import FieldStems, WordLists
+from everturn.store.postgres_search import gather_entries
+from everturn.store.word_lists import LONGEST, FieldStems, WordLists, unpack_text
 from everturn.text.terms import index_text
 
 _AT_ONCE = 1_000_000  # characters that are split into terms at once
@@ -102,3 +102,40 @@ def _stems_of_text(folded: str) -> list[str]:
             stems += stem_words(folded[start:end])
             start = end
     return [term[:LONGEST] for term in stems] if max(map(len, stems), default=0) > LONGEST else stems
+
+
+# --- words by themselves ---
+
+_FRESH = """
+    SELECT r."stems" FROM "unlisted_entry" u CROSS JOIN LATERAL UNNEST(u."seqs") AS q
+    JOIN "entry_text" r ON r."session"=u."session" AND r."seq"=q
+"""
+_COUNT_TERMS = """SELECT x."o", COUNT(*), MAX(x."n") FROM {}(?::text[],?::text[],0,0) x GROUP BY x."o" """
+_LIST_TERMS = """
+    SELECT DISTINCT y.term COLLATE "C" FROM "word_segment" g CROSS JOIN LATERAL (
+        SELECT l."terms" FROM "word_list" l WHERE l."seg"=g."seg" AND l."first"<? AND l."first">=COALESCE(
+            (SELECT k."first" FROM "word_list" k WHERE k."seg"=g."seg" AND k."first"<=? ORDER BY k."first" DESC LIMIT 1),'')
+    ) b CROSS JOIN LATERAL UNNEST(STRING_TO_ARRAY(b."terms",E'\\n')) AS y(term)
+    WHERE y.term COLLATE "C">=? AND y.term COLLATE "C"<? ORDER BY 1 LIMIT ?
+"""
+
+
+def count_terms(driver: PostgresDriver, stems: Sequence[str]) -> dict[str, int]:
+    """Return how many entries hold each stem, without those that none holds."""
+    found = driver.all_by_index(_COUNT_TERMS.format('"read_lists"'), [list(stems), [None] * len(stems)])
+    counts = {stems[o - 1]: int(n) for o, _, n in found}
+    wanted = {stem.encode("utf-8", "replace"): stem for stem in stems}
+    for (packed,) in driver.all_by_index(_FRESH):
+        for line in wanted.keys() & set(unpack_text(packed).split(b"\n")):
+            counts[wanted[line]] = counts.get(wanted[line], 0) + 1
+    return counts
+
+
+def list_terms(driver: PostgresDriver, beginning: str, most: int) -> list[str]:
+    """Return stems with this beginning, in order."""
+    beyond = f"{beginning}\U0010ffff"
+    found = {str(term) for (term,) in driver.all_by_index(_LIST_TERMS, [beyond, beginning, beginning, beyond, most])}
+    for (packed,) in driver.all_by_index(_FRESH):
+        lines = unpack_text(packed).decode().split("\n")
+        found.update(line for line in lines if line.startswith(beginning) and line >= " ")
+    return sorted(found)[:most]

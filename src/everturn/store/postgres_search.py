@@ -1,8 +1,9 @@
 """Search in PostgreSQL: everything that ranking needs to know about a query, in one statement and one round trip.
 
 The statement reads the lists of the query's words (`store.word_lists`), best entries first: all of a word with up to LISTED entries,
-else about so many. It adds up what each entry has of the words, and a share of the best of its session, and returns the stems of the
-entries with the highest sums, of the other matches of the best sessions, of neighbours, and of every entry that is in no list yet.
+else about so many. It takes the sessions with the best matches, adds up what each of their entries has of the words, and returns the stems
+of the entries with the highest sums, of the other matches of the best sessions, of neighbours, and of every entry that is in no list yet.
+Where words are required, it takes the entries with the rarest of them instead.
 Whether an entry matches, how often it holds each phrase and in which fields, is then decided here, by its stems. Where every match
 fits, the result is complete and the same as SQLite's.
 """
@@ -12,36 +13,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexEntry, IndexQuery
 from everturn.store.index import (
-    BY_FIELD,
     EntryKey,
     GatheredEntries,
     IndexScope,
     Phrase,
-    length_factor,
-    phrase_share,
     rareness,
-    stem_word,
     weigh_phrases,
 )
-from everturn.store.postgres_driver import PostgresDriver
-from everturn.store.word_lists import OWN, split_fields, unpack_text
-from everturn.text.terms import terms
+from everturn.store.postgres_driver import PostgresDriver, number_names
+from everturn.store.word_lists import OWN, PhraseMatcher, QueryWord, phrase_words
 
-LONGEST = 500  # characters of a term, at most 2,000 bytes
-
-LISTED = 3800  # entries of a word that are read, at least: blocks of a list are read as a whole
-REACH = 60_000  # the same if a phrase is required and fewer than FEW entries have it
+LISTED = 3800  # entries of a word that are read
+FULLY = 4  # words of a query up to which so many of each are read
+REQUIRED = 2  # times LISTED, if several words are required: few entries hold all of them
+REACH = 30_000  # the same if a phrase is required and fewer than FEW entries have it
 FEW = 20
 OPENED = 200  # terms of a word that matches by prefix
 VERIFIED = 3  # entries looked at for each one wanted where words are required, since many will not hold all of them
 WIDE = 5  # entries whose neighbours are considered, for each one wanted
 PER_NEAR = 15  # entries wanted for each one whose neighbours are looked at too
+PER_SESSION = 2  # entries wanted for each session that is considered
 PER_BEST = 100  # entries wanted for each session of which all matches are looked at
 SAMPLED = 375  # entries with all words of a phrase that are looked at to count it
 NAMED = 20  # sessions that are read as a whole if only they are searched
@@ -58,15 +53,15 @@ _SEQ = f"CASE {{0}}&{OWN} WHEN {OWN} THEN -1 ELSE {{0}}&{OWN} END"
 #: Parameters by name; `number_names` turns them into numbers. Where a table must be read by key, a subquery with OFFSET 0 leaves the
 #: planner no choice: it knows nothing about how many rows the lists have.
 _GATHER = """
-WITH total AS MATERIALIZED ({total}),{scoped}
+WITH {scoped}
 h AS MATERIALIZED (SELECT x."o", x."key", x."share", x."n" FROM {lists}(:terms::text[],:beyond::text[],:budget,:opened) x),
-n AS MATERIALIZED (SELECT "o", MAX("n")>:budget OR MIN("n")<0 AS cut, {count}::float8 AS n FROM h GROUP BY "o"),
+total AS MATERIALIZED ({total}),
+n AS MATERIALIZED (SELECT "o", MAX("n")>:budget OR MIN("n")<0 AS cut, {count}::float8 AS n FROM h WHERE "o">0 GROUP BY "o"),
 g AS MATERIALIZED (
     SELECT n."o", n.n, n.cut,
     (:weights::float8[])[n."o"]*LN(1+(GREATEST(total.total-n.n,0)+0.5)/(n.n+0.5))/255 AS worth
     FROM n CROSS JOIN (SELECT * FROM total) AS total(total)),
 c AS MATERIALIZED (SELECT COALESCE(BIT_OR(1::bigint<<("o"-1)::int) FILTER (WHERE cut),0) AS cut FROM g),
-k AS MATERIALIZED (SELECT "key", SUM({worth}*"share") AS s, BIT_OR(1::bigint<<("o"-1)::int) AS has FROM h GROUP BY 1),
 {pool}
 sampled AS ({sampled}),
 final AS MATERIALIZED (
@@ -84,47 +79,79 @@ final AS MATERIALIZED (
         UNION ALL
         SELECT u."session"<<24|(q&{own}), TRUE FROM "unlisted_entry" u CROSS JOIN LATERAL UNNEST(u."seqs") AS q
     ) x GROUP BY "key")
-SELECT r."session", r."seq", f.fresh, {in_scope}, r."stems", NULL::bigint, NULL::bigint, NULL FROM final f CROSS JOIN LATERAL (
-    SELECT e."session", e."seq", e."stems" FROM "entry_text" e WHERE e."session"=f."key">>24 AND e."seq"=({seq})::integer OFFSET 0) r
+SELECT r."session", r."seq", f.fresh, {in_scope}, r."stems", NULL::bigint, NULL::bigint, NULL FROM {stems}
 UNION ALL
 SELECT f.session, NULL, NULL, NULL, NULL, s."started", s."ended", s."state" FROM (SELECT DISTINCT "key">>24 AS session FROM final) f
 CROSS JOIN LATERAL (SELECT t."started", t."ended", t."state" FROM "session" t WHERE t."id"=f.session OFFSET 0) s
 UNION ALL
-SELECT NULL, NULL, NULL, (SELECT COUNT(*)>=:most FROM pool), NULL, total.total::bigint, (SELECT cut FROM c),
+SELECT NULL, NULL, NULL, {is_full}, NULL, total.total::bigint, (SELECT cut FROM c),
     COALESCE((SELECT STRING_AGG(g."o"||' '||g.n, ',') FROM g),'')||';'||CONCAT_WS(',',{phrase_counts}) FROM (SELECT * FROM total) AS total(total)
 """
-#: How many entries hold a word; of one that matches by prefix, an entry may have several places.
-_COUNT = 'ABS(MAX("n"))'
+#: How many entries hold a word: the places of its lists; for a person, those that were found.
+_COUNT, _COUNT_VISIBLE = 'MAX("n")', "COUNT(*)"
+#: Of a word that matches by prefix, an entry may have several places.
 _COUNT_OPENED = """
-    CASE WHEN MAX("n") BETWEEN 0 AND :budget AND (:beyond::text[])["o"] IS NOT NULL
-    THEN COUNT(DISTINCT "key") FILTER (WHERE (:beyond::text[])["o"] IS NOT NULL) ELSE ABS(MAX("n")) END
+    CASE WHEN MAX("n")<=:budget AND (:beyond::text[])["o"] IS NOT NULL
+    THEN COUNT(DISTINCT "key") FILTER (WHERE (:beyond::text[])["o"] IS NOT NULL) ELSE {} END
 """
-#: The entries with the highest sums that hold something of every required group, as far as the lists tell.
-_POOL = """
+_STEMS = """
+final f CROSS JOIN LATERAL (
+    SELECT e."session", e."seq", e."stems" FROM "entry_text" e WHERE e."session"=f."key">>24 AND e."seq"=({seq})::integer OFFSET 0) r
+"""
+_VISIBLE_STEMS = """
+"read_visible_stems"(ARRAY(SELECT "key" FROM final)) r JOIN final f ON f."key"=((r."session"<<24)|(r."seq"::bigint&{own}))
+"""
+_ENTRIES = """
+k AS MATERIALIZED (
+    SELECT "key", SUM({worth}*"share") AS s, BIT_OR(1::bigint<<("o"-1)::int) AS has FROM h WHERE "o">0{among} GROUP BY 1),
+"""
+_SESSIONS = """
 b AS MATERIALIZED (
-    SELECT session, SUM(best) AS best FROM (
-        SELECT "key">>24 AS session, MAX("share")*{worth} AS best FROM h GROUP BY 1, "o") x GROUP BY 1),
+    SELECT "session", SUM(best*{worth}) AS best FROM (
+        SELECT "key">>24 AS "session", "o", MAX("share") AS best FROM h WHERE "o">0 GROUP BY 1, 2) x GROUP BY 1),
+"""
+#: The entries with the highest sums, as far as the lists tell; `m` are those that may match.
+_POOL = """
 wide AS MATERIALIZED (
     SELECT r."key", r.own, r.s FROM (
-        SELECT k."key", k."key">>24 AS "session", {seq} AS "seq", k.s AS own, k.s+:session_share*b.best AS s
-        FROM k JOIN b ON b.session=k."key">>24 CROSS JOIN c WHERE TRUE{groups} ORDER BY 5 DESC, 1 DESC OFFSET 0) r
+        SELECT m."key", m."key">>24 AS "session", {seq} AS "seq", m.s AS own, m.s+:session_share*b.best AS s
+        FROM m JOIN b ON b."session"=m."key">>24 ORDER BY 5 DESC, 1 DESC OFFSET 0) r
     WHERE TRUE{scope} ORDER BY 3 DESC, 1 DESC LIMIT :wide),
 pool AS MATERIALIZED (
     SELECT "key", s+:beside*(SUM(own) OVER (ORDER BY "key" RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)-own) AS s FROM wide
     ORDER BY 2 DESC, 1 DESC LIMIT :most),
 """
+#: COALESCE, because the planner would expect next to nothing of the condition, and join what is left in nested loops.
+_MATCHES = 'm AS MATERIALIZED (SELECT k."key", k.s FROM k CROSS JOIN c WHERE COALESCE(TRUE{groups},FALSE)),'
+#: Of sessions with the best matches: no entry has more of the words than its session.
+_BEST_SESSIONS = """
+top AS MATERIALIZED (SELECT r."session", r.best FROM b r WHERE TRUE{scope} ORDER BY 2 DESC, 1 DESC LIMIT :top_sessions),
+"""
+_AMONG_BEST = ' AND "key">>24 IN (SELECT "session" FROM top)'
+_POOL_OF_BEST = """
+pool AS MATERIALIZED (
+    SELECT m."key", m.s+:session_share*b.best
+        +:beside*(SUM(m.s) OVER (ORDER BY m."key" RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)-m.s) AS s
+    FROM m JOIN top b ON b."session"=m."key">>24 ORDER BY 2 DESC, 1 DESC LIMIT :most),
+"""
+#: Where words are required, of the entries with the rarest of them: of each phrase of a group its rarest word, of the group with the
+#: fewest entries, above all one whose lists were read to the end. Whatever matches holds one of these.
+_RAREST = """
+d AS MATERIALIZED (
+    SELECT p.number, x.* FROM UNNEST(:group_numbers::bigint[],:group_masks::bigint[]) AS p(number,mask) CROSS JOIN LATERAL (
+        SELECT w.o, COALESCE(g.n,0) AS n, COALESCE(g.cut,FALSE) AS cut
+        FROM GENERATE_SERIES(1,CARDINALITY(:weights::float8[])) AS w(o) LEFT JOIN g ON g."o"=w.o
+        WHERE p.mask>>(w.o-1)&1=1 ORDER BY 2, 1 LIMIT 1) x),
+e AS MATERIALIZED (SELECT "key" FROM h WHERE "o" IN (
+    SELECT o FROM d WHERE number=(SELECT number FROM d GROUP BY 1 ORDER BY BOOL_OR(cut), SUM(n), 1 LIMIT 1))),
+"""
+_AMONG_RAREST = ' AND "key" IN (SELECT "key" FROM e)'
+_SESSIONS_OF_MATCHES = 'b AS MATERIALIZED (SELECT "key">>24 AS "session", MAX(s) AS best FROM m GROUP BY 1),'
 #: Every entry of named sessions.
 _NAMED_POOL = """
 pool AS MATERIALIZED (
     SELECT DISTINCT r."session"<<24|(r."seq"&16777215) AS "key", 0::float8 AS s FROM "entry_text" r WHERE TRUE{scope}),
 """
-
-
-class QueryWord(Struct, frozen=True):
-    """A word that is looked up: a whole one, or all from `term` to `beyond`."""
-
-    term: str
-    beyond: str | None
 
 
 class _AskedPhrases:
@@ -139,8 +166,20 @@ class _AskedPhrases:
         self.masks = [_word_mask(phrase, self.words) for phrase in self.phrases]
         self.groups = [[self.phrases.index(phrase) for phrase in group] for group in query.groups]
         self.has_required_phrase = any(self.masks[number].bit_count() > 1 for group in self.groups for number in group)
+        self.has_rarest = bool(self.groups) and all(self.masks[number] for group in self.groups for number in group)
         #: Numbers of the phrases of several words that are counted by looking at entries.
         self.counted = [number for number, phrase in enumerate(self.phrases) if _is_counted(phrase, query, weights)]
+
+    @property
+    def listed(self) -> int:
+        """How many entries of each word are read: the more words, the less one of them decides."""
+        return max(LISTED * FULLY // max(len(self.words), FULLY), LISTED // FULLY)
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether an entry with a required word may still not match."""
+        query = self.query
+        return self.has_required_phrase or len(self.groups) > 1 or bool(self.groups and (query.without or query.fields))
 
     def conditions(self) -> str:
         """Return the condition on what an entry has: of every required group, or else of anything, all words of a phrase."""
@@ -159,12 +198,16 @@ class _AskedPhrases:
 def gather_entries(driver: PostgresDriver, query: IndexQuery, scope: IndexScope, most: int) -> GatheredEntries:
     """Return the entries worth ranking, with the counts of all phrases."""
     asked = _AskedPhrases(query)
-    is_narrow = not query.groups and (driver.is_limited or bool(scope.sessions or scope.messages or query.fields))
-    looked_at = (most * VERIFIED if query.groups else most) or _ANY
-    found = _gather(driver, asked, scope, _Bounds(most, looked_at, LISTED * (2 if is_narrow else 1)))
+    is_narrow = not query.groups and bool(scope.sessions or scope.messages or query.fields)
+    looked_at = (most * VERIFIED if asked.needs_look else most) or _ANY
+    listed = LISTED * REQUIRED if asked.needs_look else asked.listed * (2 if is_narrow else 1)
+    found = _gather(driver, asked, scope, _Bounds(most, looked_at, listed))
     if asked.has_required_phrase and not found.complete and len(found.entries) < FEW:
         # Common words that are hardly ever adjacent: more of them.
         found = _gather(driver, asked, scope, _Bounds(most, looked_at * VERIFIED, REACH))
+    elif driver.is_limited and not query.groups and not found.complete and len(found.entries) < most // 2:
+        # Common words, of which this person may see few: more of them.
+        found = _gather(driver, asked, scope, _Bounds(most, looked_at, REACH))
     return _keep_best(found, asked.weights, most) if 0 < most < len(found.entries) else found
 
 
@@ -182,31 +225,53 @@ def _gather(driver: PostgresDriver, asked: _AskedPhrases, scope: IndexScope, bou
         "weights": list(asked.words.values()), "opened": OPENED, "session_share": _SESSION, "beside": _BESIDE,
         "budget": bounds.listed if most and (is_whole or scope.ranges is None) else _ANY,
         "most": bounds.looked_at, "wide": max(bounds.looked_at, WIDE * most), "near": most // PER_NEAR,
-        "best_sessions": max(most // PER_BEST, 1), **_scope_parameters(scope),
+        "best_sessions": max(most // PER_BEST, 1), "top_sessions": max(most // PER_SESSION, 1),
+        "group_numbers": [number for number, group in enumerate(asked.groups) for _ in group],
+        "group_masks": [asked.masks[number] for group in asked.groups for number in group],
+        **_scope_parameters(scope),
     }  # fmt: skip
-    statement, params = number_names(_gather_sql(driver, asked, scope, is_whole), names)
+    statement, params = number_names(_gather_sql(driver, asked, scope, is_whole, most > 0), names)
     *rows, summary = driver.all_by_index(statement, params)
     found = _read_rows(asked, rows, summary)
     return replace(found, complete=True) if is_whole else found
 
 
-def _gather_sql(driver: PostgresDriver, asked: _AskedPhrases, scope: IndexScope, is_whole: bool) -> str:
+def _gather_sql(
+    driver: PostgresDriver, asked: _AskedPhrases, scope: IndexScope, is_whole: bool, is_bounded: bool
+) -> str:
     in_scope = "".join(f" AND {condition}" for condition in _scope_conditions(scope))
     counted = asked.counted_masks()
-    pool = _NAMED_POOL if is_whole else _POOL
+    # Where entries are chosen one by one, the best sessions may have none of them.
+    by_session = is_bounded and not asked.needs_look and scope.messages is None and scope.ranges is None
+    entries, among = _SESSIONS + _ENTRIES + _MATCHES + _POOL, ""
+    if is_whole:
+        entries = _ENTRIES + _NAMED_POOL
+    elif by_session:
+        entries, among = _SESSIONS + _BEST_SESSIONS + _ENTRIES + _MATCHES + _POOL_OF_BEST, _AMONG_BEST
+    elif asked.has_rarest:
+        entries, among = _RAREST + _ENTRIES + _MATCHES + _SESSIONS_OF_MATCHES + _POOL, _AMONG_RAREST
+    is_full = "(SELECT COUNT(*)>=:most FROM pool)"
+    count = _COUNT_VISIBLE if driver.is_limited else _COUNT
     return _GATHER.format(
-        total=_TOTAL,
+        total='SELECT "n" FROM h WHERE "o"=0' if driver.is_limited else _TOTAL,
         scoped=_scoped_sessions(scope),
-        count=_COUNT_OPENED if any(word.beyond for word in asked.words) else _COUNT,
+        count=_COUNT_OPENED.format(count) if any(word.beyond for word in asked.words) else count,
         lists='"read_visible_lists"' if driver.is_limited else '"read_lists"',
+        stems=(_VISIBLE_STEMS if driver.is_limited else _STEMS).format(seq=_SEQ.format('f."key"'), own=OWN),
         worth=_WORTH,
-        pool=pool.format(worth=_WORTH, scope=in_scope, groups=asked.conditions(), seq=_SEQ.format('k."key"')),
+        pool=entries.format(
+            worth=_WORTH,
+            scope=in_scope,
+            groups=asked.conditions(),
+            seq=_SEQ.format('m."key"'),
+            among=among,
+        ),
         sampled=" UNION ALL ".join(f'(SELECT "key" FROM k WHERE {has} LIMIT {SAMPLED})' for has in counted)
         or _NO_SAMPLE,
         phrase_counts=",".join(f"(SELECT COUNT(*) FROM k WHERE {has})" for has in counted) or "''",
         is_cut="FALSE" if is_whole else "(SELECT cut<>0 FROM c)",
+        is_full=f"{is_full} OR (SELECT COUNT(*)>=:top_sessions FROM top)" if by_session else is_full,
         in_scope=f"TRUE{in_scope}",
-        seq=_SEQ.format('f."key"'),
         own=OWN,
     )
 
@@ -218,7 +283,7 @@ _NO_SAMPLE = 'SELECT "key" FROM k LIMIT 0'
 
 def _is_counted(phrase: Phrase, query: IndexQuery, weights: dict[Phrase, float]) -> bool:
     """Whether a phrase of several words is counted: not a pair of words of the query with a low weight of its own."""
-    if len(_phrase_words(phrase)) < 2:
+    if len(phrase_words(phrase)) < 2:
         return False
     is_pair = len(phrase) == 2 and weights[phrase] < 0.5 and all((term,) in weights for term in phrase)
     return not is_pair or any(phrase in group for group in query.groups)
@@ -227,24 +292,13 @@ def _is_counted(phrase: Phrase, query: IndexQuery, weights: dict[Phrase, float])
 # --- the words of a query ---
 
 
-def _phrase_words(phrase: Phrase) -> list[QueryWord]:
-    """Return the words of a phrase: stems, and the beginning of the last one if it matches by prefix."""
-    # Analysed again, which changes no term and leaves no syntax.
-    plain = [word for term in phrase for word in terms(term)]
-    words = [QueryWord(stem_word(word)[:LONGEST], None) for word in plain]
-    if words and phrase[-1].endswith("*"):
-        beginning = plain[-1][:LONGEST]  # a prefix has no stem
-        words[-1] = QueryWord(beginning, f"{beginning}\U0010ffff")
-    return words
-
-
 def _query_words(query: IndexQuery, weights: dict[Phrase, float]) -> dict[QueryWord, float]:
     """Return the words to look up, each with its weight: the required ones first, then those with a weight of their own."""
     found: dict[QueryWord, float] = {}
     required = {phrase for group in query.groups for phrase in group}
     ordered = sorted(weights, key=lambda phrase: (phrase not in required, len(phrase)))
     for phrase in ordered:
-        words = _phrase_words(phrase)
+        words = phrase_words(phrase)
         for word in words:
             if len(words) == 1 or word not in found:
                 found[word] = max(weights[phrase] / len(words), found.get(word, 0.0))
@@ -253,7 +307,7 @@ def _query_words(query: IndexQuery, weights: dict[Phrase, float]) -> dict[QueryW
 
 def _word_mask(phrase: Phrase, words: dict[QueryWord, float]) -> int:
     numbers = {word: number for number, word in enumerate(words)}
-    return sum({1 << numbers[word] for word in _phrase_words(phrase) if word in numbers})
+    return sum({1 << numbers[word] for word in phrase_words(phrase) if word in numbers})
 
 
 def _any_mask(masks: Sequence[int]) -> str:
@@ -261,65 +315,11 @@ def _any_mask(masks: Sequence[int]) -> str:
     return " OR ".join(f"({mask}::bigint & ~(k.has|c.cut))=0" for mask in dict.fromkeys(masks)) or "FALSE"
 
 
-# --- what an entry holds ---
-
-
-class _PhraseMatcher:
-    """Finds the phrases of a query in the stems of entries."""
-
-    def __init__(self, query: IndexQuery, phrases: Sequence[Phrase]) -> None:
-        self._patterns = [(number, _pattern(phrase), len(phrase)) for number, phrase in enumerate(phrases)]
-        self._patterns = [one for one in self._patterns if one[1]]
-        self._without = [pattern for phrase in query.without if (pattern := _pattern(phrase))]
-        self._groups = [{phrases.index(phrase) for phrase in group} for group in query.groups]
-        self._fields = {FIELDS.index(name) for name in query.fields}
-
-    def held_phrases(self, stems: bytes) -> tuple[tuple[int, float], ...]:
-        """Return the phrases that an entry holds, by number, with its share of each."""
-        text = unpack_text(stems)
-        present = [one for one in self._patterns if one[1] in text]
-        if not present:
-            return ()
-        fields = list(split_fields(text))
-        factor = length_factor(text.count(b"\n") - len(fields))
-        if self._fields:
-            fields = [one for one in fields if one[0] in self._fields]
-        held = []
-        for number, pattern, length in present:
-            seen = sum([BY_FIELD[field] * n for field, part in fields if (n := _count(part, pattern))])
-            if seen:
-                held.append((number, phrase_share(seen, factor, length)))
-        return tuple(held)
-
-    def is_match(self, stems: bytes, held: Sequence[tuple[int, float]]) -> bool:
-        """Whether an entry with these phrases has one of every group, and none of what it must not have."""
-        numbers = {number for number, _ in held}
-        if not numbers or any(numbers.isdisjoint(group) for group in self._groups):
-            return False
-        if not self._without:
-            return True
-        text = unpack_text(stems)
-        fields = [part for field, part in split_fields(text) if not self._fields or field in self._fields]
-        return not any(pattern in part for pattern in self._without for part in fields)
-
-
-def _pattern(phrase: Phrase) -> bytes:
-    """Return the bytes of a phrase in stems: a line each; of a prefix, without an end."""
-    words = _phrase_words(phrase)
-    lines = "".join(f"\n{word.term}" for word in words)
-    return f"{lines}{'' if words and words[-1].beyond else chr(10)}".encode("utf-8", "replace") if words else b""
-
-
-def _count(text: bytes, pattern: bytes) -> int:
-    """Count a phrase, also where the next one begins with the line feed that ends it."""
-    n, at = 0, text.find(pattern)
-    while at >= 0:
-        n, at = n + 1, text.find(pattern, at + 1)
-    return n
+# --- what entries hold ---
 
 
 def _read_rows(asked: _AskedPhrases, rows: list[tuple[Any, ...]], summary: tuple[Any, ...]) -> GatheredEntries:
-    matcher = _PhraseMatcher(asked.query, asked.phrases)
+    matcher = PhraseMatcher(asked.query, asked.phrases)
     listed = _ListCounts(asked, summary)
     entries, times, older = [], {}, set()
     for session, seq, is_fresh, in_scope, stems, started, ended, state in rows:
@@ -349,7 +349,7 @@ class _ListCounts:
         self._single = {
             number: in_lists.get(numbers.get(made[0], 0), 0.0)
             for number, phrase in enumerate(asked.phrases)
-            if len(made := _phrase_words(phrase)) == 1
+            if len(made := phrase_words(phrase)) == 1
         }
         self._size = len(asked.phrases)
         self._fresh = [0] * self._size
@@ -399,43 +399,6 @@ def _keep_best(found: GatheredEntries, weights: Sequence[float], most: int) -> G
     return replace(found, entries=entries, complete=False)
 
 
-# --- words by themselves ---
-
-_FRESH = """
-    SELECT r."stems" FROM "unlisted_entry" u CROSS JOIN LATERAL UNNEST(u."seqs") AS q
-    JOIN "entry_text" r ON r."session"=u."session" AND r."seq"=q
-"""
-_COUNT_TERMS = """SELECT x."o", COUNT(*), MAX(x."n") FROM {}(?::text[],?::text[],0,0) x GROUP BY x."o" """
-_LIST_TERMS = """
-    SELECT DISTINCT y.term COLLATE "C" FROM "word_segment" g CROSS JOIN LATERAL (
-        SELECT l."terms" FROM "word_list" l WHERE l."seg"=g."seg" AND l."first"<? AND l."first">=COALESCE(
-            (SELECT k."first" FROM "word_list" k WHERE k."seg"=g."seg" AND k."first"<=? ORDER BY k."first" DESC LIMIT 1),'')
-    ) b CROSS JOIN LATERAL UNNEST(STRING_TO_ARRAY(b."terms",E'\\n')) AS y(term)
-    WHERE y.term COLLATE "C">=? AND y.term COLLATE "C"<? ORDER BY 1 LIMIT ?
-"""
-
-
-def count_terms(driver: PostgresDriver, stems: Sequence[str]) -> dict[str, int]:
-    """Return how many entries hold each stem, without those that none holds."""
-    found = driver.all_by_index(_COUNT_TERMS.format('"read_lists"'), [list(stems), [None] * len(stems)])
-    counts = {stems[o - 1]: int(n) for o, _, n in found}
-    wanted = {stem.encode("utf-8", "replace"): stem for stem in stems}
-    for (packed,) in driver.all_by_index(_FRESH):
-        for line in wanted.keys() & set(unpack_text(packed).split(b"\n")):
-            counts[wanted[line]] = counts.get(wanted[line], 0) + 1
-    return counts
-
-
-def list_terms(driver: PostgresDriver, beginning: str, most: int) -> list[str]:
-    """Return stems with this beginning, in order."""
-    beyond = f"{beginning}\U0010ffff"
-    found = {str(term) for (term,) in driver.all_by_index(_LIST_TERMS, [beyond, beginning, beginning, beyond, most])}
-    for (packed,) in driver.all_by_index(_FRESH):
-        lines = unpack_text(packed).decode().split("\n")
-        found.update(line for line in lines if line.startswith(beginning) and line >= " ")
-    return sorted(found)[:most]
-
-
 # --- the scope ---
 
 
@@ -471,14 +434,3 @@ def _name_marks(sql: str, name: str) -> str:
     """Replace each `?` by a name."""
     first, *rest = sql.split("?")
     return first + "".join(f":{name}_{number}{part}" for number, part in enumerate(rest))
-
-
-def number_names(sql: str, names: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Replace `:name` by `?`, and return the parameters in their order. `::type` stays."""
-    parts = sql.replace("::", "\0").split(":")
-    made, params = [parts[0]], []
-    for part in parts[1:]:
-        size = next((n for n, sign in enumerate(part) if not (sign.isalnum() or sign == "_")), len(part))
-        params.append(names[part[:size]])
-        made.append(part[size:])
-    return "?".join(made).replace("\0", "::"), params

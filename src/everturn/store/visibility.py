@@ -37,7 +37,18 @@ OF_SESSION = (
 #: Tables that a reading connection may name, and of which it sees nothing.
 EMPTY = ("kept", "hooked", "tombstone")
 _READABLE = (
-    *("source_file", "version", "session", "chunk", "blob", "problem", "census", "setting", "file_project"),
+    *(
+        "source_file",
+        "version",
+        "session",
+        "chunk",
+        "blob",
+        "problem",
+        "census",
+        "setting",
+        "file_project",
+        "file_share",
+    ),
     *OF_SESSION,
     *EMPTY,
 )
@@ -76,6 +87,7 @@ def prepare_readers(store: Store) -> None:
         f'GRANT USAGE ON SCHEMA "{schema}" TO "{role}"',
         f'GRANT SELECT ON {tables} TO "{role}"',
         f'GRANT EXECUTE ON FUNCTION "{schema}"."read_visible_lists"(text[], text[], bigint, bigint) TO "{role}"',
+        f'GRANT EXECUTE ON FUNCTION "{schema}"."read_visible_stems"(bigint[]) TO "{role}"',
     ]
     statements = [*([] if exists else [f'CREATE ROLE "{role}" NOLOGIN']), *statements]
     try:

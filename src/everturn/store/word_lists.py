@@ -19,10 +19,15 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
+from typing import NamedTuple
 
-from everturn.store.index import BY_FIELD, ENOUGH, EntryKey, length_factor
+from everturn.model.vocabulary import FIELDS
+from everturn.store.contract import IndexQuery
+from everturn.store.index import BY_FIELD, ENOUGH, EntryKey, Phrase, length_factor, phrase_share, stem_word
 from everturn.store.postgres_driver import PostgresDriver
+from everturn.text.terms import terms as split_terms
 
+LONGEST = 500  # characters of a term, at most 2,000 bytes
 SEGMENT = 500  # entries
 FIRST = 256
 #: Segments of at least and at most so many entries are merged when there are so many of them.
@@ -119,6 +124,84 @@ def word_shares(fields: FieldStems) -> dict[str, int]:
         for term, n in Counter(stems).items():
             seen[term] = seen.get(term, 0.0) + BY_FIELD[field] * n
     return {term: int(255 * much / (much + room)) for term, much in seen.items()}
+
+
+# --- phrases in the stems of an entry ---
+
+
+class QueryWord(NamedTuple):
+    """A word that is looked up: a whole one, or all from `term` to `beyond`."""
+
+    term: str
+    beyond: str | None
+
+
+def phrase_words(phrase: Phrase) -> list[QueryWord]:
+    """Return the words of a phrase: stems, and the beginning of the last one if it matches by prefix."""
+    # Analysed again, which changes no term and leaves no syntax.
+    plain = [word for term in phrase for word in split_terms(term)]
+    words = [QueryWord(stem_word(word)[:LONGEST], None) for word in plain]
+    if words and phrase[-1].endswith("*"):
+        beginning = plain[-1][:LONGEST]  # a prefix has no stem
+        words[-1] = QueryWord(beginning, f"{beginning}\U0010ffff")
+    return words
+
+
+class PhraseMatcher:
+    """Finds the phrases of a query in the stems of entries."""
+
+    def __init__(self, query: IndexQuery, phrases: Sequence[Phrase]) -> None:
+        self._patterns = [(number, _pattern(phrase), len(phrase)) for number, phrase in enumerate(phrases)]
+        self._patterns = [one for one in self._patterns if one[1]]
+        self._without = [pattern for phrase in query.without if (pattern := _pattern(phrase))]
+        self._groups = [{phrases.index(phrase) for phrase in group} for group in query.groups]
+        self._fields = {FIELDS.index(name) for name in query.fields}
+
+    def held_phrases(self, stems: bytes) -> tuple[tuple[int, float], ...]:
+        """Return the phrases that an entry holds, by number, with its share of each."""
+        text = unpack_text(stems)
+        present = [one for one in self._patterns if one[1] in text]
+        if not present:
+            return ()
+        fields = list(split_fields(text))
+        factor = length_factor(text.count(b"\n") - len(fields))
+        if self._fields:
+            fields = [one for one in fields if one[0] in self._fields]
+        held = []
+        for number, pattern, length in present:
+            seen = sum([BY_FIELD[field] * n for field, part in fields if (n := _count(part, pattern))])
+            if seen:
+                held.append((number, phrase_share(seen, factor, length)))
+        return tuple(held)
+
+    def is_match(self, stems: bytes, held: Sequence[tuple[int, float]]) -> bool:
+        """Whether an entry with these phrases has one of every group, and none of what it must not have."""
+        numbers = {number for number, _ in held}
+        if not numbers or any(numbers.isdisjoint(group) for group in self._groups):
+            return False
+        if not self._without:
+            return True
+        text = unpack_text(stems)
+        fields = [part for field, part in split_fields(text) if not self._fields or field in self._fields]
+        return not any(pattern in part for pattern in self._without for part in fields)
+
+
+def _pattern(phrase: Phrase) -> bytes:
+    """Return the bytes of a phrase in stems: a line each; of a prefix, without an end."""
+    words = phrase_words(phrase)
+    lines = "".join(f"\n{word.term}" for word in words)
+    return f"{lines}{'' if words and words[-1].beyond else chr(10)}".encode("utf-8", "replace") if words else b""
+
+
+def _count(text: bytes, pattern: bytes) -> int:
+    """Count a phrase, also where the next one begins with the line feed that ends it."""
+    n, at = 0, text.find(pattern)
+    while at >= 0:
+        n, at = n + 1, text.find(pattern, at + 1)
+    return n
+
+
+# --- lists ---
 
 
 class WordLists:
