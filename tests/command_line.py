@@ -13,18 +13,22 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 import everturn
+from everturn.text.lazy_pattern import _LazyPattern
 from tests.quick import QUICK
 
 HERE = Path(__file__).parents[1]
@@ -149,10 +153,15 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _import_everything() -> None:
-    for module in pkgutil.walk_packages(everturn.__path__, "everturn."):
-        if not module.name.startswith(_LEFT_OUT) and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    importlib.import_module("httpx2")
+    for found in pkgutil.walk_packages(everturn.__path__, "everturn."):
+        if not found.name.startswith(_LEFT_OUT) and not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    for name in ("h11", "httpcore2", "httpx2", "re2", "truststore"):
+        importlib.import_module(name)
+    for module in [module for name, module in sys.modules.items() if name.startswith("everturn.")]:
+        for pattern in vars(module).values():
+            if isinstance(pattern, _LazyPattern):
+                re.compile(*pattern._arguments)  # which keeps it
     gc.freeze()
 
 
@@ -170,8 +179,20 @@ def _become(pipes: Sequence[int], words: Sequence[str], env: Mapping[str, str], 
     sys.argv[:] = [str(Path(everturn.__file__).with_name("__main__.py")), *words]
 
 
+def _leave(code: int) -> NoReturn:
+    """End as an interpreter does, except that memory is left to the system: clearing what is shared copies it first."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)  # tells what the interpreter tells then
+    os._exit(code)
+
+
 if __name__ == "__main__":
     _serve(socket.socket(fileno=int(sys.argv[1])))
     from everturn.cli import main
 
-    sys.exit(main())
+    _leave(main())

@@ -17,7 +17,7 @@ ENGINES = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs(
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Archive]:
     """A fresh archive."""
     if request.param == "postgres":
-        url = str(request.getfixturevalue("postgres_url"))
+        url = str(request.getfixturevalue("postgres_archive"))
     else:
         url = "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
     with Archive(url) as opened:

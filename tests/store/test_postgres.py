@@ -46,7 +46,15 @@ OWN_CODE = {**os.environ, "PYTHONPATH": str(Path(postgres.__file__).parents[2])}
 
 
 @pytest.fixture
-def store(postgres_url: str) -> Iterator[PostgresStore]:
+def store(postgres_archive: str) -> Iterator[PostgresStore]:
+    opened = open_postgres(postgres_archive)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def new_store(postgres_url: str) -> Iterator[PostgresStore]:
+    """An archive that no other test gets: for plans, which depend on what was in it before, and for damage."""
     opened = open_postgres(postgres_url)
     yield opened
     opened.close()
@@ -293,24 +301,24 @@ def test_who_reads_for_a_person_finds_and_counts_only_what_that_person_may_see(
 
 @pytest.mark.parametrize("is_limited", [False, True])
 def test_a_search_reads_no_table_as_a_whole(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_limited: bool
+    new_store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_limited: bool
 ) -> None:
-    with_lists(store, monkeypatch)
-    prepare_readers(store)
+    with_lists(new_store, monkeypatch)
+    prepare_readers(new_store)
     if is_limited:
-        restrict(store, "ann")
+        restrict(new_store, "ann")
     plans: list[str] = []
 
     def explained(statement: str, params: Sequence[Any] = ()) -> list[Any]:
         plans.extend(str(line) for (line,) in driver_all(f"EXPLAIN {statement}", params))
         return driver_all(statement, params)
 
-    driver_all = store.driver.all_by_index
-    monkeypatch.setattr(store.driver, "all_by_index", explained)
-    store.candidates(
+    driver_all = new_store.driver.all_by_index
+    monkeypatch.setattr(new_store.driver, "all_by_index", explained)
+    new_store.candidates(
         IndexQuery(((("walrus",),),), optional=(("other",), ("messag*",)), sessions=SessionFilter()), most=6
     )
-    release(store)
+    release(new_store)
     given = {
         "read_lists": ("'{walru}'::text[]", "'{NULL}'::text[]", "20::bigint", "500::bigint"),
         "read_visible_stems": ("'{1}'::bigint[]",),
@@ -338,12 +346,12 @@ def test_a_search_reads_no_table_as_a_whole(
     assert whole == [], text
 
 
-def test_owners_of_messages_are_found_by_index(store: PostgresStore) -> None:
-    new_session(store, "some", [in_prompt(f"message {number}") for number in range(50)])
+def test_owners_of_messages_are_found_by_index(new_store: PostgresStore) -> None:
+    new_session(new_store, "some", [in_prompt(f"message {number}") for number in range(50)])
     prints = list(range(64))
-    with store.write():
+    with new_store.write():
         sql = f"EXPLAIN {derived._OWNERS.format(','.join('?' * len(prints)))}"
-        plan = store.driver.all(sql, [1, *prints, "test", 0, "", ""])
+        plan = new_store.driver.all(sql, [1, *prints, "test", 0, "", ""])
     assert any("message_fingerprint" in line for (line,) in plan), plan
 
 
@@ -433,8 +441,8 @@ def test_health_sees_missing_bytes(store: PostgresStore) -> None:
     assert len(store.check().problems) == 1
 
 
-def test_archives_in_one_database_do_not_see_each_other(store: PostgresStore, postgres_url: str) -> None:
-    other = open_store(f"{postgres_url}_other")
+def test_archives_in_one_database_do_not_see_each_other(store: PostgresStore, postgres_archive: str) -> None:
+    other = open_store(f"{postgres_archive}_other")
     new_session(store, "mine", [in_prompt("word")])
     assert other.count_sessions(SessionFilter()) == 0
     other.close()
@@ -484,10 +492,9 @@ def test_eight_processes_make_one_archive_and_count_without_losing_one(postgres_
 
 @pytest.mark.parametrize("create", [True, False])
 def test_an_archive_is_opened_while_its_creator_commits(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch, create: bool
+    postgres_archive: str, monkeypatch: pytest.MonkeyPatch, create: bool
 ) -> None:
     """Its tables are listed already, and this connection still believes that there is no such schema."""
-    open_store(postgres_url).close()
     ask, write = postgres._applied_migrations, PostgresDriver.write
     lock_taken: list[bool] = []
 
@@ -504,7 +511,7 @@ def test_an_archive_is_opened_while_its_creator_commits(
 
     monkeypatch.setattr(postgres, "_applied_migrations", ask_too_early)
     monkeypatch.setattr(PostgresDriver, "write", write_and_learn)
-    store = open_store(postgres_url, create=create, upgrade=False)
+    store = open_store(postgres_archive, create=create, upgrade=False)
     assert lock_taken == [True]
     assert store.setting("key") == ""
     store.close()
@@ -539,8 +546,8 @@ def test_an_archive_appears_whole(postgres_url: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_writers_take_turns_whatever_the_isolation_of_the_server(postgres_url: str, level: str) -> None:
-    strict = f"{postgres_url}&options=-c%20default_transaction_isolation%3D{level.replace(' ', '%5C%20')}"
+def test_writers_take_turns_whatever_the_isolation_of_the_server(postgres_archive: str, level: str) -> None:
+    strict = f"{postgres_archive}&options=-c%20default_transaction_isolation%3D{level.replace(' ', '%5C%20')}"
     first, second = open_store(strict), open_store(strict)
     waiting = threading.Thread(target=add_one, args=[second])
     with first.write():
@@ -569,8 +576,8 @@ def wait_for_waiter(store: Store, waiting: threading.Thread) -> None:
         assert waiting.is_alive()
 
 
-def test_a_reader_does_not_wait_for_a_writer(store: PostgresStore, postgres_url: str) -> None:
-    reader = open_store(postgres_url)
+def test_a_reader_does_not_wait_for_a_writer(store: PostgresStore, postgres_archive: str) -> None:
+    reader = open_store(postgres_archive)
     with store.write():
         store.set_setting("key", "new")
         assert reader.setting("key") == ""
@@ -579,10 +586,10 @@ def test_a_reader_does_not_wait_for_a_writer(store: PostgresStore, postgres_url:
 
 
 def test_a_writer_that_waits_too_long_says_that_the_archive_is_busy(
-    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, postgres_archive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_driver, "LOCK_SECONDS", 0.05)
-    other = open_store(postgres_url)
+    other = open_store(postgres_archive)
     with store.write(), pytest.raises(Busy), other.write():
         pass
     with other.write():
@@ -663,10 +670,10 @@ with store.write():
 
 @pytest.mark.parametrize("program", [_STOP_IN_TRANSACTION, _STOP_IN_COPY], ids=["in a transaction", "in a COPY"])
 def test_a_stopped_client_does_not_keep_the_others_waiting(
-    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch, program: str
+    store: PostgresStore, postgres_archive: str, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     monkeypatch.setattr(postgres_driver, "STALLED_SECONDS", 0.2)
-    stopped = subprocess.Popen([sys.executable, "-c", program, postgres_url], env=OWN_CODE)
+    stopped = subprocess.Popen([sys.executable, "-c", program, postgres_archive], env=OWN_CODE)
     try:
         _, status = os.waitpid(stopped.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
@@ -694,7 +701,7 @@ def test_eight_processes_create_one_archive(postgres_url: str) -> None:
 
 
 def test_a_shared_archive_is_migrated_by_its_administrator_only(
-    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, postgres_archive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = sql_store.known_migrations("postgres")
     with store.write():
@@ -703,9 +710,9 @@ def test_a_shared_archive_is_migrated_by_its_administrator_only(
     monkeypatch.setattr(sql_store, "known_migrations", lambda engine: steps)
     for upgrade in (True, False):
         with pytest.raises(MigrationNeeded, match=rf"schema {known[-1].number}, .* needs schema 99; .*admin migrate"):
-            open_store(postgres_url, upgrade=upgrade)
-    migrate_store(postgres_url).close()
-    opened = open_store(postgres_url, upgrade=False)
+            open_store(postgres_archive, upgrade=upgrade)
+    migrate_store(postgres_archive).close()
+    opened = open_store(postgres_archive, upgrade=False)
     assert opened.check(quick=True).schema == 99
     opened.close()
 
@@ -827,14 +834,14 @@ def test_a_database_in_another_encoding_is_refused(postgres_server: str) -> None
             connection.execute(f"DROP DATABASE {name}")
 
 
-def test_a_newer_archive_is_left_alone(store: PostgresStore, postgres_url: str) -> None:
-    store.driver.run("INSERT INTO schema_migrations VALUES (9999, 'later', '', 0)")
+def test_a_newer_archive_is_left_alone(new_store: PostgresStore, postgres_url: str) -> None:
+    new_store.driver.run("INSERT INTO schema_migrations VALUES (9999, 'later', '', 0)")
     with pytest.raises(NewerArchive, match="9999"):
         open_store(postgres_url)
 
 
-def test_a_schema_we_do_not_know_is_left_alone(store: PostgresStore, postgres_url: str) -> None:
-    store.driver.run("UPDATE schema_migrations SET checksum='another'")
+def test_a_schema_we_do_not_know_is_left_alone(new_store: PostgresStore, postgres_url: str) -> None:
+    new_store.driver.run("UPDATE schema_migrations SET checksum='another'")
     with pytest.raises(NotAnArchive, match="schema step 1"):
         open_store(postgres_url)
 
