@@ -158,7 +158,8 @@ def test_a_part_of_the_lists_finds_nothing_wrong_and_says_whether_it_is_all(
     name = f"part {next(numbers)}"
     with small_lists(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres_search, "LISTED", listed)
-        patch.setattr(postgres_search, "REACH", 2 * listed)
+        patch.setattr(postgres_search, "REQUIRED", 2 * listed)
+        patch.setattr(postgres_search, "REACH", 3 * listed)
         sqlite, server = ((store, new_session(store, name, documents))[0] for store in both)
         for query in queries:
             matching = {(entry.session, entry.seq) for entry in sqlite.candidates(query).entries}
@@ -211,6 +212,7 @@ def test_no_text_is_too_much_for_a_row(store: PostgresStore, text: str) -> None:
 def with_lists(store: PostgresStore, monkeypatch: pytest.MonkeyPatch, name: str = "listed") -> int:
     """A session with a word in all of its messages, of which a few hold it more often; of the word, only the best are read."""
     monkeypatch.setattr(postgres_search, "LISTED", 20)
+    monkeypatch.setattr(postgres_search, "REQUIRED", 40)
     texts = [f"walrus {'walrus ' * 5 * (number % 10 == 0)} other words of message {number}" for number in range(60)]
     with small_lists():
         return new_session(store, name, [in_prompt(text) for text in texts])
@@ -240,6 +242,7 @@ def test_a_phrase_of_common_words_is_found_where_neither_word_is_at_its_best(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_search, "LISTED", 20)
+    monkeypatch.setattr(postgres_search, "REQUIRED", 40)
     texts = [f"red and much more text {number}" + " blue" * (number % 2) for number in range(60)]
     texts[7] = "a red blue house " + "with very much text around it " * 20
     with small_lists():

@@ -27,10 +27,10 @@ from everturn.store.index import (
 from everturn.store.postgres_driver import PostgresDriver, number_names
 from everturn.store.word_lists import OWN, PhraseMatcher, QueryWord, phrase_words
 
-LISTED = 3800  # entries of a word that are read
-FULLY = 4  # words of a query up to which so many of each are read
-REQUIRED = 2  # times LISTED, if several words are required: few entries hold all of them
-REACH = 30_000  # the same if a phrase is required and fewer than FEW entries have it
+LISTED = 5700  # entries of a word that are read
+FULLY = 3  # words of a query up to which so many of each are read
+REQUIRED = 7600  # the same if several words are required: few entries hold all of them
+REACH = 30_000  # and if a phrase is required and fewer than FEW entries have it
 FEW = 20
 OPENED = 200  # terms of a word that matches by prefix
 VERIFIED = 3  # entries looked at for each one wanted where words are required, since many will not hold all of them
@@ -200,7 +200,7 @@ def gather_entries(driver: PostgresDriver, query: IndexQuery, scope: IndexScope,
     asked = _AskedPhrases(query)
     is_narrow = not query.groups and bool(scope.sessions or scope.messages or query.fields)
     looked_at = (most * VERIFIED if asked.needs_look else most) or _ANY
-    listed = LISTED * REQUIRED if asked.needs_look else asked.listed * (2 if is_narrow else 1)
+    listed = REQUIRED if asked.needs_look else asked.listed * (2 if is_narrow else 1)
     found = _gather(driver, asked, scope, _Bounds(most, looked_at, listed))
     if asked.has_required_phrase and not found.complete and len(found.entries) < FEW:
         # Common words that are hardly ever adjacent: more of them.

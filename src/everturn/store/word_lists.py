@@ -77,6 +77,7 @@ FieldStems = list[tuple[int, list[str]]]
 _PLAIN, _DEFLATED = b"\x00", b"\x02"
 _LEVEL, _WINDOW = 4, -13
 _MARKS = tuple(chr(1 + field) for field in range(len(BY_FIELD)))
+_MARKED = tuple((field, mark.encode()) for field, mark in enumerate(_MARKS))
 _ARRAY = Struct(">iiiiii")  # bytes, dimensions, whether there are NULLs, type of the values, number, first number
 _INT4 = 23
 
@@ -100,7 +101,7 @@ def unpack_text(stored: bytes) -> bytes:
 
 def split_fields(text: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield each field and its part of the text, from its mark to the next one."""
-    starts = [(at, field) for field in range(len(_MARKS)) if (at := text.find(_MARKS[field].encode())) >= 0]
+    starts = [(at, field) for field, mark in _MARKED if (at := text.find(mark)) >= 0]
     ends = [at for at, _ in starts[1:]]
     for (at, field), end in zip(starts, [*ends, len(text)], strict=True):
         yield field, text[at:end]
@@ -151,8 +152,16 @@ class PhraseMatcher:
     """Finds the phrases of a query in the stems of entries."""
 
     def __init__(self, query: IndexQuery, phrases: Sequence[Phrase]) -> None:
-        self._patterns = [(number, _pattern(phrase), len(phrase)) for number, phrase in enumerate(phrases)]
-        self._patterns = [one for one in self._patterns if one[1]]
+        patterns = [(number, _pattern(phrase), len(phrase)) for number, phrase in enumerate(phrases)]
+        single = {pattern for _, pattern, _ in patterns if pattern.count(b"\n") == 2}
+        words = {pattern: [b"\n%b\n" % word for word in pattern.split(b"\n")[1:-1]] for _, pattern, _ in patterns}
+        self._words = [one for one in patterns if one[1] in single]
+        #: Of a phrase, words that are looked for anyway: without them the phrase is not there.
+        self._others = [
+            (one, [word for word in words[one[1]] if word in single])
+            for one in patterns
+            if one[1] and one[1] not in single
+        ]
         self._without = [pattern for phrase in query.without if (pattern := _pattern(phrase))]
         self._groups = [{phrases.index(phrase) for phrase in group} for group in query.groups]
         self._fields = {FIELDS.index(name) for name in query.fields}
@@ -160,9 +169,12 @@ class PhraseMatcher:
     def held_phrases(self, stems: bytes) -> tuple[tuple[int, float], ...]:
         """Return the phrases that an entry holds, by number, with its share of each."""
         text = unpack_text(stems)
-        present = [one for one in self._patterns if one[1] in text]
+        present = [one for one in self._words if one[1] in text]
+        there = {one[1] for one in present}
+        present += [one for one, words in self._others if there.issuperset(words) and one[1] in text]
         if not present:
             return ()
+        present.sort()
         fields = list(split_fields(text))
         factor = length_factor(text.count(b"\n") - len(fields))
         if self._fields:
