@@ -47,7 +47,7 @@ from everturn.sources.toolkit.sqlite_file import is_sqlite, snapshot
 from everturn.store.contract import Store
 
 #: Files share a transaction until their new bytes, or their number, reach this.
-GROUP = 4 << 20
+GROUP = 8 << 20
 GROUP_FILES = 256
 HEAD = 64 << 10
 _FURTHER = 4 << 20  # bytes after the head that are searched for a workspace

@@ -398,7 +398,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 def reported_files(command: str, output: str) -> Iterator[Touch]:
     """Yield the files reported by new commits, `git rm` and patch. A log looks the same, so the command must be one that acts."""
-    if not any(mark in output for mark in (" mode ", "rename ", "patching file", "rm '")):
+    if not (" mode " in output or "rename " in output or "patching file" in output or "rm '" in output):
         return
     commits = bool(_COMMIT.search(command)) and "--summary" not in command
     brings = bool(_BRINGS.search(command)) if commits else True

@@ -82,6 +82,7 @@ class _Grower:
         self.recent = deque(tail.recent, maxlen=RECENT_STEPS)
         if self.recent and tail.step is not None:
             self.recent[-1] = tail.step  # the same step, which may still grow
+        self.recent_ids = deque([step.provider_id for step in self.recent], maxlen=RECENT_STEPS)
         self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
         self.start_of = start_of
         self.starts: dict[tuple[int, int], CallStart] = {}
@@ -107,8 +108,8 @@ class _Grower:
                 message.fingerprint, message.start, message.size, message.fidelity,
             )
         )  # fmt: skip
-        if (said := takes_back(self.seq, message)) is not None:
-            self.growth.takes_back.append(said)
+        if message.takes_back or message.takes_back_at is not None:
+            self._note_taken_back(message)
         self._add_index_row(message)
         self._update_totals(message)
         self.seq += 1
@@ -143,10 +144,11 @@ class _Grower:
         step, provider_id = self.step, message.provider_id
         if step is None or not provider_id or provider_id != step.provider_id or step.turn != turn.idx:
             step = self.step = Step(idx=self.n_steps, turn=turn.idx, first_seq=self.seq, provider_id=provider_id)
-            step.resumes = int(bool(provider_id) and provider_id in [old.provider_id for old in self.recent])
+            step.resumes = int(bool(provider_id) and provider_id in self.recent_ids)
             self.n_steps += 1
             turn.n_steps += 1
             self.recent.append(step)
+            self.recent_ids.append(provider_id)
         self.steps[step.idx] = step
         step.model = message.model or step.model
         if message.at is not None:
@@ -298,6 +300,10 @@ class _Grower:
             )
 
     # --- text and totals ---
+    def _note_taken_back(self, message: Message) -> None:
+        if (said := takes_back(self.seq, message)) is not None:
+            self.growth.takes_back.append(said)
+
     def _add_index_row(self, message: Message) -> None:
         texts: list[str | None] = [None] * len(FIELDS)
         more: dict[int, list[str]] = {}

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 CIPHER = "aegis"
 SALT_SIZE = 16
 KEY_SIZE = 32
+#: Prepared statements that a connection keeps; the most that apsw allows. Every row of a list of rows counts as a use, so that long
+#: lists displace the others, and to compile one costs many times what it takes to run.
+STATEMENTS = 512
 _PLAIN = b"SQLite format 3\0"
 _HEAD = (
     24  # bytes that tell an encrypted file: the salt, then page size, versions and sizes of payloads as in any database
@@ -120,7 +123,7 @@ def open_connection(
     import apsw
 
     for key in keys:
-        connection = apsw.Connection(name, flags=flags, statementcachesize=256)
+        connection = apsw.Connection(name, flags=flags, statementcachesize=STATEMENTS)
         try:
             connection.set_busy_timeout(busy_ms)
             if key is None or _is_unlocked(connection, key):

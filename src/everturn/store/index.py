@@ -61,7 +61,11 @@ def fold_row(row: IndexRow) -> IndexRow:
     """Return the row with its texts as an index tokenizes them: costly, and possible in a process without the archive."""
     if row.is_folded:
         return row
-    return IndexRow(row.seq, tuple([text and way(text) for way, text in zip(_FOLDS, row.texts, strict=True)]), True)
+    texts = list(row.texts)
+    for number, text in enumerate(texts):
+        if text:
+            texts[number] = _FOLDS[number](text)
+    return IndexRow(row.seq, tuple(texts), True)
 
 
 class Range(NamedTuple):

@@ -229,7 +229,7 @@ def _sum_varints(sizes: bytes) -> int:
 
 
 _ADD = f"INSERT INTO {TABLE} (rowid, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
-_FIELD_OF_COLUMN = tuple(FIELDS.index(name) for name in COLUMNS)
+_in_columns = itemgetter(*(FIELDS.index(name) for name in COLUMNS))
 _COUNT = """
     SELECT COUNT(*), MIN(r) FROM
     (SELECT rowid AS r FROM {0} WHERE {0} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
@@ -247,7 +247,7 @@ class SqliteIndex:
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
         self._counter = PhraseCounter(driver)
-        self._waiting: dict[int, tuple[str | None, ...]] = {}  # rows of this transaction, by row number
+        self._waiting: dict[int, tuple[int | str | None, ...]] = {}  # rows of this transaction, by row number
         self._waiting_size = 0
 
     # --- changes ---
@@ -257,8 +257,8 @@ class SqliteIndex:
         for row in map(fold_row, rows):
             if row.seq <= LAST_SEQ:
                 number = (SHORT if row.seq <= SHORT.last else LONG).row(session, row.seq)
-                waiting[number] = texts = tuple([row.texts[place] for place in _FIELD_OF_COLUMN])
-                self._waiting_size += sum(map(len, filter(None, texts)))
+                waiting[number] = (number, *_in_columns(row.texts))
+                self._waiting_size += sum(map(len, filter(None, row.texts)))
         if self._waiting_size > _MOST_WAITING:
             self._write_waiting()
 
@@ -268,7 +268,7 @@ class SqliteIndex:
         if self._driver.one(f"SELECT 1 FROM {TABLE}_docsize WHERE id=?", (number,)) or self._old_tables():
             self.remove(session, [-1])
         if text:
-            self._waiting[number] = tuple([index_text(text) if name == "summary" else None for name in COLUMNS])
+            self._waiting[number] = (number, *[index_text(text) if name == "summary" else None for name in COLUMNS])
 
     def _write_waiting(self) -> None:
         """Write the rows that wait, in their order.
@@ -279,7 +279,7 @@ class SqliteIndex:
         if self._waiting:
             waiting, self._waiting, self._waiting_size = self._waiting, {}, 0
             self._drop_empty()
-            self._driver.many(_ADD, ((number, *waiting[number]) for number in sorted(waiting)))
+            self._driver.many(_ADD, map(waiting.__getitem__, sorted(waiting)))
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         self._write_waiting()

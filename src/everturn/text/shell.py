@@ -42,7 +42,7 @@ _CONTINUING = frozenset(("&&", "||", "|", "|&"))
 _PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup"))
 
 
-@dataclass
+@dataclass(slots=True)
 class Word:
     """One word. `sure` is False where the shell would substitute something else."""
 
@@ -50,7 +50,7 @@ class Word:
     sure: bool = True
 
 
-@dataclass
+@dataclass(slots=True)
 class ShellCommand:
     """One simple command: its words without assignments in front, and the files it reads from and writes to."""
 
@@ -143,14 +143,17 @@ class _ShellReader:
 
     def run(self) -> None:
         """Read to the end, or to where the syntax is in doubt."""
-        while found := _TOKEN.match(self.text, self.at):
-            kind, part = found.lastgroup or "", found[0]
+        text, match = self.text, _TOKEN.match
+        while found := match(text, self.at):
+            kind = found.lastgroup or ""
             self.at = found.end()
             if kind in _PARTS:
-                self._add_part(kind, part)
-            else:
+                self._add_part(kind, found[0])
+                continue
+            if self.word is not None:
                 self.end_word()
-                self._handle_operator(kind, part)
+            if kind != "space":
+                self._handle_operator(kind, found[0])
 
     def end_word(self) -> None:
         """Add the finished word to its command or redirection."""
@@ -182,14 +185,16 @@ class _ShellReader:
             self.commands.pop()
 
     def _add_part(self, kind: str, part: str) -> None:
-        if self.word is None:
+        word = self.word
+        if word is None:
             if part[0] == "#":  # a comment, up to the end of the line
                 end = self.text.find("\n", self.at)
                 self.at = len(self.text) if end < 0 else end
                 return
-            self.word = Word("")
-        self.word.text += _unquote_part(kind, part)
-        self.word.sure = self.word.sure and kind not in ("mixed", "filled")
+            word = self.word = Word("")
+        word.text += part if kind == "text" else _unquote_part(kind, part)
+        if kind in ("mixed", "filled"):
+            word.sure = False
 
     def _handle_operator(self, kind: str, part: str) -> None:
         if kind == "joint":
@@ -219,5 +224,5 @@ def _unquote_part(kind: str, part: str) -> str:
     if kind == "single":
         return part[1:-1]
     if kind in ("double", "mixed"):
-        return _ESCAPED.sub(r"\1", part[1:-1])
+        return _ESCAPED.sub(r"\1", part[1:-1]) if "\\" in part else part[1:-1]
     return part[1:] if kind == "escape" else part

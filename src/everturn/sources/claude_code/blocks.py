@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
 from everturn.sources.toolkit.values import (
@@ -75,8 +73,7 @@ def call_start(block: dict[str, Any], message: str = "") -> CallStart:
     """Return the call in a tool_use block of the message with this id."""
     name, given = word(block.get("name")), block.get("input")
     kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
-    start = build_call(word(block.get("id")), name, kind, given, _PATHS)
-    return replace(start, asked_in=message) if message else start
+    return build_call(word(block.get("id")), name, kind, given, _PATHS, asked_in=message)
 
 
 def call_end(block: dict[str, Any], text: str, note: Any, session: str, message: str = "") -> CallEnd:

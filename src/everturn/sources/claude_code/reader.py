@@ -43,6 +43,7 @@ class ClaudeReader:
             self._state.form = "lines"
         self._walk: JsonLines[ClaudeRecord] | Elements = self._make_walk()
         self._tally = ReadTally()
+        self._own: SessionTally | None = None  # of the file itself, in this read
         self._learned: tuple[SessionTally | str | None, ...] = ()
         self._is_subagent = found.kind == "subagent"
         self._name = found.native_id.rpartition("/")[2] or found.path.stem
@@ -51,7 +52,7 @@ class ClaudeReader:
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `SourceReader`."""
-        self._tally = ReadTally()
+        self._tally, self._own = ReadTally(), None
         walk = self._choose_walk(data, base, last)
         result = read_walk(self._tally, walk, data, base, last, self._take)
         beside = Counter(map(plain, walk.beside)) if isinstance(walk, Elements) else {}
@@ -91,6 +92,7 @@ class ClaudeReader:
     # --- sessions ---
     def _set_session(self, parent: str) -> None:
         """Set the session of the file. In old subagent files only the records name the parent session."""
+        self._own = None
         if self._is_subagent:
             self._state.top = parent
             self._state.native_id = f"{parent}/{self._name}" if parent else self._name
@@ -98,14 +100,15 @@ class ClaudeReader:
             self._state.top = self._state.native_id = self._name
 
     def _own_session(self) -> SessionTally:
-        if self._is_subagent:
-            return self._tally.session(self._state.native_id, "subagent", self._state.top)
-        return self._tally.session(self._state.native_id)
+        if self._own is None:
+            state, kind = self._state, "subagent" if self._is_subagent else "main"
+            self._own = self._tally.session(state.native_id, kind, state.top if self._is_subagent else "")
+        return self._own
 
     def _session_of(self, record: ClaudeRecord, start: int) -> SessionTally:
         state = self._state
         if self._is_subagent or not record.is_sidechain:
-            return self._own_session()
+            return self._own or self._own_session()
         if record.agent_id:
             return self._tally.session(f"{state.top}/agent-{word(record.agent_id)}", "subagent", state.top)
         name = state.chain_of(record.uuid or "", record.parent_uuid or "", start)

@@ -81,10 +81,10 @@ class ReadTally:
             session = self._sessions[native_id] = SessionTally(native_id, kind, parent)
         return session
 
-    def count(self, kind: str, disposition: str, client: str = "") -> None:
-        """Count one record."""
+    def count(self, kind: str, disposition: str, client: str = "", n: int = 1) -> None:
+        """Count one record, or several."""
         key = kind, client, disposition
-        self._census[key] = self._census.get(key, 0) + 1
+        self._census[key] = self._census.get(key, 0) + n
 
     def trouble(self, trouble: str, start: int, size: int, is_record: bool = True, provisional: bool = False) -> None:
         """Note a problem (a key of `json_lines.REASONS`) or a blank line; count it if it makes up a whole record."""
@@ -189,11 +189,15 @@ def read_walk(
     take: Callable[[T, int, bytes | memoryview], Counted],
 ) -> ReadResult:
     """Walk a piece; `take` gets each record with its offset and bytes, and returns how to count it."""
+    counts: dict[Counted, int] = {}
     for start, raw, record, trouble in walk.split(data, base, last):
         if trouble:
             tally.trouble(trouble, start, len(raw), is_record=record is None)
         if record is not None:
-            tally.count(*take(record, start, raw))
+            counted = take(record, start, raw)
+            counts[counted] = counts.get(counted, 0) + 1
+    for (kind, disposition, client), n in counts.items():
+        tally.count(kind, disposition, client, n)
     if walk.tail is not None:
         start, size, trouble = walk.tail
         tally.trouble(trouble, start, size, is_record=False, provisional=True)

@@ -96,7 +96,9 @@ def word(value: Any) -> str:
 
 def count(value: Any) -> int | None:
     """Return a number as an int; None if it is negative, too large to be stored, or no number."""
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if type(value) is int:
+        return value if 0 <= value < _MOST else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value < _MOST else None
 
@@ -249,17 +251,26 @@ def call_start(call_id: str, name: str, given: Any, kind: str = "") -> CallStart
 
 
 def build_call(
-    call_id: str, name: str, kind: str, given: Any, paths: Iterable[str], prompts: Iterable[str] = ("prompt",)
+    call_id: str,
+    name: str,
+    kind: str,
+    given: Any,
+    paths: Iterable[str],
+    prompts: Iterable[str] = ("prompt",),
+    asked_in: str = "",
 ) -> CallStart:
     """Return a call of known kind; `paths` and `prompts` are the arguments that may hold its file or its task."""
     arguments = given if isinstance(given, dict) else {}
-
-    def first_text(keys: Iterable[str]) -> str:
-        return next((word(arguments[key]) for key in keys if isinstance(arguments.get(key), str)), "")
-
     command = word(arguments.get("command")) if kind == "shell" else ""
-    prompt = first_text(prompts) if kind == "task" else ""
-    return CallStart(call_id, name, kind, first_text(paths), command, given, prompt)
+    prompt = _first_text(arguments, prompts) if kind == "task" else ""
+    return CallStart(call_id, name, kind, _first_text(arguments, paths), command, given, prompt, asked_in)
+
+
+def _first_text(arguments: dict[str, Any], keys: Iterable[str]) -> str:
+    for key in keys:
+        if isinstance(value := arguments.get(key), str):
+            return word(value)
+    return ""
 
 
 def call_text(start: CallStart) -> str:
@@ -296,6 +307,7 @@ def _command(arguments: dict[str, Any]) -> str:
 CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 _PICTURES = frozenset(("image", "image_url", "input_image"))
 _PAPERS = frozenset(("document", "file", "input_file", "input_audio", "audio"))
+_ATTACHMENTS = _PICTURES | _PAPERS
 
 
 def blocks_of(content: Any, field: str) -> list[Block]:
@@ -399,7 +411,7 @@ def result_texts(content: Any) -> list[str]:
     texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
         kind = part.get("type") if isinstance(part, dict) else ""
-        is_attachment = isinstance(kind, str) and kind in _PICTURES | _PAPERS
+        is_attachment = isinstance(kind, str) and kind in _ATTACHMENTS
         texts += [f"[{kind}]"] if is_attachment else strings(part, "type")
     return texts
 
