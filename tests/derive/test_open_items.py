@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from everturn.derive.open_items import (
     PlanItem,
     find_announced,
     find_begun,
     find_call_questions,
-    find_closing_questions,
     find_findings,
-    find_lasting_offers,
     find_manual_steps,
-    find_next_steps,
     find_put_off,
     find_summary_steps,
     find_task_items,
     is_current,
     tick_run_steps,
 )
+from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.model.conversation import CallStart
 
 
@@ -229,3 +229,37 @@ def test_a_plan_that_nobody_touched_for_long_is_not_followed_any_more() -> None:
     assert is_current(PlanItem("draw the map", "open", 4, 9), 6)
     assert not is_current(PlanItem("draw the map", "open", 0, 1), 12)
     assert is_current(PlanItem("draw the map", "open", 0, 1, "task draw the map"), 12)
+
+
+OPEN = ("I have not pushed the branch yet.", "You still need to run the migration.", "Want me to delete the old table?")
+REPORT = ("The parser reads both forms.", "All 14 tests pass.", "I renamed the helper and its callers.")
+
+
+@given(
+    st.lists(st.sampled_from((*OPEN, *REPORT)), unique=True, max_size=6), st.lists(st.sampled_from(REPORT), max_size=4)
+)
+def test_the_same_answer_leaves_the_same_open_whatever_was_read_before(listed: list[str], other: list[str]) -> None:
+    text = "\n\n".join(listed)
+    first = find_next_steps(text), find_closing_questions(text)
+    for one in (*other, "\n".join(other)):
+        find_next_steps(one)
+    assert (find_next_steps(text), find_closing_questions(text)) == first
+
+
+@given(st.permutations(REPORT))
+def test_a_step_that_is_said_at_the_end_is_found_whatever_stands_before_it(reports: list[str]) -> None:
+    for step in OPEN[:2]:
+        assert step in find_next_steps("\n\n".join([*reports, step]))
+        assert step in find_next_steps("\n\n".join([*reports, step, OPEN[2]]))
+
+
+@given(st.lists(st.sampled_from(REPORT), max_size=6))
+def test_the_place_of_a_report_does_not_make_it_a_step(reports: list[str]) -> None:
+    assert find_next_steps(" ".join(reports)) == []
+
+
+@given(st.text(max_size=400))
+def test_whatever_the_text_every_entry_is_in_it(text: str) -> None:
+    words = " ".join(text.split())
+    for one in find_next_steps(text):
+        assert " ".join(one.rstrip("…").split()) in words

@@ -1,8 +1,7 @@
-"""Find what a session leaves open: questions to the human, next steps, and the items of a plan.
+"""Find what a session leaves open: work that was announced, what was put off, findings, and the items of a plan.
 
-Only the end of the last answer of a turn counts for questions: one in the middle of a text is often rhetorical. Next steps
-are the items under a heading that announces them, and sentences that offer, announce or leave something to do: `once you
-merge, I'll …`, `not pushed yet`, `if you'd like me to …`. `find_summary_steps` reads the steps in a summary of the client.
+What an answer asks, offers and leaves to do is found in `derive.open_sentences`. `find_summary_steps` reads the steps in a
+summary of the client, `find_manual_steps` those of a plan that a person does by hand.
 
 Agents write plans in different shapes, recognised by shape and not by name: a list of items with a status replaces the
 plan, a single item is added, an id with a status changes one, and text with check boxes is a list too. Never raises.
@@ -20,36 +19,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import likeness
-from everturn.derive.intent import loose_terms
+from everturn.derive.open_sentences import is_question
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import (
-    AT_ONCE,
-    BEGUN,
-    CONDITION,
-    DONE_WITH,
-    LASTING,
-    LEFT_AT_END,
-    LEFT_TO_DO,
-    MILD_OFFER,
-    NAMED_CHOICE,
-    NEXT_STEP,
-    OFFERED,
-    ORDER_TO_PERSON,
-    ORDERED_ANSWER,
-    PUT_OFF,
-    REPORTS_DONE,
-    STEPS_HEADING,
-)
+from everturn.text.stance_words import AT_ONCE, BEGUN, CONDITION, PUT_OFF, REPORTS_DONE
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
-_OFFERS = 1_200  # characters at the end in which an offer counts
-_QUESTIONS = 3
 _STEPS = 8
-_WORDS = 4  # a step with fewer words says nothing
+_WORDS = 4  # a finding with fewer words says nothing
 _STEPS_READ = 2_000  # characters at the end of an answer that can name steps
 _SENTENCE = 300  # characters of a step
 _LAST = 3  # sentences at the very end in which an order is meant for the person
@@ -157,24 +137,6 @@ def find_summary_steps(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:_STEPS]
 
 
-def find_closing_questions(text: str) -> list[str]:
-    """Return the questions in the last paragraph of an answer."""
-    paragraphs = [one for one in re.split(r"\n[ \t]*\n", text[-_END:].strip()) if one.strip()]
-    while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
-        paragraphs.pop()  # the options of the question
-    sentences = split_sentences(paragraphs[-1]) if paragraphs else ()
-    closing = [one.text for one in sentences if _is_question(one.text) or ORDERED_ANSWER.match(one.text.lstrip("*_ "))]
-    offers = (
-        one.text for one in split_sentences(text[-_OFFERS:]) if _is_question(one.text) and OFFERED.search(one.text)
-    )
-    found = dict.fromkeys(one_line(one, _LONGEST) for one in (*offers, *closing))
-    return list(found)[-_QUESTIONS:]
-
-
-def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
-
-
 class Question(Struct, frozen=True):
     """A question to the human, and the turn of the next human message."""
 
@@ -211,43 +173,12 @@ def find_call_questions(start: CallStart) -> list[str]:
     return found
 
 
-def find_next_steps(text: str) -> list[str]:
-    """Return the next steps that an answer names at its end."""
-    headed = list(STEPS_HEADING.finditer(text))
-    found = _list_items(text[headed[-1].end() :]) if headed else []
-    sentences = list(split_sentences(text[-_STEPS_READ:]))
-    for number, one in enumerate(sentences):
-        words = one.text.lstrip("*_ ")
-        is_last = sum(len(later.text) for later in sentences[number:]) <= _END or number >= len(sentences) - 2
-        is_step = bool((NEXT_STEP.match(words) and len(words.split()) >= _WORDS) or LEFT_TO_DO.search(words))
-        is_step = is_step or (is_last and bool(LEFT_AT_END.search(words)))
-        if not is_step and number >= len(sentences) - _LAST:
-            is_step = bool(ORDER_TO_PERSON.match(words)) and len(words.split()) >= _LAST
-        is_heading = words.rstrip("*_ ").endswith(":") and len(words.split()) <= _WORDS
-        if is_step and not (is_heading or words.endswith("?") or DONE_WITH.search(words)):
-            found.append(one_line(one.text, _SENTENCE))
-    return list(dict.fromkeys(found))[:_STEPS]
-
-
-def find_lasting_offers(text: str) -> list[str]:
-    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up."""
-    found = []
-    for one in split_sentences(text[-_OFFERS:]):
-        words = one.text.lstrip("*_ ")
-        lasts = OFFERED.search(words) if _is_question(words) else (NEXT_STEP.match(words) or LASTING.search(words))
-        is_mild = _is_question(words) or bool(MILD_OFFER.search(words))
-        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
-        if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
-            found.append(one_line(one.text, _SENTENCE))
-    return list(dict.fromkeys(found))[:_STEPS]
-
-
 def find_put_off(text: str) -> list[str]:
     """Return the sentences in which a person puts something off."""
     if not PUT_OFF.search(text):
         return []
     spoken = (one.text for one in split_sentences(text) if not one.pasted and len(one.text) <= _SENTENCE)
-    return [one_line(words, _SENTENCE) for words in spoken if PUT_OFF.search(words) and not _is_question(words)][:_LAST]
+    return [one_line(words, _SENTENCE) for words in spoken if PUT_OFF.search(words) and not is_question(words)][:_LAST]
 
 
 def find_findings(text: str) -> list[str]:

@@ -72,11 +72,8 @@ from everturn.derive.open_items import (
     find_announced,
     find_begun,
     find_call_questions,
-    find_closing_questions,
     find_findings,
-    find_lasting_offers,
     find_manual_steps,
-    find_next_steps,
     find_plan,
     find_put_off,
     find_summary_steps,
@@ -84,6 +81,7 @@ from everturn.derive.open_items import (
     is_no_answer,
     is_task_file,
 )
+from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern

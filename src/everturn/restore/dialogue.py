@@ -157,8 +157,10 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
     if state.next_steps and state.next_steps[0].seq > last_request:
-        steps = " · ".join(dict.fromkeys(one.text for one in state.next_steps))
-        yield saying_statement(material, 87, (state.next_steps[0].seq, steps), width=_STEPS)
+        begun = state.begun.text if state.begun is not None else ""
+        left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
+        if left:
+            yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
     yield from _left_before(material)
     if state.recap is not None and state.recap.seq > last_request:
         for words in find_summary_steps(state.recap.text):

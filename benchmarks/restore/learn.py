@@ -1,0 +1,250 @@
+"""`python -m benchmarks.restore.learn`: learn which sentences of an answer leave something open, and say how well it goes.
+
+The sentences are those of the last answer of labelled sessions:
+
+- `sentences.json`: 240 ends of sessions (149 sessions of 45 repositories, some cut at an earlier turn), in which one reader
+  marked every sentence that states a question, an offer or a step left to do, a rule of the person, or a check that still fails.
+  A fifth of them have a second reader. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
+  of a message that the reader saw. Most sessions are not in the corpus; `from` names their repository, commit and path. Put them
+  into a folder under `file` and name it with `--also`.
+- The parts of `labels.json` that may be read (`labels.READABLE`). Nothing is learnt from the blind part.
+
+What is printed is cross-validated: each repository is judged by weights learnt from the others. As in a document, the steps of an answer
+are one entry and each question is one. An entry is right if it holds a marked sentence. One that holds doubtful ones only is not counted.
+`--write` learns from everything and writes the weights. Words that fewer than three repositories use are not learnt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import say
+from benchmarks.restore.cutting import CORPUS
+from benchmarks.restore.labels import READABLE, LabelledItem, archive_labelled, labelled_sessions, mark
+from everturn.capture.intake import SyncJob
+from everturn.capture.policy import Policy
+from everturn.capture.sync import add_paths
+from everturn.derive import open_sentences
+from everturn.derive.open_sentences import PLAIN_SIGNS, is_question, sentence_features, sum_weights
+from everturn.model.archive import Session
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.text.sentences import split_sentences
+
+SENTENCES = Path(__file__).with_name("sentences.json")
+WEIGHTS = Path(open_sentences.__file__).with_name("open_sentences.json")
+FOLDS = 6
+_THRESHOLDS = (-1.1, -0.9, -0.7, -0.5, -0.2)
+_THRESHOLD = -0.9
+_LEAST_REPOSITORIES = 3
+_PENALTY = 5.0
+_ROUNDS = 400
+_SMALLEST = 0.05  # weights nearer to 0 are left out
+_MOST = 8
+_DOUBTFUL = 0.5
+_FEW_READERS = 0.7  # what sentences of `labels.json` weigh: its readers named points, not every sentence
+_NO_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sentence: 1 if it was marked, 0 if not, 0.5 if it is doubtful."""
+
+    repository: str
+    answer: str
+    text: str
+    features: list[str]
+    label: float
+    weight: float
+
+
+# --- sentences with labels ---
+def _answers(store: Store, session: Session) -> dict[int, str]:
+    """Return the answers by seq, without those that a call follows before the person speaks: they announce, others report."""
+    found, waiting = dict[int, str](), dict[int, str]()
+    for row, message in read_messages(store, all_sources(), session):
+        text = "\n".join(one.text for one in message.blocks if one.field == "answer" and one.text.strip())
+        if row.origin == "human":
+            found, waiting = found | waiting, {}
+        elif any(one.call is not None for one in message.blocks):
+            waiting = {}
+        elif row.origin == "model" and text:
+            waiting = {row.seq: text}
+    return found | waiting
+
+
+def _repository(file: str) -> str:
+    return file.split("/")[1]
+
+
+def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
+    """Yield the sentences of `sentences.json` whose sessions are in one of some folders."""
+    entries: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for one in json.loads(SENTENCES.read_text("utf-8")):
+        entries[one["file"], one["id"]].append(one)
+    for number, folder in enumerate(folders):
+        store = _archive({folder / file for file, _ in entries}, archive / str(number))
+        try:
+            for session, _ in store.sessions(SessionFilter(), limit=100_000)[0]:
+                file, _ = store.file_by_id(store.version(session.version).source)
+                name = str(Path(file.path.partition("#")[0]).relative_to(folder))
+                for entry in entries.pop((name, session.native_id), ()):
+                    text = _answers(store, session).get(entry["answer"], "")
+                    yield from _entry_rows(entry, text)
+        finally:
+            store.close()
+    if entries:
+        say(f"{len(entries)} labelled sessions are in none of the folders")
+
+
+def _archive(paths: Iterable[Path], folder: Path) -> Store:
+    folder.mkdir(parents=True, exist_ok=True)
+    store = open_store(str(folder / "marked.db"))
+    places = SearchPlaces(folder, {}, "linux")
+    job = SyncJob(store, all_sources(), places, Policy(), "here", "me", lambda: 1_700_000_000_000)
+    add_paths(job, sorted(path for path in paths if path.exists()))
+    return store
+
+
+def _entry_rows(entry: dict[str, Any], text: str) -> Iterator[Row]:
+    seq, sentences = entry["answer"], list(split_sentences(text))
+    read = {at for one, first, last in entry["read"] if one == seq for at in range(first, last + 1)}
+    marked = {words for one, words in entry["open"] if one == seq}
+    doubtful = {words for one, words in entry["doubtful"] if one == seq}
+    for at, (one, features) in enumerate(zip(sentences, sentence_features(sentences), strict=True)):
+        words = mark(one.text)
+        label = 1.0 if words in marked else _DOUBTFUL if words in doubtful else 0.0
+        if at in read:
+            answer = f"{entry['id']} {seq}"
+            yield Row(_repository(entry["file"]), answer, one.text, features, label, 1.0)
+
+
+def labelled_rows(archive: Path) -> Iterator[Row]:
+    """Yield the sentences of the last answers of the sessions in `labels.json` that may be read."""
+    store = archive_labelled(archive, READABLE)
+    try:
+        for one in labelled_sessions(store, READABLE):
+            answers = _answers(store, one.session)
+            seq = max(answers, default=-1)
+            file, _ = store.file_by_id(store.version(one.session.version).source)
+            repository = _repository(str(Path(file.path.partition("#")[0]).relative_to(CORPUS)))
+            items = [*one.sections["open_questions"], *one.sections["next_steps"]]
+            quotes = [(_bare(place.quote), item) for item in items for place in item.places if place.message == seq]
+            sentences = list(split_sentences(answers.get(seq, "")))
+            for sentence, features in zip(sentences, sentence_features(sentences), strict=True):
+                label = _label(_bare(sentence.text), quotes)
+                yield Row(repository, one.session.native_id, sentence.text, features, label, _FEW_READERS)
+    finally:
+        store.close()
+
+
+def _bare(text: str) -> str:
+    return _NO_WORD.sub("", text.lower())
+
+
+def _label(words: str, quotes: list[tuple[str, LabelledItem]]) -> float:
+    fitting = [item for quote, item in quotes if quote and words and (quote in words or words in quote)]
+    return 1.0 if any(item.firm for item in fitting) else _DOUBTFUL if fitting else 0.0
+
+
+# --- learning ---
+def learn(rows: Iterable[Row]) -> dict[str, float]:
+    """Return the weight of each feature by logistic regression with a quadratic penalty; that of "=" belongs to every sentence."""
+    known = [one for one in rows if one.label != _DOUBTFUL]
+    users: dict[str, set[str]] = defaultdict(set)
+    for one in known:
+        for name in one.features:
+            users[name].add(one.repository)
+    names = sorted(name for name, found in users.items() if len(found) >= _LEAST_REPOSITORIES)
+    places = {name: at for at, name in enumerate(names)}
+    pairs = [(at, places[name]) for at, one in enumerate(known) for name in one.features if name in places]
+    row, column = np.array(pairs).T
+    labels, shares = np.array([one.label for one in known]), np.array([one.weight for one in known])
+    penalty = np.array([0.0 if name == "=" else _PENALTY for name in names])
+    weights, drift, spread = (np.zeros(len(names)) for _ in range(3))
+    for turn in range(1, _ROUNDS + 1):  # Adam, with smaller steps at the end
+        odds = np.bincount(row, weights[column], minlength=len(known))
+        error = shares * (1 / (1 + np.exp(-odds)) - labels)
+        slope = np.bincount(column, error[row], minlength=len(names)) + penalty * weights
+        drift, spread = 0.9 * drift + 0.1 * slope, 0.999 * spread + 0.001 * slope**2
+        pace = 0.05 if turn < _ROUNDS * 0.6 else 0.01
+        weights -= pace * (drift / (1 - 0.9**turn)) / (np.sqrt(spread / (1 - 0.999**turn)) + 1e-8)
+    return dict(zip(names, map(float, weights), strict=True))
+
+
+def cross_validated(rows: list[Row]) -> list[float]:
+    """Return the log-odds of each sentence by weights that were learnt without its repository."""
+    repositories = sorted({one.repository for one in rows})
+    random.Random(1).shuffle(repositories)
+    fold = {name: at % FOLDS for at, name in enumerate(repositories)}
+    learnt = [learn(one for one in rows if fold[one.repository] != at) for at in range(FOLDS)]
+    return [sum_weights(one.features, learnt[fold[one.repository]]) for one in rows]
+
+
+def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[float, float, int]:
+    """Return precision and recall of the entries that a document would show, and how many there are."""
+    answers: dict[str, list[tuple[float, Row]]] = defaultdict(list)
+    for one, value in zip(rows, odds, strict=True):
+        answers[one.answer].append((value, one))
+    right = listed = found = 0
+    for sentences in answers.values():
+        chosen = sorted((one for one in sentences if one[0] >= threshold), key=lambda one: -one[0])[:_MOST]
+        labels = [one.label for _, one in chosen if not is_question(one.text)]
+        entries = [[one.label] for _, one in chosen if is_question(one.text)] + ([labels] if labels else [])
+        right += sum(max(one) == 1 for one in entries)
+        listed += sum(max(one) != _DOUBTFUL for one in entries)
+        found += sum(one.label == 1 for _, one in chosen)
+    return right / max(1, listed), found / max(1, sum(one.label == 1 for one in rows)), listed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print what cross-validation says, and write the weights if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.restore.learn", description=__doc__)
+    parser.add_argument(
+        "--also", type=Path, action="append", default=[], help="a folder with sessions that are not in the corpus"
+    )
+    parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="everturn-learn-") as folder:
+        marked = list(marked_rows((CORPUS, *(one.resolve() for one in options.also)), Path(folder)))
+        labelled = list(labelled_rows(Path(folder) / "labelled"))
+    rows = [*marked, *labelled]
+    say(
+        f"{len(rows):,} sentences of {len({one.repository for one in rows})} repositories, {sum(one.label == 1 for one in rows)} marked"
+    )
+    odds = cross_validated(rows)
+    rules = [-math.inf if PLAIN_SIGNS.isdisjoint(one.features) else 0.0 for one in rows]
+    odds = [max(one, rule) for one, rule in zip(odds, rules, strict=True)]
+    for name, part, start in (("sentences.json", marked, 0), ("labels.json", labelled, len(marked))):
+        own = slice(start, start + len(part))
+        print(f"{name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
+        for threshold in _THRESHOLDS:
+            print(f"{name}: and learnt from {threshold} on, {_shown(entry_scores(part, odds[own], threshold))}")
+    if options.write:
+        weights = {name: round(value, 2) for name, value in sorted(learn(rows).items()) if abs(value) >= _SMALLEST}
+        weights["="] = round(weights.get("=", 0.0) - _THRESHOLD, 2)
+        WEIGHTS.write_text(json.dumps(weights, indent=0, ensure_ascii=False) + "\n", "utf-8")
+        say(f"{WEIGHTS.name}: {len(weights):,} weights")
+    return 0
+
+
+def _shown(scores: tuple[float, float, int]) -> str:
+    return "precision {:.2f}, recall {:.2f}, {} entries".format(*scores)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

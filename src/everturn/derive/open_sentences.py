@@ -1,0 +1,263 @@
+"""Find the sentences of an answer that leave something open: a question, an offer, a step.
+
+Hand-made patterns (`text.stance_words`) know how this is mostly put, in six languages. No list of phrases covers all of it,
+so further sentences count by weights that were learnt from labelled answers. A sentence is turned into named features: its
+words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
+beside it. Each feature has a weight (`open_sentences.json`); from a sum of 0 on the sentence counts. `python -m
+benchmarks.restore.learn` learns the weights. The words are English; names, paths, code and numbers become placeholders.
+
+The same text always gives the same sentences, whatever was read before. Pure; never raises.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from everturn.derive.intent import loose_terms
+from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.printable import one_line
+from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import (
+    DONE_WITH,
+    LASTING,
+    LEFT_AT_END,
+    LEFT_TO_DO,
+    MILD_OFFER,
+    NAMED_CHOICE,
+    NEXT_STEP,
+    OFFERED,
+    ORDER_TO_PERSON,
+    ORDERED_ANSWER,
+    REPORTS_DONE,
+    ROUTINE,
+    STEPS_HEADING,
+)
+
+_LONGEST = 200
+_SENTENCE = 300  # characters of a step
+_QUESTIONS = 3
+_MOST = 8
+_END = 700  # characters at the end of an answer
+_OFFERS = 1_200  # characters at the end in which an offer counts
+_LAST = 3  # sentences at the very end in which an order is meant for the person
+_LEAST_WORDS = 4  # a step with fewer words says nothing
+_WORDS_READ = 40
+_HEADING_WORDS = 6
+#: Upper ends of the ranges into which places, lengths of a sentence and sizes of a message fall.
+_PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
+_LENGTHS = (3, 5, 8, 13, 21, 34, 55)
+_SIZES = (80, 200, 500, 1_200, 3_000, 8_000)
+
+
+def find_closing_questions(text: str) -> list[str]:
+    """Return the questions that an answer leaves open."""
+    return [one_line(one, _LONGEST) for one in _open_sentences(text) if _asks(one)][-_QUESTIONS:]
+
+
+def find_next_steps(text: str) -> list[str]:
+    """Return the steps that an answer leaves to do."""
+    return [one_line(one, _SENTENCE) for one in _open_sentences(text) if not _asks(one)]
+
+
+def find_lasting_offers(text: str) -> list[str]:
+    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up."""
+    found = []
+    for one in split_sentences(text[-_OFFERS:]):
+        words = one.text.lstrip("*_ ")
+        lasts = OFFERED.search(words) if is_question(words) else (NEXT_STEP.match(words) or LASTING.search(words))
+        is_mild = is_question(words) or bool(MILD_OFFER.search(words))
+        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
+        if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
+            found.append(one_line(one.text, _SENTENCE))
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence ends like a question."""
+    return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
+
+
+def _asks(sentence: str) -> bool:
+    return is_question(sentence) or ORDERED_ANSWER.match(sentence.lstrip("*_ ")) is not None
+
+
+@lru_cache(maxsize=2)
+def _open_sentences(text: str) -> tuple[str, ...]:
+    """Return the likeliest sentences of an answer that leave something open, in order."""
+    weights, sentences = _weights(), list(split_sentences(text))
+    likely = []
+    for number, features in enumerate(sentence_features(sentences)):
+        odds = sum_weights(features, weights)
+        if odds >= 0 or not PLAIN_SIGNS.isdisjoint(features):
+            likely.append((odds, number))
+    chosen = sorted(number for _, number in sorted(likely, reverse=True)[:_MOST])
+    return tuple(dict.fromkeys(sentences[number].text for number in chosen))
+
+
+#: Features with which a sentence counts whatever the weights say: in six languages.
+PLAIN_SIGNS = frozenset(("=step", "=closing question"))
+
+
+_NEVER = "=never"
+_SPOKEN = 0.6  # what the words of a sentence weigh at least
+#: Beginnings of features that say where a sentence stands and how long it is.
+_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with")
+
+
+def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Return the log-odds that a sentence leaves something open. Its place alone is no reason: its words must be one."""
+    if _NEVER in features:
+        return -math.inf
+    known = [(name, weights[name]) for name in features if name in weights]
+    spoken = sum(weight for name, weight in known if name != "=" and not name.startswith(_POSITIONS))
+    return sum(weight for _, weight in known) if spoken > _SPOKEN else -math.inf
+
+
+@lru_cache(maxsize=1)
+def _weights() -> dict[str, float]:
+    held: dict[str, float] = json.loads(Path(__file__).with_name("open_sentences.json").read_text("utf-8"))
+    return held
+
+
+# --- features ---
+def sentence_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
+    """Yield the features of each sentence of an answer."""
+    signs = _signs(sentences)
+    size = _range(sum(len(one.text) for one in sentences), _SIZES)
+    for number, one in enumerate(sentences):
+        words = _words(one.text)
+        pairs = (f"{first} {second}" for first, second in zip(["^", *words], [*words, "$"], strict=True))
+        found = dict.fromkeys((*words, *pairs))
+        found.update(dict.fromkeys(f"=head {word}" for word in _words(one.heading)[:_HEADING_WORDS]))
+        found.update(dict.fromkeys(f"={sign}" for sign in signs[number]))
+        found.update(dict.fromkeys(_surroundings(signs, number)))
+        found.update(dict.fromkeys(_place(sentences, number)))
+        following = sentences[number + 1] if number + 1 < len(sentences) else None
+        if _says_nothing(one, following):
+            found[_NEVER] = None
+        yield [*found, "=", f"=size {size}", f"=words {_range(len(words), _LENGTHS)}"]
+
+
+def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
+    """Whether a sentence cannot leave anything open: too short, a heading, a polite end, or a question that the next sentence answers."""
+    words = one.text.strip("*_ ")
+    is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not is_question(words)
+    is_polite = MILD_OFFER.search(words) is not None and len(loose_terms(words)) < _LAST and not is_question(words)
+    goes_on = following is not None and following.passage == one.passage and not following.is_item
+    is_answered = following is not None and goes_on and is_question(words) and not is_question(following.text)
+    is_heading = words.endswith(":") and len(words.split()) <= _LEAST_WORDS
+    return is_short or is_polite or is_answered or is_heading
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case, with placeholders for code, paths, names and numbers."""
+    return [_word(one) for one in _TOKEN.findall(_CODE.sub(f" {_CODE_SIGN} ", text))][:_WORDS_READ]
+
+
+_CODE_SIGN = "0x"  # stands for code while a text is cut into words
+_CODE = lazy_pattern(r"`[^`\n]{1,200}`")
+_TOKEN = lazy_pattern(r"https?://\S+|[~.@\w-]*[/\\][\w./\\@~:*-]+|\w+[._]\w[\w.]*|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+x?")
+_PLAIN = lazy_pattern(r"[a-z]+(?:'[a-z]+)?")
+
+
+def _word(token: str) -> str:
+    if token.startswith(_CODE_SIGN) or "_" in token:
+        return "<code>"
+    if token[0].isdigit():
+        return "<number>"
+    if "/" in token or "\\" in token or "." in token:
+        return "<path>"
+    if any(one.isupper() for one in token[1:]) and not token.isupper():
+        return "<code>"
+    word = token.lower().replace("’", "'")
+    return word if _PLAIN.fullmatch(word) else "<other>"
+
+
+def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:
+    """Yield how a sentence ends and where it stands."""
+    one = sentences[number]
+    end = one.text.rstrip("*_\"') ")[-1:]
+    yield f"=ends {end}" if end in (".", "?", "!", ":", "？") else "=ends"
+    yield f"=left {_range(len(sentences) - 1 - number, _PLACES)}"
+    yield f"=first {_range(number, _PLACES)}"
+    if number:
+        before = sentences[number - 1].text.rstrip("*_ ")[-1:]
+        yield f"=after {before if before in (':', '?', '!') else '.'}"
+    if one.is_item:
+        yield "=item"
+    if one.pasted:
+        yield "=pasted"
+    if "**" in one.text:
+        yield "=bold"
+
+
+def _surroundings(signs: Sequence[Sequence[str]], number: int) -> Iterator[str]:
+    """Yield what the patterns see in the sentences beside one, and in how many of the message."""
+    for name, at in (("before", number - 1), ("behind", number + 1)):
+        if 0 <= at < len(signs):
+            yield from (f"={name} {sign}" for sign in signs[at])
+    seen = [listed[0] for at, listed in enumerate(signs) if at != number and listed]
+    for sign in dict.fromkeys(seen):
+        yield f"=with {sign} {_range(seen.count(sign), _PLACES)}"
+
+
+def _range(value: int, ends: tuple[int, ...]) -> int:
+    return next((end for end in ends if value < end), -1)
+
+
+def _signs(sentences: Sequence[Sentence]) -> list[list[str]]:
+    """Return what the patterns see in each sentence."""
+    signs, below = list[list[str]](), 0  # characters from the sentence to the end
+    closing = next(
+        (one.passage for one in reversed(sentences) if not one.is_item), ""
+    )  # above the options of a question
+    for number in range(len(sentences) - 1, -1, -1):
+        one, left = sentences[number], len(sentences) - 1 - number
+        below += len(one.text)
+        found = _pattern_signs(one, is_last=below <= _END or left < _LAST - 1)
+        if _is_step(one, found, left):
+            found.append("step")
+        elif _asks(one.text) and (one.passage == closing or ("offered" in found and below <= _OFFERS)):
+            found.append("closing question")
+        signs.append(found)
+    return signs[::-1]
+
+
+def _pattern_signs(one: Sentence, is_last: bool) -> list[str]:
+    words = one.text.lstrip("*_ ")
+    found = [name for name, sign in _BEGINS.items() if sign.match(words)]
+    found += [name for name, sign in _HOLDS.items() if sign.search(words)]
+    if one.heading and STEPS_HEADING.match(one.heading):
+        found.append("steps heading")
+    if is_last:
+        found += [f"last {name}" for name in found]
+    if is_question(words):
+        found.append("last question" if is_last else "question")
+    return found
+
+
+def _is_step(one: Sentence, signs: Sequence[str], left: int) -> bool:
+    """Whether the patterns alone make a sentence a step: it says so, or stands in a list of steps or at the very end."""
+    words = one.text.lstrip("*_ ")
+    count = len(words.split())
+    is_heading = words.rstrip("*_ ").endswith(":") and count <= _LEAST_WORDS
+    if is_heading or words.endswith("?") or "done with" in signs:
+        return False
+    if "left to do" in signs or "last left at end" in signs or (one.is_item and "steps heading" in signs):
+        return True
+    return ("next" in signs and count >= _LEAST_WORDS) or ("order" in signs and left < _LAST <= count)
+
+
+_BEGINS = {"next": NEXT_STEP, "order": ORDER_TO_PERSON, "ordered answer": ORDERED_ANSWER, "done": REPORTS_DONE}
+_HOLDS = {
+    "left to do": LEFT_TO_DO,
+    "left at end": LEFT_AT_END,
+    "done with": DONE_WITH,
+    "offered": OFFERED,
+    "lasting": LASTING,
+    "routine": ROUTINE,
+}
