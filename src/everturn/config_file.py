@@ -33,7 +33,7 @@ class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
 class SecretsTable(Struct, frozen=True, forbid_unknown_fields=True):
     """The [secrets] table: what is masked besides the built-in kinds."""
 
-    patterns: tuple[str, ...] | None = None  # compiled by `everturn.secrets.own_patterns`
+    patterns: tuple[str, ...] | None = None  # compiled by `everturn.secrets.rules`
 
 
 class RetentionTable(Struct, frozen=True, forbid_unknown_fields=True):

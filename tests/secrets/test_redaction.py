@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.secrets.own_patterns import use_own_patterns
 from everturn.secrets.redaction import Cleaner, Secret, find_secrets, find_spans, redact_bytes, redact_text
+from everturn.secrets.rules import use_own_patterns
 from tests.secrets.secret_vectors import ALL_TOKENS, OPAQUE, PASSWORD, PHRASES, TOKENS, pem
 
 ORDINARY = [

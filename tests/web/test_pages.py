@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from everturn.model.vocabulary import SESSION_KINDS
-from everturn.secrets.own_patterns import use_own_patterns
+from everturn.secrets.rules import use_own_patterns
 from everturn.sessions.lookup import Marks, marks_of
 from everturn.store.contract import SessionFilter
 from everturn.web.addresses import PAGES

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from everturn.capture.file_reader import Redact
 from everturn.errors import UsageError
-from everturn.secrets.own_patterns import has_own_patterns, use_own_patterns
+from everturn.secrets.rules import has_own_patterns, use_own_patterns
 from everturn.settings import Settings, load
 from everturn.store.cipher import KeySources, nobody, use_key_sources
 from everturn.store.contract import Store, open_store

@@ -87,7 +87,7 @@ class CommandContext:
     @functools.cached_property
     def settings(self) -> Settings:
         """The settings: flag over environment over config file."""
-        from everturn.secrets.own_patterns import use_own_patterns
+        from everturn.secrets.rules import use_own_patterns
         from everturn.settings import load
         from everturn.store.cipher import use_key_sources
 

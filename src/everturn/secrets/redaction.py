@@ -35,8 +35,7 @@ import msgspec
 from msgspec import Struct
 
 from everturn.secrets.families import Span
-from everturn.secrets.own_patterns import OWN_KIND, own_spans
-from everturn.secrets.rules import CutBytes, PatternSet, token_spans
+from everturn.secrets.rules import OWN_KIND, CutBytes, PatternSet, own_spans, token_spans
 from everturn.secrets.words import WORD_SEARCHES, WordSearch, is_secret_value
 from everturn.text.lazy_pattern import lazy_pattern
 

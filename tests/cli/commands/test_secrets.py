@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from everturn.secrets.own_patterns import use_own_patterns
+from everturn.secrets.rules import use_own_patterns
 from everturn.store.contract import open_store
 from tests.capture.history import OTHER, SID
 from tests.cli.desk import Desk

@@ -74,7 +74,7 @@ def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
     from everturn.config_file import change_config, pattern_list
     from everturn.maintenance.retention import parse_span
-    from everturn.secrets.own_patterns import compile_own_patterns
+    from everturn.secrets.rules import compile_own_patterns
     from everturn.store.cipher import parse_key_source
 
     if key == "secrets.patterns":
