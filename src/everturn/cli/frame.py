@@ -87,12 +87,14 @@ class CommandContext:
     @functools.cached_property
     def settings(self) -> Settings:
         """The settings: flag over environment over config file."""
-        from everturn.secrets.rules import use_own_patterns
         from everturn.settings import load
         from everturn.store.cipher import use_key_sources
 
         settings = load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
-        use_own_patterns(settings.secret_patterns)
+        if settings.secret_patterns or "everturn.secrets.rules" in sys.modules:  # not loaded: none are in use
+            from everturn.secrets.rules import use_own_patterns
+
+            use_own_patterns(settings.secret_patterns)
         use_key_sources(lambda: self._key_sources(settings))
         return settings
 
