@@ -11,7 +11,6 @@ import pytest
 import everturn
 from tests.capture.history import SID
 from tests.cli.desk import Desk
-from tests.needs import is_installed
 from tests.tmux import Pane
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("tmux")]
@@ -35,10 +34,8 @@ TYPED = (
 )
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", [pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in SHELLS])
 def test_a_shell_completes_what_is_typed(shell: str, desk: Desk, tmp_path: Path) -> None:
-    if not is_installed(shell):
-        pytest.skip(f"{shell} is not installed")
     archive = desk.archive
     desk.take_in(archive.history.line("user", "go"), archive.use("Read", "a", file_path="/x"), archive.back("a", "x"))
     desk.run("stats")  # counts the calls

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from everturn.errors import BadConfig
 from everturn.model.analytics import PROMPT_SIZES, SLOT_MS, UsageRow
+from everturn.model.conversation import prepared
 
 _BUNDLED_PRICES = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
@@ -110,7 +111,7 @@ class _PriceList(Struct, frozen=True, forbid_unknown_fields=True):
 def _read_prices(path: Path) -> Prices:
     try:
         found = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
-        listed = msgspec.convert(found, _PriceList, strict=False)
+        listed = msgspec.convert(found, prepared(_PriceList), strict=False)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise BadConfig("prices", f"{path} is not a list of prices: {error}") from None
     models: dict[str, list[Price]] = {}

@@ -28,6 +28,7 @@ from everturn.loop.loop import Loop, Outcome, Watch
 from everturn.loop.tools import Tool
 from everturn.loop.turn_log import KIND as LOG_KIND
 from everturn.model.archive import KeptRow, Session
+from everturn.model.conversation import prepared
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 from everturn.sessions.lookup import best_match
 from everturn.sessions.state import PIN, Pin, bound_state, continue_state, keep_inheritance, session_state
@@ -275,7 +276,7 @@ class Conversation:
             row = best_match(store.sessions_of(AGENT, self.journal.session))
             kept = [one.value for one in store.kept(CHAT_KIND, self.journal.session) if one.key == "state"]
             try:
-                state = msgspec.json.decode(kept[0], type=SessionState) if kept else SessionState()
+                state = msgspec.json.decode(kept[0], type=prepared(SessionState)) if kept else SessionState()
             except msgspec.DecodeError:
                 state = SessionState()
             return bound_state(continue_state(store, sources, row, state))

@@ -39,6 +39,7 @@ from everturn.loop.journal_state import JournalState
 from everturn.loop.leases import TTL_MS
 from everturn.loop.records import IntendedCall, Record, RequestRecord
 from everturn.loop.tools import Tool
+from everturn.model.conversation import prepared
 
 
 def enable_conversation_recording(session: EvaluationSession) -> None:
@@ -253,10 +254,8 @@ def _read_stop(turn: ConversationTurn) -> str:
 def _read_sent(turn: ConversationTurn) -> RequestRecord | None:
     """Return the request of a response. A state from elsewhere may hold anything there."""
     try:
-        found: RequestRecord | None = msgspec.convert(
-            (turn.provider_payload or {}).get(_SENT_KEY), RequestRecord | None
-        )
-        return found
+        sent = (turn.provider_payload or {}).get(_SENT_KEY)
+        return None if sent is None else msgspec.convert(sent, prepared(RequestRecord))
     except msgspec.ValidationError:
         return None
 

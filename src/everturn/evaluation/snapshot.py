@@ -24,6 +24,7 @@ import msgspec
 
 from everturn.errors import EverturnError, SnapshotRestoreError, UsageError
 from everturn.loop.conversation import ConversationState, aware_now
+from everturn.model.conversation import prepared
 
 #: Reads a JSON value at a path and adds mistakes to a list.
 Shape = Callable[[Any, str, list[str]], Any]
@@ -44,8 +45,8 @@ def build_shape(cls: type) -> Shape:
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         try:
-            msgspec.convert(value, strict)
-            return msgspec.convert(value, cls)
+            msgspec.convert(value, prepared(strict))
+            return msgspec.convert(value, prepared(cls))
         except Exception:  # of msgspec, or of the class itself: the walk names every mistake
             return walk(value, path, wrong)
 

@@ -21,6 +21,7 @@ import msgspec
 
 from everturn.capture.process_lock import process_lock
 from everturn.install.settings_file import SettingsEntry, apply_entries, undo_entries
+from everturn.model.conversation import prepared
 from everturn.sources.contract import Edit, OwnFile
 
 _RECORD, _LOCK = "record.json", "lock"
@@ -87,7 +88,7 @@ def records(folder: Path) -> list[InstallRecord]:
 def read_record(folder: Path, name: str) -> InstallRecord | None:
     """Return the record of a name, or None."""
     try:
-        return msgspec.json.decode((folder / name / _RECORD).read_bytes(), type=InstallRecord)
+        return msgspec.json.decode((folder / name / _RECORD).read_bytes(), type=prepared(InstallRecord))
     except (OSError, msgspec.DecodeError):
         return None
 

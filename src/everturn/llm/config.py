@@ -27,6 +27,7 @@ from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
 from everturn.llm.program_backend import Program, ProgramBackend, ProgramLimits
 from everturn.llm.protocol import Backend, Wire
+from everturn.model.conversation import prepared
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -122,7 +123,7 @@ def _convert_table(name: str, table: Mapping[str, Any]) -> ModelConfig:
     for stranger in sorted(set(table) - known):
         raise BadConfig(f"models.{name}.{stranger}", f"unknown key; known keys are {', '.join(sorted(known))}")
     try:
-        return msgspec.convert(dict(table), ModelConfig)
+        return msgspec.convert(dict(table), prepared(ModelConfig))
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         key = ".".join(["models", name, *filter(None, [where.strip("`.")])])

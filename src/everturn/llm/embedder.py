@@ -31,6 +31,7 @@ from msgspec import Struct
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import http_answer, http_backend, protocol
 from everturn.llm.static_vectors import StaticEmbedder, find_static_files
+from everturn.model.conversation import prepared
 
 _TOO_MANY = 429
 
@@ -65,7 +66,7 @@ def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
     for unknown in sorted(set(section) - set(known)):
         raise BadConfig(f"meaning.{unknown}", f"unknown key; known keys are {', '.join(known)}")
     try:
-        config = msgspec.convert(dict(section), EmbedderConfig, strict=True)
+        config = msgspec.convert(dict(section), prepared(EmbedderConfig), strict=True)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         key = f"meaning.{where.rstrip('`')}" if where else "meaning"
@@ -146,7 +147,7 @@ class EndpointEmbedder:
     def _read_vectors(self, body: bytes, count: int) -> list[list[float]]:
         """Return the vectors in the order of the texts, however the server ordered them."""
         try:
-            given = msgspec.json.decode(body, type=_Answer).data
+            given = msgspec.json.decode(body, type=prepared(_Answer)).data
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise BadAnswer(self.name, "the answer is not a list of vectors") from None
         by_place = {one.index: one.embedding for one in given}

@@ -19,6 +19,7 @@ import msgspec
 from everturn.clock import new_id, now
 from everturn.errors import SnapshotRestoreError, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, decode_arguments, encode_json
+from everturn.model.conversation import prepared
 
 Role = Literal["system", "assistant", "user", "tool"]
 
@@ -147,7 +148,7 @@ def model_message(message: ConversationMessage) -> ChatMessage:
     """Return the message for a model: as its provider sent it if known, otherwise made from its content."""
     if message.provider is not None:
         try:
-            return msgspec.convert(message.provider, ChatMessage)
+            return msgspec.convert(message.provider, prepared(ChatMessage))
         except (msgspec.ValidationError, TypeError) as failure:
             raise SnapshotRestoreError([f"message {message.message_id}: provider: {failure}"]) from failure
     if message.role == "tool":

@@ -23,6 +23,7 @@ from msgspec import Struct
 from everturn.clock import new_id
 from everturn.errors import Busy, Conflict
 from everturn.model.archive import KeptRow
+from everturn.model.conversation import prepared
 from everturn.store.contract import Store
 
 KIND = "lease"
@@ -65,7 +66,7 @@ def this_process(machine: str = "") -> LeaseHolder:
 def current_lease(store: Store, session: str) -> Lease:
     """Return the lease of a session; an expired one if there is none."""
     rows = [row for row in store.kept(KIND, session) if row.agent == AGENT]
-    return msgspec.json.decode(rows[0].value, type=Lease) if rows else Lease()
+    return msgspec.json.decode(rows[0].value, type=prepared(Lease)) if rows else Lease()
 
 
 _LIVE: WeakValueDictionary[str, object] = WeakValueDictionary()  # the owners of leases in this process, by holder name

@@ -209,7 +209,7 @@ def parse_record(raw: bytes, session: str) -> Record:
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        record: Record = msgspec.convert(json.loads(raw), Record)
+        record: Record = msgspec.convert(json.loads(raw), Record)  # known to msgspec since `_decoder` was made
     except (ValueError, RecursionError) as failure:
         raise EverturnError(
             f"session {session} has a record that this version cannot read ({type(failure).__name__}); "

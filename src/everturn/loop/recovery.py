@@ -19,6 +19,7 @@ from everturn.loop.journal import Journal
 from everturn.loop.journal_state import JournalState, find_journal, journal_lines
 from everturn.loop.leases import LeaseHolder
 from everturn.loop.loop import Loop, Outcome
+from everturn.model.conversation import prepared
 from everturn.store.contract import Store
 
 
@@ -52,7 +53,7 @@ def unfinished_sessions(
     holder = holder or leases.this_process()
     at = store.server_time() or clock()
     for row in store.kept(leases.KIND):
-        lease = msgspec.json.decode(row.value, type=leases.Lease)
+        lease = msgspec.json.decode(row.value, type=prepared(leases.Lease))
         if row.agent != leases.AGENT or not lease.until or leases.is_held(lease, holder, at):
             continue
         past = _read_past(store, row.subject)

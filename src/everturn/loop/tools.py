@@ -27,6 +27,7 @@ import msgspec
 
 from everturn.errors import UsageError
 from everturn.llm import protocol
+from everturn.model.conversation import prepared
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -176,7 +177,7 @@ class Tool:
             raise ValueError("the arguments are not a JSON object")
         if self.takes is None:
             return arguments
-        given: Any = msgspec.convert(arguments, self.takes, dec_hook=decode_model)
+        given: Any = msgspec.convert(arguments, prepared(self.takes), dec_hook=decode_model)
         return {name: getattr(given, name) for name in self.takes.__struct_fields__}  # type: ignore[attr-defined]
 
 
@@ -333,5 +334,5 @@ def read_output(text: str, kind: Any) -> Any:
             continue
         if hasattr(kind, "model_validate"):
             return kind.model_validate(value)  # its ValidationError is a ValueError
-        return msgspec.convert(value, kind, dec_hook=decode_model)
+        return msgspec.convert(value, prepared(kind), dec_hook=decode_model)
     raise ValueError("it holds no JSON object")

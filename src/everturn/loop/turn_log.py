@@ -31,6 +31,7 @@ from everturn.loop.conversation import call_arguments_json
 from everturn.loop.journal_state import AGENT, JournalEnd, Mask, find_journal
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.model.conversation import prepared
 from everturn.model.vocabulary import CALL_KINDS
 from everturn.retrieval.query import parse_query
 from everturn.retrieval.scope import SearchFilters
@@ -177,9 +178,9 @@ def _record_row(raw: bytes, session: str) -> dict[str, Any]:
 
 def _tokens(raw: bytes) -> int:
     try:
-        return msgspec.json.decode(raw, type=_TokenCount).tokens
+        return msgspec.json.decode(raw, type=prepared(_TokenCount)).tokens
     except (msgspec.DecodeError, UnicodeError):  # not quite Unicode, see `records.parse_record`
-        return msgspec.convert(json.loads(raw), _TokenCount).tokens
+        return msgspec.convert(json.loads(raw), prepared(_TokenCount)).tokens
 
 
 def _call_json(part: ChatPart) -> dict[str, Any]:

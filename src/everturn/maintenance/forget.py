@@ -42,6 +42,7 @@ from everturn.model.archive import (
     Session,
     Tombstone,
 )
+from everturn.model.conversation import prepared
 from everturn.model.vocabulary import BACKUP
 from everturn.sessions.state import INHERITED, PIN
 from everturn.sources.contract import Source
@@ -109,7 +110,7 @@ ERASURE = "erasure"
 
 def pending_erasures(store: Store) -> list[Erasure]:
     """Return the erasures that are not complete."""
-    return [msgspec.json.decode(row.value, type=Erasure) for row in store.kept(ERASURE)]
+    return [msgspec.json.decode(row.value, type=prepared(Erasure)) for row in store.kept(ERASURE)]
 
 
 def forget_session(
@@ -383,7 +384,7 @@ def _erase_framework_data(store: Store, doomed: set[str]) -> None:
     rows = store.kept(FRAMEWORK)
     kept = {row.value for row in rows if row.subject not in doomed}
     for value in {row.value for row in rows if row.subject in doomed} - kept:
-        store.erase_framework_data(msgspec.json.decode(value, type=FrameworkData))
+        store.erase_framework_data(msgspec.json.decode(value, type=prepared(FrameworkData)))
 
 
 def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:

@@ -25,6 +25,7 @@ from msgspec import Struct
 from everturn.capture.writer import has_bytes
 from everturn.errors import EverturnError
 from everturn.model.archive import SourceFile, Version
+from everturn.model.conversation import prepared
 from everturn.store.contract import Store
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ def _check_line(line: bytes, number: int, before: bytes, public: str, report: Ma
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        outer = msgspec.json.decode(line, type=ManifestLine)
-        manifest = msgspec.json.decode(outer.manifest, type=Manifest)
+        outer = msgspec.json.decode(line, type=prepared(ManifestLine))
+        manifest = msgspec.json.decode(outer.manifest, type=prepared(Manifest))
         signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(manifest.key))
         signer.verify(bytes.fromhex(outer.signature), bytes(outer.manifest))
     except (msgspec.DecodeError, ValueError, InvalidSignature):

@@ -15,6 +15,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
+from everturn.model.conversation import prepared
+
 #: How many steps back a model response may continue. Seen in real files for one step in 8,000.
 RECENT_STEPS = 50
 
@@ -441,7 +443,7 @@ class Descent(Struct, frozen=True):
 
 def descents(rows: Iterable[KeptRow], agent: str) -> list[Descent]:
     """Decode the kept rows about sessions of an agent."""
-    return [msgspec.json.decode(row.value, type=Descent) for row in rows if row.agent == agent]
+    return [msgspec.json.decode(row.value, type=prepared(Descent)) for row in rows if row.agent == agent]
 
 
 #: `begun`: before a tool runs; `ended`, `failed`: after it; `batch`: after all calls of one response; `session`: no call.

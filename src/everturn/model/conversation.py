@@ -6,10 +6,28 @@ version they are the evidence for everything derived from the message.
 
 from __future__ import annotations
 
+import threading
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
+
+_T = TypeVar("_T")
+_prepared: set[Any] = set()
+_preparing = threading.Lock()
+
+
+def prepared(kind: type[_T]) -> type[_T]:
+    """Return a type to decode to, once msgspec knows its fields.
+
+    msgspec reads the fields of a struct when it first decodes to it, and publishes them before they are complete: a second
+    thread that decodes to the same struct meanwhile ends the process (msgspec 0.22). So one thread at a time does that.
+    """
+    if kind not in _prepared:
+        with _preparing:
+            msgpack.Decoder(kind)
+            _prepared.add(kind)
+    return kind
 
 
 class CallStart(Struct, frozen=True):

@@ -23,6 +23,7 @@ from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.sync import add_paths
 from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadable, UsageError
 from everturn.model.archive import KeptRow, Session, SourceFile
+from everturn.model.conversation import prepared
 from everturn.restore.document import Document
 from everturn.sessions.lookup import resolve_session
 from everturn.sessions.messages import Sources
@@ -173,7 +174,7 @@ def kept_summaries(store: Store, session: Session) -> list[KeptSummary]:
     for row in store.kept(SUMMARY_KIND, session.native_id):
         if row.agent == session.agent:
             try:
-                summaries.append(msgspec.json.decode(row.value, type=KeptSummary))
+                summaries.append(msgspec.json.decode(row.value, type=prepared(KeptSummary)))
             except msgspec.DecodeError:
                 continue
     return sorted(summaries, key=lambda one: (-one.at, -one.last_seq))

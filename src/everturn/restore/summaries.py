@@ -20,6 +20,7 @@ from everturn.errors import Busy, ModelError, NoSpace, OverBudget
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
+from everturn.model.conversation import prepared
 from everturn.recall.answer import entries_of, indent_text
 from everturn.recall.budget import fit_entries
 from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
@@ -280,7 +281,7 @@ def _read_kept(value: str) -> _KeptValue | None:
     if not value:
         return None
     try:
-        return msgspec.json.decode(value, type=_KeptValue)
+        return msgspec.json.decode(value, type=prepared(_KeptValue))
     except msgspec.MsgspecError:  # written by another version: make it again
         return None
 

@@ -22,6 +22,7 @@ from everturn.errors import ModelError
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
+from everturn.model.conversation import prepared
 from everturn.recall.evidence import session_evidence
 from everturn.restore.check import check_sentence, check_together
 from everturn.restore.document import SECTIONS, Document, DocumentSection, Statement
@@ -250,7 +251,7 @@ class _SynthesisPass:
         for row in self.store.kept(SYNTHESIS_KIND, self.session.native_id):
             if row.key == key and row.agent == self.session.agent:
                 try:
-                    return msgspec.json.decode(row.value, type=Synthesis)
+                    return msgspec.json.decode(row.value, type=prepared(Synthesis))
                 except msgspec.MsgspecError:  # written by another version
                     return None
         return None

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from everturn.errors import AmbiguousSession, NothingFound, UnknownSession, UsageError
 from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.model.conversation import prepared
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.printable import Clean, count_cells, cut_cells, one_line, short_folder, short_path
 from everturn.text.times import short_ago
@@ -207,7 +208,7 @@ def starred_sessions(store: Store) -> list[tuple[Session, SessionText]]:
 
 def _decode_marks(row: KeptRow) -> Marks:
     try:
-        return msgspec.json.decode(row.value, type=Marks)
+        return msgspec.json.decode(row.value, type=prepared(Marks))
     except msgspec.DecodeError:
         return NONE
 

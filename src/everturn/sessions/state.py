@@ -18,6 +18,7 @@ from everturn.derive.inheritance import inherit_state
 from everturn.derive.session_state import DecisionState, InheritedState, SessionState, advance_state
 from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
 from everturn.model.archive import Artifact, KeptRow, Session
+from everturn.model.conversation import prepared
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.messages import Records, Sources, live_part, read_turns
 from everturn.store.contract import Store
@@ -151,7 +152,7 @@ def _read_inheritance(store: Store, session: Session) -> InheritedState:
     for row in store.kept(INHERITED, session.native_id):
         if row.agent == session.agent:
             try:
-                return msgspec.json.decode(row.value, type=InheritedState)
+                return msgspec.json.decode(row.value, type=prepared(InheritedState))
             except msgspec.DecodeError:
                 break
     return InheritedState()
@@ -163,7 +164,7 @@ def _read_pin(value: str) -> Pin:
     except msgspec.DecodeError:
         return Pin(value)
     try:
-        return Pin(found) if isinstance(found, str) else msgspec.convert(found, Pin)
+        return Pin(found) if isinstance(found, str) else msgspec.convert(found, prepared(Pin))
     except msgspec.ValidationError:
         return Pin()
 

@@ -14,6 +14,7 @@ from everturn.mcp.archive import McpArchive, read_page
 from everturn.mcp.rpc import RpcError
 from everturn.mcp.server import McpServer, Peer
 from everturn.model.archive import Session, SessionText
+from everturn.model.conversation import prepared
 from everturn.retrieval.search import search
 from everturn.sessions.lookup import resolve_session
 from everturn.sessions.secrets import archive_cleaner
@@ -343,7 +344,7 @@ def _call_why(request: TeamRequest, arguments: Any) -> dict[str, Any]:
             "why works on your own machine only: use `everturn mcp` there; this server has no repository of yours"
         )
     try:
-        asked = msgspec.convert(arguments or {}, WhyArguments)
+        asked = msgspec.convert(arguments or {}, prepared(WhyArguments))
         text, _ = _why(request, asked.folder, asked.target)
     except (msgspec.ValidationError, UsageError, NothingFound) as error:
         clean = archive_cleaner(request.store)

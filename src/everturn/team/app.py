@@ -43,6 +43,7 @@ from starlette.routing import Route
 from everturn import __version__
 from everturn.clock import Clock
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
+from everturn.model.conversation import prepared
 from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store, open_store
 from everturn.store.people import Caller, People, ShareLink
@@ -340,7 +341,7 @@ def _status(error: EverturnError) -> int:
 
 def _decode_body(request: TeamRequest, kind: Any) -> Any:
     try:
-        return msgspec.msgpack.decode(request.body, type=kind)
+        return msgspec.msgpack.decode(request.body, type=prepared(kind))
     except msgspec.DecodeError as error:
         raise UsageError(f"the request cannot be read: {error}") from error
 
@@ -380,7 +381,7 @@ def _binary_response(data: bytes) -> Response:
 def _read_json(request: TeamRequest, kind: type[T]) -> T:
     """Return the body as JSON. Raises UsageError."""
     try:
-        return msgspec.json.decode(request.body, type=kind)
+        return msgspec.json.decode(request.body, type=prepared(kind))
     except msgspec.DecodeError as error:
         raise UsageError(f"the request cannot be read: {error}") from error
 

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
+from everturn.model.conversation import prepared
 
 _TIMEOUT = 120  # seconds
 _PART = 32 << 10  # bytes that are sent at once if there is a limit
@@ -41,7 +42,7 @@ def save_login(path: Path, login: Login) -> None:
 def load_login(path: Path) -> Login:
     """Return the login. Raises UsageError without one."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Login)
+        return msgspec.json.decode(path.read_bytes(), type=prepared(Login))
     except (OSError, msgspec.DecodeError) as error:
         raise UsageError("you are not logged in to a team's server; run: everturn team login URL") from error
 

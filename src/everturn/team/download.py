@@ -19,6 +19,7 @@ from everturn.capture.policy import MODES, Policy
 from everturn.capture.writer import ArchiveWriter, derive_pending
 from everturn.errors import EverturnError, NothingFound
 from everturn.model.archive import SourceFile, Version
+from everturn.model.conversation import prepared
 from everturn.sources.contract import Source, all_sources
 from everturn.store.contract import Store
 
@@ -118,7 +119,9 @@ class Pull:
         """Pull what is new. Raises EverturnError if the server cannot be reached; run it again to continue."""
         report = PullReport()
         listed = self.client.get_bytes("/v1/pull")
-        files = [file for file in msgspec.msgpack.decode(listed, type=list[PullFile]) if self._is_wanted(file)]
+        files = [
+            file for file in msgspec.msgpack.decode(listed, type=prepared(list[PullFile])) if self._is_wanted(file)
+        ]
         for number, file in enumerate(files):
             self.progress(number, len(files), file.path)
             report.files += 1

@@ -22,6 +22,7 @@ import msgspec
 from everturn.capture.policy import MODES, Policy
 from everturn.errors import EverturnError, UsageError
 from everturn.model.archive import SourceFile, Version
+from everturn.model.conversation import prepared
 from everturn.model.vocabulary import BACKUP
 from everturn.secrets.redaction import redact_text
 from everturn.secrets.rules import open_key_start
@@ -81,7 +82,7 @@ class Push:
         return int(self.client.post("/v1/push/erasures", msgspec.msgpack.encode(keys)).get("erased", 0))
 
     def _known_places(self) -> dict[tuple[str, int], Place]:
-        found = msgspec.convert(self.client.get("/v1/push", machine=self.machine)["items"], list[Place])
+        found = msgspec.convert(self.client.get("/v1/push", machine=self.machine)["items"], prepared(list[Place]))
         return {(place.path, place.number): place for place in found}
 
     def _push_file(self, file: SourceFile, places: dict[tuple[str, int], Place], report: PushReport) -> None:
@@ -134,7 +135,7 @@ class Push:
                 repository_identity(workspace), offset, until, sha256(data).digest(), data,
             )  # fmt: skip
             answer = self.client.post("/v1/push/piece", msgspec.msgpack.encode(piece))
-            reached = msgspec.convert(answer, Place).offset
+            reached = msgspec.convert(answer, prepared(Place)).offset
             if reached != until:
                 raise EverturnError(f"the server is at byte {reached:,} of this file, not at {until:,}; push it again")
             offset, sent = until, sent + len(data)

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
+from everturn.model.conversation import prepared
 from everturn.text.folders import FOLDER_RULE, resolve_folder
 from everturn.text.printable import plural
 
@@ -38,7 +39,7 @@ class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, ListSessionsArguments)
+    arguments = msgspec.convert(given, prepared(ListSessionsArguments))
     return archive.read(lambda store: _list_within_budget(store, _make_filter(archive, arguments), arguments))
 
 

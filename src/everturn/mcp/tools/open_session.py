@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, SessionName, ToolAnswer, schema
+from everturn.model.conversation import prepared
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -29,7 +30,7 @@ class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, OpenSessionArguments)
+    arguments = msgspec.convert(given, prepared(OpenSessionArguments))
     return archive.read(lambda store: _read_session(archive, store, arguments))
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everturn.errors import UsageError
 from everturn.mcp.archive import McpArchive, sources
 from everturn.mcp.tools.contract import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
+from everturn.model.conversation import prepared
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -40,7 +41,7 @@ class RestoreSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    asked = msgspec.convert(given, RestoreSessionArguments)
+    asked = msgspec.convert(given, prepared(RestoreSessionArguments))
     run = archive.run_separately if asked.with_model else archive.read  # what a model wrote is kept, and paid for once
     return run(lambda store: _restore_document(archive, store, asked))
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
+from everturn.model.conversation import prepared
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -30,7 +31,7 @@ class WhyArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, WhyArguments)
+    arguments = msgspec.convert(given, prepared(WhyArguments))
     return archive.read(lambda store: _answer(archive, store, arguments))
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Block, CallStart, Message
+from everturn.model.conversation import Block, CallStart, Message, prepared
 from everturn.sources.claude_code.files import expand_home
 from everturn.sources.contract import (
     Edit,
@@ -170,7 +170,7 @@ def resume_command(native_id: str) -> list[str]:
 
 def _days(path: Path) -> int | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Settings).cleanup_period_days
+        return msgspec.json.decode(path.read_bytes(), type=prepared(_Settings)).cleanup_period_days
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 

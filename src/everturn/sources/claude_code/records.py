@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
+from everturn.model.conversation import prepared
 from everturn.sources.contract import FileBackup
 from everturn.sources.toolkit.values import plain, strings
 
@@ -215,7 +216,7 @@ def _convert_field(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
         return _fit(nested, value)
     if kind is Raw:
         return Raw(msgspec.json.encode(value))
-    return msgspec.convert(value, kind)
+    return msgspec.convert(value, prepared(kind))
 
 
 #: The beginning of a line of the prompt history.
@@ -285,7 +286,7 @@ class _EditNote(Struct, gc=False, rename="camel"):
 def original(raw: bytes) -> str | None:
     """See `Source.original`."""
     try:
-        noted = msgspec.json.decode(raw, type=_EditNote).tool_use_result
+        noted = msgspec.json.decode(raw, type=prepared(_EditNote)).tool_use_result
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     if noted is None:
@@ -318,7 +319,7 @@ def file_backups(raw: bytes) -> list[FileBackup]:
     if not any(mark in raw for mark in _MARKS):
         return []
     try:
-        record = msgspec.json.decode(raw, type=_FileHistory)
+        record = msgspec.json.decode(raw, type=prepared(_FileHistory))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return []
     if record.type == "file-history-snapshot" and record.snapshot is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Problem, ReadResult, fingerprint
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, Problem, ReadResult, fingerprint, prepared
 from everturn.model.vocabulary import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
@@ -184,7 +184,7 @@ def _name_ranges(value: Any) -> str:
 
 def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:
     try:
-        said = msgspec.convert(record.get("said"), DrawnSaying)
+        said = msgspec.convert(record.get("said"), prepared(DrawnSaying))
     except msgspec.ValidationError:  # a line that was damaged since
         return _unknown(record, place)
     number = record.get("n")

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, prepared
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
 
 S = TypeVar("S")
@@ -68,7 +68,7 @@ def decode_value(raw: bytes) -> Any:
 def state_of(packed: bytes, kind: type[S]) -> S:
     """Decode a packed reader state; a new one for no bytes, and for bytes that are no such state."""
     try:
-        return msgspec.msgpack.decode(packed, type=kind) if packed else kind()
+        return msgspec.msgpack.decode(packed, type=prepared(kind)) if packed else kind()
     except (msgspec.DecodeError, UnicodeDecodeError):
         return kind()
 

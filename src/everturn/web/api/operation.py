@@ -13,6 +13,7 @@ from msgspec import Struct
 from everturn import __version__
 from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
+from everturn.model.conversation import prepared
 from everturn.sessions.lookup import resolve_session
 from everturn.web import schemas
 from everturn.web.request import Answer, WebRequest
@@ -66,7 +67,7 @@ def session_of(request: WebRequest) -> Session:
 def body_of(request: WebRequest, type: type[T]) -> T:
     """Validate the body of the request. Raises UsageError."""
     try:
-        return msgspec.convert(request.body, type)
+        return msgspec.convert(request.body, prepared(type))
     except msgspec.ValidationError as error:
         raise UsageError(f"the request is not valid: {error}") from error
 
