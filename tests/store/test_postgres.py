@@ -297,6 +297,9 @@ def test_who_reads_for_a_person_finds_and_counts_only_what_that_person_may_see(
         keys = [one << 24 for one in sessions.values()]
         stems = store.driver.all('SELECT "session" FROM "read_visible_stems"(?::bigint[])', [keys])
         assert stems == [(session,)], "of keys that were guessed too"
+        for budget in (0, 1, 59, 60, 61, 119, 120):  # none of them tells that others have the word too
+            lists = 'SELECT "key">>24, "n" FROM "read_visible_lists"(?::text[],?::text[],?,200) WHERE "o">0'
+            assert set(store.driver.all(lists, [["walru"], [None], budget])) == {(session, 1)}
         with pytest.raises(EverturnError, match="does not let us"):
             store.driver.all('SELECT * FROM "visible_sessions"()')
         release(store)
