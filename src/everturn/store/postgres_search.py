@@ -29,7 +29,7 @@ from everturn.store.word_lists import OWN, PhraseMatcher, QueryWord, phrase_word
 
 LISTED = 5700  # entries of a word that are read
 FULLY = 3  # words of a query up to which so many of each are read
-REQUIRED = 5700  # the same if several words are required: few entries hold all of them
+REQUIRED = 7600  # the same if several words are required: few entries hold all of them
 REACH = 30_000  # and if a phrase is required and fewer than FEW entries have it
 FEW = 20
 OPENED = 200  # terms of a word that matches by prefix
