@@ -64,12 +64,16 @@ def unprepared(tree: ast.AST) -> list[int]:
                 kinds = [word.value for word in call.keywords if word.arg == "type"]
                 kinds += call.args[1:2] if name == "msgspec.convert" else []
                 if name in ("msgspec.convert", "msgspec.json.decode", "msgspec.msgpack.decode"):
-                    found += [kind.lineno for kind in kinds if not ast.unparse(kind).startswith(PLAIN)]
+                    found += [
+                        kind.lineno
+                        for kind in kinds
+                        if not ast.unparse(kind).startswith("prepared(") and ast.unparse(kind) not in PLAIN
+                    ]
     return sorted(set(found))
 
 
-#: What a type may begin with: prepared ones, those without structs, and a union that a decoder of its module has prepared.
-PLAIN = ("prepared(", "dict[str, Any]", "Raw", "Record")
+#: Types without structs, and a union that a decoder of its module has prepared.
+PLAIN = ("dict[str, Any]", "Raw", "Record")
 #: Read in the first thread, before there are others.
 FIRST_THREAD = ("config_file.py",)
 

@@ -111,14 +111,15 @@ LANGUAGE sql STABLE ROWS 20000 SET jit = off AS $$
 $$;
 -- The same for a connection that reads for a person: entries of visible sessions only. "n" is 1, or -1 if there may be more entries. A
 -- first row without a word has the number of visible messages.
+-- A budget below a thousand counts as a thousand: whoever asks for one entry, two, three … cannot count everybody's entries of a rare word.
 CREATE OR REPLACE FUNCTION "read_visible_lists"("words" text[], "word_ends" text[], "budget" bigint, "opened" bigint)
 RETURNS TABLE ("o" bigint, "key" bigint, "share" integer, "n" bigint)
 LANGUAGE sql STABLE ROWS 20000 SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off SET enable_mergejoin = off AS $$
     WITH v AS MATERIALIZED (SELECT x."id", x."messages" FROM "visible_sessions"() x)
     SELECT 0::bigint, NULL::bigint, NULL::integer, COALESCE(SUM(v."messages"), 0)::bigint FROM v
     UNION ALL
-    SELECT x."o", x."key", x."share", CASE WHEN x."n" > $3 THEN -1 ELSE 1 END::bigint
-    FROM "read_lists"($1, $2, $3, $4) x WHERE x."key" >> 24 IN (SELECT v."id" FROM v)
+    SELECT x."o", x."key", x."share", CASE WHEN x."n" > GREATEST($3, 1000) THEN -1 ELSE 1 END::bigint
+    FROM "read_lists"($1, $2, GREATEST($3, 1000), $4) x WHERE x."key" >> 24 IN (SELECT v."id" FROM v)
 $$;
 -- The stems of entries of visible sessions. Each session is checked once.
 CREATE FUNCTION "read_visible_stems"("keys" bigint[]) RETURNS TABLE ("session" bigint, "seq" integer, "stems" bytea)
