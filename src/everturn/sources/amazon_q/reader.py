@@ -10,7 +10,6 @@ the facts that never change, then one line for each half of a pair.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,19 @@ from typing import Any
 import msgspec
 
 from everturn.model.conversation import Block, Message
-from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, read_beginning
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item, first_object
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
-from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, stamp, unpacked_snapshot
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.message_reader import Facts, RecordFormat
+from everturn.sources.toolkit.sqlite_file import (
+    DatabaseSnapshot,
+    beginnings,
+    is_sqlite,
+    select_list,
+    stamp,
+    unpacked_snapshot,
+)
 from everturn.sources.toolkit.values import (
     call_block,
     digest,
@@ -36,7 +42,6 @@ from everturn.sources.toolkit.values import (
     word,
 )
 
-_FILE = "data.sqlite3"
 _TABLES = ("conversations_v2", "conversations")
 _LARGEST = 32 << 20
 #: Kinds of tools whose names the toolkit does not know.
@@ -44,10 +49,6 @@ _KINDS = {"fs_read": "read", "fs_write": "edit", "use_aws": "shell", "thinking":
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=3)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if is_sqlite(head):
         schema = beginnings(path, head)
@@ -63,10 +64,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "container", word(first.get("conversation_id"))) if is_own else None
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name != _FILE or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
+find = finder(sniff, "data.sqlite3", deepest=3)
 
 
 # --- conversations ---
@@ -91,7 +89,7 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
 def _rows(database: DatabaseSnapshot) -> Iterator[dict[str, Any]]:
     for table in _TABLES:
         if {"key", "value"} <= set(database.columns(table)):
-            yield from database.rows(f"SELECT key, CAST(value AS BLOB) AS value FROM {table} ORDER BY rowid")
+            yield from database.rows(f"SELECT key, {select_list(['value'])} FROM {table} ORDER BY rowid")
 
 
 def _member(raw: Any, workspace: str, problems: list[str]) -> Iterator[Member]:
@@ -130,15 +128,6 @@ def _lines(head: Rec, history: list[Any]) -> Iterator[bytes]:
 
 
 # --- messages ---
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return MessageLines(RecordFormat(build, _name, _facts), candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line."""
     if "conversation" in record:
@@ -160,6 +149,10 @@ def _name(record: Rec) -> str:
     half = "user" if "user" in record else "assistant"
     about = mapping(record.get(half))
     return f"{half}/{next(iter(mapping(about.get('content')) or about), '')}"
+
+
+_FORMAT = RecordFormat(build, _name, _facts)
+reader, view = _FORMAT.reader, _FORMAT.view
 
 
 def _user(user: Rec) -> Message:

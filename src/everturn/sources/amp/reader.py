@@ -10,17 +10,16 @@ messages it is remembered, after them it adds the tokens to the response of that
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, TokenUsage
-from everturn.sources.contract import SourceCandidate, read_beginning, read_end
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate, read_end
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import (
     DocumentItem,
     DocumentReader,
@@ -29,7 +28,8 @@ from everturn.sources.toolkit.json_document import (
     decode_item,
     first_object,
 )
-from everturn.sources.toolkit.line_reader import SessionTally, add, listing, mapping
+from everturn.sources.toolkit.line_reader import add, listing, mapping
+from everturn.sources.toolkit.message_reader import view_element
 from everturn.sources.toolkit.values import (
     blocks_of,
     count,
@@ -54,10 +54,6 @@ _DONE = frozenset(("done", "error", *_REFUSED))
 _LEDGER = "usageLedger"
 
 
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=3)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{") or not _MESSAGES.search(start):
@@ -70,6 +66,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", thread) if thread.startswith("T-") else None
 
 
+find = finder(sniff, "T-*.json", deepest=3)
+
+
 def workspace(head: bytes) -> str:
     """Return the folder that the first bytes of a thread name; it may come after the messages."""
     return _folder(first_object(head).get("env"))
@@ -77,12 +76,6 @@ def workspace(head: bytes) -> str:
 
 def resume_command(native_id: str) -> list[str]:
     return ["amp", "threads", "continue", native_id]
-
-
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if not entry.name.startswith("T-") or not entry.name.endswith(".json") or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
 
 
 def _folder(env: Any) -> str:
@@ -96,13 +89,6 @@ def _folder(env: Any) -> str:
 
 
 # --- messages ---
-def view(record: bytes) -> Message | None:
-    value, trouble = decode_item(record)
-    if value is None and trouble:
-        return None
-    return build(value) if isinstance(value, dict) else unknown_message(value)
-
-
 def build(value: dict[str, Any]) -> Message:
     """Return the message of an element, or of an event of the ledger."""
     role, content = word(value.get("role")), value.get("content")
@@ -115,6 +101,9 @@ def build(value: dict[str, Any]) -> Message:
     if "toMessageId" in value and "role" not in value:
         return Message("assistant", "model", "text", *milliseconds(value.get("timestamp")), usage=_ledger_usage(value))
     return unknown_message(value)
+
+
+view = partial(view_element, build)
 
 
 def _user_message(value: dict[str, Any], content: str | list[Any]) -> Message:
@@ -206,15 +195,11 @@ class AmpReaderState(DocumentState, array_like=True):
     ledger: dict[str, list[int]] = {}  # tokens by message, where the ledger comes first
 
 
-def reader(candidate: SourceCandidate, state: bytes) -> AmpReader:
-    return AmpReader(candidate, state)
-
-
 class AmpReader(DocumentReader[AmpReaderState]):
     """Reads one thread."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(candidate, state, "messages", AmpReaderState)
+    key = "messages"
+    kind = AmpReaderState
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
@@ -237,7 +222,7 @@ class AmpReader(DocumentReader[AmpReaderState]):
         return replace(message, provider_id=f"{self._name}/{name}", usage=usage)
 
     def _learn(self, item: DocumentItem, value: Any) -> None:
-        session = self._session()
+        session = self._open_session()
         if item.key == "title":
             session.learn(title=word(value), title_rank=1 if word(value) else 0)
         elif item.key == "env":
@@ -261,7 +246,4 @@ class AmpReader(DocumentReader[AmpReaderState]):
 
     def _add(self, message: Message, item: DocumentItem) -> None:
         name = str(item.start if item.key else self._state.index)
-        add(self._tally, self._session(), self._identified(message, item, name))
-
-    def _session(self) -> SessionTally:
-        return self._tally.session(self._name)
+        add(self._tally, self._open_session(), self._identified(message, item, name))

@@ -6,6 +6,7 @@ Trajectories of subagents that are embedded in the document are not read as sess
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS, ROLES
 from everturn.sources.contract import SourceCandidate, SourceReader
-from everturn.sources.toolkit.json_document import decode_item, first_object
+from everturn.sources.toolkit.json_document import first_object
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.message_reader import Facts, MessageElements, RecordFormat
+from everturn.sources.toolkit.message_reader import Facts, MessageElements, RecordFormat, view_element
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -47,11 +48,6 @@ def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
     return MessageElements(form, "steps", candidate, state, _about)
 
 
-def view(record: bytes) -> Message | None:
-    value, _ = decode_item(record)
-    return build(value) if isinstance(value, dict) else None if value is None else unknown_message(value)
-
-
 def build(step: Rec) -> Message | None:
     """Return the message of a step."""
     source, own = word(step.get("source")), mapping(mapping(step.get("extra")).get(_OWN))
@@ -66,6 +62,9 @@ def build(step: Rec) -> Message | None:
         return unknown_message(step)
     took = count(own.get("reported_ms"))
     return replace(message, at=at, precision=precision, native_id=word(own.get("id")), reported_ms=took)
+
+
+view = partial(view_element, build)
 
 
 def _agent(step: Rec, own: Rec) -> Message:

@@ -9,31 +9,23 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from everturn.model.conversation import Message
-from everturn.sources.contract import SourceCandidate, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import first_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import milliseconds, text_blocks, word
 
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
 
-_DEEPEST = 10
-
 _ROLE = re.compile(rb'"role"\s*:\s*"(?:user|assistant)"')
 _MARKS = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
 _TIME = re.compile(rb'"ts"\s*:\s*\d{1,15}')
 _FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
-
-
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=_DEEPEST)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
@@ -62,10 +54,7 @@ def workspace(head: bytes) -> str:
     return match[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if match else ""
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name not in (HISTORY, PANEL, METADATA) or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
+find = finder(sniff, HISTORY, PANEL, METADATA, deepest=10)
 
 
 # --- task_metadata.json ---

@@ -32,7 +32,6 @@ from everturn.sources.cline.message import (
     summary_message,
     unknown_element,
 )
-from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_document import (
     DocumentItem,
     DocumentReader,
@@ -40,7 +39,6 @@ from everturn.sources.toolkit.json_document import (
     DocumentWalk,
     decode_item,
 )
-from everturn.sources.toolkit.line_reader import SessionTally
 from everturn.sources.toolkit.values import milliseconds, plain, word
 
 _RANGE = "conversationHistoryDeletedRange"
@@ -59,12 +57,12 @@ class ClineReaderState(DocumentState, array_like=True):
 
 
 class ClineReader(DocumentReader[ClineReaderState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(candidate, state, "files_in_context", ClineReaderState)
+    key = "files_in_context"
+    kind = ClineReaderState
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
-            self._session().learn(client=find_version(item.key, value))
+            self._open_session().learn(client=find_version(item.key, value))
             self._tally.count(f"({plain(item.key)})", "known")
             return
         if "role" in value or value.get("type") == "reasoning":
@@ -157,7 +155,7 @@ class ClineReader(DocumentReader[ClineReaderState]):
 
     def _add(self, message: Message, item: DocumentItem, number: int = 0) -> str:
         """Add the message of these bytes to the session; `number` tells messages of one element apart."""
-        session, parent = self._session(), self._candidate.parent
+        session, parent = self._open_session(), self._candidate.parent
         if parent and not self._state.linked:
             self._state.linked = True
             session.links.append(Link("about", parent))
@@ -167,10 +165,7 @@ class ClineReader(DocumentReader[ClineReaderState]):
     def _learn_folder(self, details: str) -> None:
         if (folder := find_folder(details)) and not self._state.workspace:
             self._state.workspace = True
-            self._session().learn(workspace=folder)
-
-    def _session(self) -> SessionTally:
-        return self._tally.session(self._name, self._candidate.kind, self._candidate.parent)
+            self._open_session().learn(workspace=folder)
 
 
 def _members(item: DocumentItem) -> Iterator[DocumentItem]:

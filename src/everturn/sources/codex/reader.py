@@ -36,7 +36,7 @@ from everturn.sources.toolkit.line_reader import (
     single_record,
 )
 from everturn.sources.toolkit.message_reader import NoteReader, note
-from everturn.sources.toolkit.values import decode_value, milliseconds, plain, state_of, word
+from everturn.sources.toolkit.values import decode_value, milliseconds, plain, word
 
 _NAME_TIME = re.compile(r"rollout-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-")
 _AGENT = re.compile(r'\s*\{.{0,200}"agent_id"', re.DOTALL)
@@ -54,10 +54,7 @@ def open_reader(found: SourceCandidate, state: bytes) -> SourceReader:
 class CodexReader(LineReader[CodexReaderState]):
     """Reads a rollout of either era, of a session or of a subagent."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, CodexReaderState))
-        self._name = found.native_id or found.path.stem
-        self._kind, self._parent, self._path_name = found.kind, found.parent, found.path.name
+    kind = CodexReaderState
 
     def _take(self, raw_record: Rec, place: RecordPlace) -> Counted:
         record = open_record(raw_record)
@@ -67,8 +64,8 @@ class CodexReader(LineReader[CodexReaderState]):
         return record.name, disposition, self._state.client
 
     def _session(self) -> SessionTally:
-        state = self._state
-        return self._gathering.session(self._name, state.kind or self._kind, state.parent or self._parent)
+        state, found = self._state, self._candidate
+        return self._gathering.session(self._name, state.kind or found.kind, state.parent or found.parent)
 
     # --- records: each handler returns whether the record became a message ---
     def _read_meta(self, record: CodexRecord, place: RecordPlace) -> bool:
@@ -235,7 +232,7 @@ class CodexReader(LineReader[CodexReaderState]):
 
     def _began(self) -> int | None:
         """Return when the session began, by its header or the name of its file: all that older clients tell."""
-        if self._state.began is None and (named := _NAME_TIME.search(self._path_name)) is not None:
+        if self._state.began is None and (named := _NAME_TIME.search(self._candidate.path.name)) is not None:
             self._state.began = milliseconds(f"{named[1]}T{named[2].replace('-', ':')}Z")[0]
         return self._state.began
 
@@ -261,7 +258,7 @@ class CodexReader(LineReader[CodexReaderState]):
             return
         state.linked = True
         prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-        parent = state.parent or self._parent
+        parent = state.parent or self._candidate.parent
         if parent or prompt:
             self._session().links.append(Link("subagent_of", parent, hint=_hint(prompt) if prompt else 0))
 

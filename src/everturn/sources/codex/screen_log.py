@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, fingerprint
-from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -26,7 +25,7 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     records,
 )
-from everturn.sources.toolkit.values import count, exit_code, milliseconds, plain, state_of, strings, text_blocks, word
+from everturn.sources.toolkit.values import count, exit_code, milliseconds, plain, strings, text_blocks, word
 
 _KEY = re.compile(
     r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"
@@ -66,9 +65,7 @@ class _ScreenLogReaderState(Struct, array_like=True):
 
 
 class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, _ScreenLogReaderState))
-        self._name = found.native_id
+    kind = _ScreenLogReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind, payload_type = word(record.get("kind")), _payload_type(record)

@@ -11,25 +11,19 @@ repetition is known and not read again. Sessions record no times, except the sta
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, TokenUsage
-from everturn.sources.contract import SourceCandidate, read_beginning, read_end
-from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.json_document import (
-    DocumentItem,
-    DocumentReader,
-    DocumentState,
-    decode_item,
-    first_object,
-)
+from everturn.sources.contract import SourceCandidate, read_end
+from everturn.sources.toolkit.file_search import finder
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader, DocumentState, first_object
 from everturn.sources.toolkit.line_reader import add, listing, mapping
+from everturn.sources.toolkit.message_reader import view_element
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -70,10 +64,6 @@ _PATHS = ("filepath", "path", "dirPath")
 _STATES = {"errored": "", "canceled": "rejected"}
 
 
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=2)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{") or not _HISTORY.search(start):
@@ -91,25 +81,15 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", name or path.stem)
 
 
+find = finder(sniff, "*.json", without="sessions.json", deepest=2)
+
+
 def workspace(head: bytes) -> str:
     """Return the folder that the first bytes of a session name; it may come after the history."""
     return uri_path(first_object(head).get(_FOLDER))
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if not entry.name.endswith(".json") or entry.name == "sessions.json" or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
-
-
 # --- messages ---
-def view(record: bytes) -> Message | None:
-    value, trouble = decode_item(record)
-    if value is None and trouble:
-        return None
-    return build(value) if isinstance(value, dict) else unknown_message(value)
-
-
 def build(item: dict[str, Any]) -> Message:
     """Return the message of an item of the history."""
     message = mapping(item.get("message"))
@@ -127,6 +107,9 @@ def build(item: dict[str, Any]) -> Message:
     if role == "system":
         return Message("system", "injected", "context", blocks=tuple(_parts(content, "meta")))
     return unknown_message(item)
+
+
+view = partial(view_element, build)
 
 
 def _answer(item: dict[str, Any], message: dict[str, Any], role: str) -> Message:
@@ -229,18 +212,14 @@ class ContinueReaderState(DocumentState, array_like=True):
     ended: list[str] = []  # calls whose result the answer had
 
 
-def reader(candidate: SourceCandidate, state: bytes) -> ContinueReader:
-    return ContinueReader(candidate, state)
-
-
 class ContinueReader(DocumentReader[ContinueReaderState]):
     """Reads one session."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(candidate, state, "history", ContinueReaderState)
+    key = "history"
+    kind = ContinueReaderState
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
-        session = self._tally.session(self._name)
+        session = self._open_session()
         if item.key:
             title = word(value) if item.key == "title" else ""
             folder = uri_path(value) if item.key == _FOLDER else ""

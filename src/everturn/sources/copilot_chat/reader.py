@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Message, TokenUsage, fingerprint
-from everturn.sources.contract import SourceCandidate
 from everturn.sources.copilot_chat.files import WINDOW_FOLDER
 from everturn.sources.copilot_chat.message import (
     INVOCATIONS,
@@ -39,8 +38,8 @@ _ANSWERED = ("response", "result")
 
 
 class CopilotChatReader(DocumentReader[DocumentState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(candidate, state, "requests", DocumentState)
+    key = "requests"
+    kind = DocumentState
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,8 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
-    single_record,
 )
-from everturn.sources.toolkit.message_reader import record_message
+from everturn.sources.toolkit.message_reader import record_message, view_placed
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,
@@ -43,7 +43,6 @@ from everturn.sources.toolkit.values import (
     decode_value,
     error_class,
     plain,
-    state_of,
     strings,
     text_blocks,
     word,
@@ -68,9 +67,7 @@ class CopilotReaderState(Struct, array_like=True):
 
 
 class CopilotReader(LineReader[CopilotReaderState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, CopilotReaderState))
-        self._name = candidate.native_id or candidate.path.stem
+    kind = CopilotReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind, data = word(record.get("type")), mapping(record.get("data"))
@@ -264,9 +261,7 @@ def build(record: Rec, place: RecordPlace) -> Message | None:
     return _BUILDERS.get(kind, _unknown)(record, place)
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+view = partial(view_placed, build)
 
 
 def is_known(kind: str) -> bool:

@@ -10,7 +10,6 @@ are left to the database, which the archive keeps beside the lines.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, fingerprint
-from everturn.sources.contract import Member, SourceCandidate, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import Member, SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import (
     Counted,
@@ -33,14 +32,20 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     single_record,
 )
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, stamp, unpacked_snapshot
+from everturn.sources.toolkit.sqlite_file import (
+    DatabaseSnapshot,
+    Row,
+    decode_text,
+    select_list,
+    sniff_database,
+    unpacked_snapshot,
+)
 from everturn.sources.toolkit.values import (
     call_block,
     message_digest,
     milliseconds,
     plain,
     result_block,
-    state_of,
     text_blocks,
     tool_kind,
     unknown_block,
@@ -48,7 +53,7 @@ from everturn.sources.toolkit.values import (
     word,
 )
 
-_FOLDER, _FILE = ".crush", "crush.db"
+_FOLDER = ".crush"
 _SCHEMA = (b"TABLE sessions", b"TABLE messages", b"parent_session_id", b"prompt_tokens", b"parts BLOB")
 _KINDS = {
     "todos": "plan",
@@ -61,27 +66,16 @@ _ATTACHED = frozenset(("binary", "image_url"))
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=6)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    if not is_sqlite(head):
-        return None
-    schema = beginnings(path, head)
-    is_crush = all(text in schema for text in _SCHEMA)
-    return SourceCandidate(path, "container", stamp=stamp(path)) if is_crush else None
+    return sniff_database(path, head, *_SCHEMA)
+
+
+find = finder(sniff, "crush.db", deepest=6)
 
 
 def folder_of(path: Path) -> str:
     """Return the folder of the project."""
     return str(path.parent.parent) if path.parent.name == _FOLDER else ""
-
-
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name != _FILE or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
 
 
 # --- the database ---
@@ -96,8 +90,8 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
         columns = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]
         if "id" not in head or "parts" not in columns or "session_id" not in database.columns("messages"):
             return
-        for row in list(database.rows(f"SELECT {_select_list(head)} FROM sessions ORDER BY rowid")):
-            name, parent = (_text(row.get(key)) or "" for key in ("id", "parent_session_id"))
+        for row in list(database.rows(f"SELECT {select_list(head, _NUMBERS)} FROM sessions ORDER BY rowid")):
+            name, parent = (decode_text(row.get(key)) or "" for key in ("id", "parent_session_id"))
             kind = "subagent" if parent else "main"
             head_line = {"session": row["id"], "workspace": folder_of(candidate.path) or None, **row}
             yield Member(str(name), _lines(database, head_line, columns), kind, str(name), str(parent))
@@ -105,29 +99,21 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
 
 def _lines(database: DatabaseSnapshot, session: Row, columns: list[str]) -> Iterator[bytes]:
     yield _encode_row(session)
-    sql = f"SELECT {_select_list(columns)} FROM messages WHERE CAST(session_id AS BLOB)=? ORDER BY created_at,rowid"
+    texts = select_list(columns, _NUMBERS)
+    sql = f"SELECT {texts} FROM messages WHERE CAST(session_id AS BLOB)=? ORDER BY created_at,rowid"
     for row in database.rows(sql, session["id"]):
         yield _encode_row(row)
 
 
-def _select_list(names: list[str]) -> str:
-    """Return SQL that selects texts as bytes: SQLite would refuse a text that is not UTF-8."""
-    return ",".join(name if name in _NUMBERS else f"CAST({name} AS BLOB) AS {name}" for name in names)
-
-
 def _encode_row(row: Row) -> bytes:
     """Return a row as one line; its parts become JSON if they are."""
-    value = {key: _parts(item) if key == "parts" else _text(item) for key, item in row.items()}
+    value = {key: _parts(item) if key == "parts" else decode_text(item) for key, item in row.items()}
     return msgspec.json.encode({key: item for key, item in value.items() if item is not None}) + b"\n"
 
 
 def _parts(raw: Any) -> Any:
     value, trouble = decode_item(raw) if isinstance(raw, bytes) else (None, "")
-    return value if isinstance(value, list) and not trouble else _text(raw)
-
-
-def _text(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return value if isinstance(value, list) and not trouble else decode_text(raw)
 
 
 # --- messages ---
@@ -186,22 +172,18 @@ class CrushReaderState(Struct, array_like=True):
 class CrushReader(LineReader[CrushReaderState]):
     """Reads the lines of one session."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, CrushReaderState))
-        self._candidate = candidate
+    kind = CrushReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        candidate = self._candidate
-        name = candidate.native_id or candidate.path.stem
-        session = self._gathering.session(name, candidate.kind, candidate.parent)
+        session = self._open_session()
         if "session" in record and "role" not in record:
             title = word(record.get("title"))
             session.learn(title=title, title_rank=1 if title else 0, workspace=word(record.get("workspace")))
             return "(head)", "known", ""
         message = _build(record)
-        if message.origin == "human" and candidate.kind == "subagent":
+        if message.origin == "human" and self._candidate.kind == "subagent":
             message = replace(message, origin="agent")
-        identity = fingerprint(f"{name}/{message.native_id or self._state.index}", message_digest(message))
+        identity = fingerprint(f"{self._name}/{message.native_id or self._state.index}", message_digest(message))
         self._state.index += 1
         message = replace(message, start=place.start, size=place.size, fingerprint=identity)
         add(self._gathering, session, message)

@@ -8,9 +8,9 @@ The first line is the header of the session. Folders behind symbolic links are n
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message
-from everturn.sources.contract import SourceCandidate, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -29,19 +29,9 @@ from everturn.sources.toolkit.line_reader import (
     add,
     mapping,
     records,
-    single_record,
 )
-from everturn.sources.toolkit.message_reader import record_message
-from everturn.sources.toolkit.values import (
-    blocks_of,
-    call_block,
-    count,
-    plain,
-    state_of,
-    strings,
-    text_blocks,
-    word,
-)
+from everturn.sources.toolkit.message_reader import record_message, view_placed
+from everturn.sources.toolkit.values import blocks_of, call_block, count, plain, strings, text_blocks, word
 
 #: Entries that hold no messages, or repeat what other entries say.
 SILENT = frozenset("session_start session_end session_settings todo_state agent_turn_outcome".split())
@@ -53,11 +43,6 @@ _ENVELOPE = ("type", "id", "parentId", "timestamp")
 _FIRST_TITLE, _MODEL_TITLE, _HUMAN_TITLE = 1, 2, 3
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return _build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def _build(record: Rec, place: RecordPlace) -> Message | None:
     kind = word(record.get("type"))
     if kind in SILENT:
@@ -65,6 +50,9 @@ def _build(record: Rec, place: RecordPlace) -> Message | None:
     if kind == "message":
         return _ROLES.get(word(mapping(record.get("message")).get("role")), _unknown)(record, place)
     return _compaction(record, place) if kind == "compaction_state" else _unknown(record, place)
+
+
+view = partial(view_placed, _build)
 
 
 def _entry_kind(record: Rec) -> tuple[str, bool]:
@@ -143,18 +131,15 @@ def _message(
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the sessions below a root: the client's folder, its `sessions`, or any folder with sessions."""
-    sessions = root / "sessions"
-    return find_files(sessions if sessions.is_dir() else root, _pick_by_content)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     header = _parse_header(head)
     if header is None:
         return None
     parent = word(header.get("callingSessionId"))
     return SourceCandidate(path, "subagent" if parent else "main", word(header.get("id")), parent)
+
+
+find = finder(sniff, "*.jsonl", below="sessions")
 
 
 def workspace(head: bytes) -> str:
@@ -171,11 +156,6 @@ def _parse_header(head: bytes) -> Rec | None:
     return first if is_header and has_facts else None
 
 
-def _pick_by_content(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    is_file = entry.name.endswith(".jsonl") and (not entry.is_symlink() or entry.is_file())
-    return sniff(Path(entry.path), read_beginning(entry.path)) if is_file else None
-
-
 # --- the reader ---
 class DroidReaderState(Struct, array_like=True):
     """The state from which a later reader continues."""
@@ -187,18 +167,15 @@ class DroidReaderState(Struct, array_like=True):
 class DroidReader(LineReader[DroidReaderState]):
     """Reads one session, or one subagent."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, DroidReaderState))
-        self._candidate = candidate
+    kind = DroidReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        candidate = self._candidate
-        session = self._gathering.session(candidate.native_id or candidate.path.stem, candidate.kind, candidate.parent)
+        session = self._open_session()
         if record.get("type") == "session_start":
             self._learn(session, record)
         message = _build(record, place)
         if message is not None:
-            if candidate.kind == "subagent" and message.origin == "human":
+            if self._candidate.kind == "subagent" and message.origin == "human":
                 message = replace(message, origin="agent")
             add(self._gathering, session, message)
         name, is_known = _entry_kind(record)

@@ -27,7 +27,14 @@ from everturn.model.conversation import Block, CallEnd, CallStart, Message, fing
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, listing, mapping
-from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, stamp, unpacked_snapshot
+from everturn.sources.toolkit.sqlite_file import (
+    DatabaseSnapshot,
+    Row,
+    decode_text,
+    select_list,
+    sniff_database,
+    unpacked_snapshot,
+)
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,
@@ -36,7 +43,6 @@ from everturn.sources.toolkit.values import (
     message_digest,
     milliseconds,
     plain,
-    state_of,
     strings,
     unknown_block,
     unknown_message,
@@ -170,18 +176,14 @@ class GooseReaderState(Struct, array_like=True):
 
 
 class GooseReader(LineReader[GooseReaderState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, GooseReaderState))
-        self._candidate = candidate
+    kind = GooseReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        candidate = self._candidate
-        name = candidate.native_id or candidate.path.stem
-        session = self._gathering.session(name, candidate.kind, candidate.parent)
+        session = self._open_session()
         if "working_dir" in record and "role" not in record:
             self._learn(session, record)
             return "(head)", "known", ""
-        message = self._add_context(_build(record), name)
+        message = self._add_context(_build(record))
         session.messages.append(replace(message, start=place.start, size=place.size))
         return plain(record.get("role")), "unknown" if message.kind == "unknown" else "message", ""
 
@@ -192,9 +194,9 @@ class GooseReader(LineReader[GooseReaderState]):
         if title:
             session.learn(title=title, title_rank=2)
 
-    def _add_context(self, message: Message, name: str) -> Message:
+    def _add_context(self, message: Message) -> Message:
         """Return the message with its fingerprint, model and response; in a subagent, prompts come from an agent."""
-        state, position = self._state, f"{name}/{self._state.index}"
+        state, position = self._state, f"{self._name}/{self._state.index}"
         if message.fingerprint is None:  # of the text alone: marks of visibility change
             message = replace(message, fingerprint=fingerprint(position, message_digest(message)))
         if message.origin == "human" and self._candidate.kind == "subagent":
@@ -226,11 +228,8 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    if is_sqlite(head):
-        schema = beginnings(path, head)
-        is_goose = all(text in schema for text in _SCHEMA)
-        return SourceCandidate(path, "container", stamp=stamp(path)) if is_goose else None
-    return SourceCandidate(path, "main", path.stem) if re.match(_FIRST, head) else None
+    is_session = re.match(_FIRST, head) is not None
+    return SourceCandidate(path, "main", path.stem) if is_session else sniff_database(path, head, *_SCHEMA)
 
 
 def workspace(head: bytes) -> str:
@@ -254,28 +253,23 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
         message = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]
         if "id" not in head or "session_id" not in database.columns("messages"):
             return
-        for row in list(database.rows(f"SELECT {_select_list(head)} FROM sessions ORDER BY id")):
+        for row in list(database.rows(f"SELECT {select_list(head, _NUMBERS)} FROM sessions ORDER BY id")):
             name = str(row["id"])
-            kind = "subagent" if _decode_text(row.get("session_type")) == "sub_agent" else "main"
+            kind = "subagent" if decode_text(row.get("session_type")) == "sub_agent" else "main"
             yield Member(name, _lines(database, row, message), kind, name)
 
 
 def _lines(database: DatabaseSnapshot, session: Row, columns: list[str]) -> Iterator[bytes]:
     yield _encode_row({"session": session["id"], **session})
-    sql = f"SELECT {_select_list(columns)} FROM messages WHERE session_id=? ORDER BY id"
+    sql = f"SELECT {select_list(columns, _NUMBERS)} FROM messages WHERE session_id=? ORDER BY id"
     for row in database.rows(sql, session["id"]):
         yield _encode_row(row)
-
-
-def _select_list(names: list[str]) -> str:
-    """Return SQL that selects texts as bytes: SQLite would refuse a text that is not UTF-8."""
-    return ",".join(name if name in _NUMBERS else f"CAST({name} AS BLOB) AS {name}" for name in names)
 
 
 def _encode_row(row: Row) -> bytes:
     """Return a row as one line; JSON columns are copied unchanged."""
     value = {
-        key.removesuffix("_json"): _raw_json(item) if key.endswith("_json") else _decode_text(item)
+        key.removesuffix("_json"): _raw_json(item) if key.endswith("_json") else decode_text(item)
         for key, item in row.items()
     }
     return msgspec.json.encode({key: item for key, item in value.items() if item is not None}) + b"\n"
@@ -283,13 +277,9 @@ def _encode_row(row: Row) -> bytes:
 
 def _raw_json(raw: Any) -> Any:
     if not isinstance(raw, bytes) or b"\n" in raw:
-        return _decode_text(raw)
+        return decode_text(raw)
     try:
         msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decode_text(raw)
+        return decode_text(raw)
     return msgspec.Raw(raw)
-
-
-def _decode_text(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

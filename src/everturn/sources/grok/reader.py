@@ -10,19 +10,17 @@ A line has a `type`: `system`, `user` (with a `synthetic_reason` where the clien
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from everturn.model.conversation import Block, Message
-from everturn.sources.contract import SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, records, single_record
-from everturn.sources.toolkit.message_reader import MessageLines, RecordFormat
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping, records
+from everturn.sources.toolkit.message_reader import RecordFormat
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -42,10 +40,6 @@ _INSERTED = re.compile(r"\s*<(?:user_info|system-reminder|environment|skills|pro
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=5)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
         return None
@@ -59,6 +53,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", path.parent.name if path.name == _FILE else path.stem)
 
 
+find = finder(sniff, _FILE, deepest=5)
+
+
 def folder_of(path: Path) -> str:
     """Return the working folder: as the summary beside the file says, else as the name of the folder above says."""
     try:
@@ -70,22 +67,7 @@ def folder_of(path: Path) -> str:
     return told or (named if named.startswith("/") else "")
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name != _FILE or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
-
-
 # --- messages ---
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return MessageLines(RecordFormat(build, lambda record: word(record.get("type"))), candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line."""
     kind, content = word(record.get("type")), record.get("content")
@@ -111,6 +93,10 @@ def build(record: Rec) -> Message | None:
         block = result_block(word(record.get("tool_call_id")), content, _has_failed(record), record)
         return Message("tool", "tool", "result", *about, blocks=(block,))
     return unknown_message(record, "type")
+
+
+_FORMAT = RecordFormat(build, lambda record: word(record.get("type")))
+reader, view = _FORMAT.reader, _FORMAT.view
 
 
 def _user(record: Rec, about: tuple[int | None, str, str]) -> Message:

@@ -10,7 +10,6 @@ Archives whose members are compressed with Zstandard need a Python that can read
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -20,8 +19,8 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
-from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import (
     Damage,
     decode_item,
@@ -30,8 +29,8 @@ from everturn.sources.toolkit.json_document import (
     first_object,
     follow_keys,
 )
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
-from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.message_reader import Facts, RecordFormat
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -55,10 +54,6 @@ _MOST_SAMPLES = 20_000
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=4)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if head.startswith(_ZIP):
         is_log = any(name in head for name in (b"_journal/start.json", b"header.json", b"samples/"))
@@ -72,10 +67,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "container", path.stem) if is_log else None
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if not entry.name.endswith((".eval", ".json")) or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
+find = finder(sniff, "*.eval", "*.json", deepest=4)
 
 
 # --- samples ---
@@ -167,15 +159,6 @@ def _line(value: Any) -> bytes:
 
 
 # --- messages ---
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return MessageLines(RecordFormat(build, _name, _facts), candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line."""
     if "sample" in record and "role" not in record:
@@ -253,3 +236,7 @@ def _name(record: Rec) -> str:
 def _facts(record: Rec) -> Facts:
     title = word(record.get("task")) if "sample" in record else ""
     return {"title": title, "title_rank": 1} if title else {}
+
+
+_FORMAT = RecordFormat(build, _name, _facts)
+reader, view = _FORMAT.reader, _FORMAT.view

@@ -11,6 +11,7 @@ The first line of an exported journal declares it as one. The reader state is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
-    single_record,
 )
+from everturn.sources.toolkit.message_reader import view_placed
 from everturn.sources.toolkit.values import (
     call_block,
     count,
@@ -40,7 +41,6 @@ from everturn.sources.toolkit.values import (
     exit_status,
     milliseconds,
     plain,
-    state_of,
     strings,
     text_blocks,
     word,
@@ -57,11 +57,6 @@ _OUTCOMES = {
 }  # fmt: skip
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return _build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def is_known(kind: str) -> bool:
     return kind in SILENT or kind in _RECORDS
 
@@ -69,6 +64,9 @@ def is_known(kind: str) -> bool:
 def _build(record: Rec, place: RecordPlace) -> Message | None:
     kind = word(record.get("type"))
     return None if kind in SILENT else _RECORDS.get(kind, _unknown)(record, place)
+
+
+view = partial(view_placed, _build)
 
 
 def _unknown(record: Rec, place: RecordPlace) -> Message:
@@ -179,9 +177,7 @@ class JournalReaderState(Struct, array_like=True):
 
 
 class JournalReader(LineReader[JournalReaderState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, JournalReaderState))
-        self._name = candidate.native_id or candidate.path.stem
+    kind = JournalReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind = word(record.get("type"))

@@ -11,17 +11,15 @@ block that never finished is no call.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from everturn.model.conversation import Message, TokenUsage
-from everturn.sources.contract import SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, records, single_record
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import finder
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping, records
 from everturn.sources.toolkit.message_reader import Facts, MessageLines, MessageReaderState, RecordFormat
 from everturn.sources.toolkit.values import (
     call_block,
@@ -30,7 +28,6 @@ from everturn.sources.toolkit.values import (
     milliseconds,
     plain,
     result_block,
-    state_of,
     strings,
     text_blocks,
     unknown_message,
@@ -57,10 +54,6 @@ _REMEMBERED = 4000
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=3)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
         return None
@@ -71,12 +64,11 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", path.parent.name if path.name == _FILE else path.stem)
 
 
+find = finder(sniff, _FILE, deepest=3)
+
+
 def workspace(head: bytes) -> str:
     return next((folder for line in records(head[: head.rfind(b"\n") + 1]) if (folder := _folder(line))), "")
-
-
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    return sniff(Path(entry.path), read_beginning(entry.path)) if entry.name == _FILE and entry.is_file() else None
 
 
 def _is_event(line: Rec) -> bool:
@@ -95,10 +87,11 @@ class JunieReaderState(MessageReaderState, array_like=True):
 class JunieReader(MessageLines):
     """Reads events, each block once."""
 
+    kind = JunieReaderState
+    _state: JunieReaderState
+
     def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(RecordFormat(self._build_once, _name, _facts), candidate, b"")
-        self._state: JunieReaderState = state_of(state, JunieReaderState)
-        self._walk.open_line = self._state.open_line
+        super().__init__(RecordFormat(self._build_once, _name, _facts), candidate, state)
 
     def _build_once(self, record: Rec) -> Message | None:
         message, state = build(record), self._state
@@ -115,15 +108,6 @@ class JunieReader(MessageLines):
             if len(state.said) > _REMEMBERED:
                 del state.said[next(iter(state.said))]
         return message
-
-
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return JunieReader(candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
 
 
 def build(record: Rec) -> Message | None:
@@ -229,3 +213,6 @@ def _facts(record: Rec) -> Facts:
         title = word(event.get("taskName")) or word(event.get("name"))
         facts |= {"title": title, "title_rank": 1 if title else 0}
     return facts
+
+
+view = RecordFormat(build, _name, _facts).view

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
-    single_record,
 )
+from everturn.sources.toolkit.message_reader import view_placed
 from everturn.sources.toolkit.values import (
     call_block,
     count,
@@ -46,7 +47,6 @@ from everturn.sources.toolkit.values import (
     message_digest,
     milliseconds,
     plain,
-    state_of,
     strings,
     text_blocks,
     unknown_block,
@@ -125,14 +125,11 @@ class KimiReaderState(Struct, array_like=True):
 class KimiReader(LineReader[KimiReaderState]):
     """Reads the log of one session, or of one subagent."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, KimiReaderState))
-        self._candidate = candidate
-        self._name = candidate.native_id or candidate.path.stem
+    kind = KimiReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind, payload = event_of(record)
-        session = self._gathering.session(self._name, self._candidate.kind, self._candidate.parent)
+        session = self._open_session()
         if kind == "metadata":
             self._state.version = word(record.get("protocol_version"))
         if kind == SUBAGENT:
@@ -233,11 +230,6 @@ _ORIGINS = {
 }
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def event_of(record: Rec) -> tuple[str, Rec]:
     """Return the type and the content of the event in a record of either client; the type is "" if there is none."""
     inner = mapping(record.get("message"))
@@ -281,6 +273,9 @@ def build(record: Rec, place: RecordPlace) -> Message | None:
     at, precision = milliseconds(told)
     mark = fingerprint(f"{kind}/{message_digest(message)}", str(told)) if at is not None else None
     return replace(message, at=at, precision=precision, start=place.start, size=place.size, fingerprint=mark)
+
+
+view = partial(view_placed, build)
 
 
 # --- Kimi CLI ---

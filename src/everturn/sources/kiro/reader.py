@@ -11,18 +11,17 @@ answer of the editor may hold no more than a reference to a log of its execution
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from everturn.model.conversation import Block, Message, ReadResult
-from everturn.sources.contract import SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item, first_object
 from everturn.sources.toolkit.line_reader import ReadTally, Rec, listing, mapping, records
-from everturn.sources.toolkit.message_reader import Facts, MessageElements, MessageLines, RecordFormat
+from everturn.sources.toolkit.message_reader import Facts, MessageElements, MessageLines, RecordFormat, view_element
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -47,10 +46,6 @@ _TOOLS = {"fs_read": "read", "fs_write": "edit", "execute_bash": "shell", "use_a
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=4)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
@@ -65,6 +60,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", name or path.stem)
 
 
+find = finder(sniff, "*.jsonl", "*.json", without="sessions.json", deepest=4)
+
+
 def workspace(head: bytes) -> str:
     return word(first_object(head).get(_FOLDER))
 
@@ -77,17 +75,8 @@ def folder_of(path: Path) -> str:
         return ""
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    is_session = entry.name.endswith((".jsonl", ".json")) and entry.name != "sessions.json" and entry.is_file()
-    return sniff(Path(entry.path), read_beginning(entry.path)) if is_session else None
-
-
 # --- messages ---
 _LINES, _DOCUMENT = b"l", b"d"
-
-
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return KiroReader(candidate, state)
 
 
 def _wait_for_more(data: bytes, base: int, last: bool) -> ReadResult:
@@ -142,11 +131,6 @@ class KiroReader:
         return MessageElements(form, "history", self._candidate, state, _about)
 
 
-def view(record: bytes) -> Message | None:
-    value, _ = decode_item(record)
-    return build(value) if isinstance(value, dict) else None if value is None else unknown_message(value)
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line of the CLI, or of an item of a history."""
     if "message" in record and "kind" not in record:
@@ -163,6 +147,9 @@ def build(record: Rec) -> Message | None:
     if kind == "ToolResults":
         return Message("tool", "tool", "result", *about, blocks=_blocks(content, "meta"))
     return unknown_message(record, "version", "kind")
+
+
+view = partial(view_element, build)
 
 
 def _name(record: Rec) -> str:

@@ -14,17 +14,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message
-from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import Member, PartlyUnread, SourceCandidate, SourceReader
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item, first_object
 from everturn.sources.toolkit.line_reader import Rec, mapping
-from everturn.sources.toolkit.message_reader import Facts, MessageElements, MessageLines, RecordFormat
+from everturn.sources.toolkit.message_reader import Facts, MessageElements, MessageLines, RecordFormat, view_element
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
@@ -55,10 +56,6 @@ _NO_NEWS = frozenset(("agent_state_changed", "null", "recall", "condense", ""))
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, skipped=(_EVENTS,), deepest=4)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     folder = path.parent.parent if path.parent.name == _EVENTS else path.parent
     is_part = path.name == _STATE or path.parent.name == _EVENTS
@@ -72,6 +69,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", _trajectory_name(path)) if is_event else None
 
 
+find = finder(sniff, _STATE, skipped=(_EVENTS,), deepest=4)
+
+
 def _trajectory_name(path: Path) -> str:
     return path.parent.name if path.stem in ("trajectory", "events") and path.parent.name else path.stem
 
@@ -83,12 +83,6 @@ def _stamp(folder: Path) -> int:
             return max((entry.stat().st_mtime_ns for entry in events), default=0)
     except OSError:
         return 0
-
-
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name != _STATE or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
 
 
 # --- folders ---
@@ -136,11 +130,6 @@ def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
     return MessageElements(form, "events", candidate, state, lambda key, value: {})
 
 
-def view(record: bytes) -> Message | None:
-    value, _ = decode_item(record)
-    return build(value) if isinstance(value, dict) else None if value is None else unknown_message(value)
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line of a folder, or of an event of a trajectory."""
     if "conversation" in record and "file" not in record:
@@ -149,6 +138,9 @@ def build(record: Rec) -> Message | None:
     at, precision = milliseconds(event.get("timestamp"))
     made = _current(event) if "kind" in event else _old(event)
     return replace(made, at=at, precision=precision, native_id=_id(event)) if made is not None else None
+
+
+view = partial(view_element, build)
 
 
 def _event(record: Rec) -> Rec:

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS
-from everturn.sources.contract import Member, SourceCandidate, SourceReader
+from everturn.sources.contract import Member, SourceCandidate
 from everturn.sources.toolkit.json_document import decode_item
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
-from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.message_reader import Facts, RecordFormat
 from everturn.sources.toolkit.values import (
     call_block,
     count,
@@ -158,15 +158,6 @@ def _response_facts(span: GenAiSpan) -> Rec:
 
 
 # --- messages ---
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return MessageLines(RecordFormat(build, _name, _facts), candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line."""
     if "conversation" in record:
@@ -270,6 +261,10 @@ def _facts(record: Rec) -> Facts:
         "title": title, "title_rank": 1 if title else 0, "workspace": word(record.get("workspace")),
         "client": word(record.get("client")), "agent_name": word(record.get("agent")),
     }  # fmt: skip
+
+
+_FORMAT = RecordFormat(build, _name, _facts)
+reader, view = _FORMAT.reader, _FORMAT.view
 
 
 # --- spans: their attributes as plain values, and the messages that they carry ---

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,8 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.line_reader import (
-    Counted,
-    LineReader,
-    Rec,
-    RecordPlace,
-    add,
-    listing,
-    mapping,
-    records,
-    single_record,
-)
+from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, add, listing, mapping, records
+from everturn.sources.toolkit.message_reader import view_placed
 from everturn.sources.toolkit.values import (
     call_block,
     count,
@@ -39,7 +31,6 @@ from everturn.sources.toolkit.values import (
     error_class,
     milliseconds,
     plain,
-    state_of,
     strings,
     text_blocks,
     unknown_block,
@@ -55,11 +46,6 @@ _STOPPED = re.compile(r"(?:Command (timed out)|(?:Command|Operation|Request)(?: 
 _ENVELOPE = ("type", "id", "parentId", "timestamp", "role")
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return _build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def _build(record: Rec, place: RecordPlace) -> Message | None:
     kind = word(record.get("type"))
     if kind in SILENT:
@@ -67,6 +53,9 @@ def _build(record: Rec, place: RecordPlace) -> Message | None:
     if kind == "message":
         return _ROLES.get(word(mapping(record.get("message")).get("role")), _unknown)(record, place)
     return _ENTRIES.get(kind, _unknown)(record, place)
+
+
+view = partial(view_placed, _build)
 
 
 def _entry_kind(record: Rec) -> tuple[str, bool]:
@@ -240,13 +229,11 @@ class PiReaderState(Struct, array_like=True):
 
 
 class PiReader(LineReader[PiReaderState]):
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, PiReaderState))
-        self._name = candidate.native_id or candidate.path.stem
+    kind = PiReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind = record.get("type")
-        session = self._gathering.session(self._name)
+        session = self._open_session()
         if kind == "session":
             self._state.version = f"v{count(record.get('version')) or 1}"
             session.learn(workspace=word(record.get("cwd")))

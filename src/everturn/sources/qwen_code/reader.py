@@ -12,9 +12,9 @@ A record holds the content that went to or came from the model (`message.parts`)
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Link, Message, TokenUsage, fingerprint
-from everturn.sources.contract import SourceCandidate, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -36,14 +36,13 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
-from everturn.sources.toolkit.message_reader import record_message
+from everturn.sources.toolkit.message_reader import record_message, view_placed
 from everturn.sources.toolkit.values import (
     call_block,
     count,
     digest,
     error_class,
     plain,
-    state_of,
     strings,
     text_blocks,
     unknown_block,
@@ -54,12 +53,6 @@ _TYPES = frozenset(("user", "assistant", "tool_result", "system"))
 _MODEL_TITLE, _HUMAN_TITLE = 2, 3
 #: So many turns can be taken back.
 _TURNS = 200
-
-
-def find(root: Path) -> Iterator[SourceCandidate]:
-    """Yield the sessions below a root: the client's folder, or any folder with sessions."""
-    projects = root / "projects"
-    return find_files(projects if projects.is_dir() else root, _pick_by_content)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
@@ -73,6 +66,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", session)
 
 
+find = finder(sniff, "*.jsonl", below="projects")
+
+
 def workspace(head: bytes) -> str:
     return next((word(record.get("cwd")) for record in records(head) if _is_own(record) and record.get("cwd")), "")
 
@@ -83,11 +79,6 @@ def _is_own(record: Rec) -> bool:
     return isinstance(mapping(record.get("message")).get("parts"), list) or isinstance(
         record.get("systemPayload"), dict
     )
-
-
-def _pick_by_content(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    is_file = entry.name.endswith(".jsonl") and (not entry.is_symlink() or entry.is_file())
-    return sniff(Path(entry.path), read_beginning(entry.path)) if is_file else None
 
 
 class QwenReaderState(Struct, array_like=True):
@@ -104,13 +95,10 @@ class QwenReaderState(Struct, array_like=True):
 class QwenReader(LineReader[QwenReaderState]):
     """Reads one session, or one subagent of a session."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, QwenReaderState))
-        self._candidate = candidate
+    kind = QwenReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        candidate = self._candidate
-        session = self._gathering.session(candidate.native_id or candidate.path.stem, candidate.kind, candidate.parent)
+        session = self._open_session()
         self._learn(session, record)
         message = build(record, place)
         if message is not None:
@@ -203,11 +191,6 @@ _INSERTED = {
 }
 
 
-def view(raw: bytes) -> Message | None:
-    record = single_record(raw)
-    return build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def original(raw: bytes) -> str | None:
     display = mapping(mapping((single_record(raw) or {}).get("toolCallResult")).get("resultDisplay"))
     if "originalContent" not in display or display.get("originalContentTruncated") is True:
@@ -222,6 +205,9 @@ def build(record: Rec, place: RecordPlace) -> Message | None:
         subtype = word(record.get("subtype"))
         return None if subtype in SILENT else _NOTES.get(subtype, _unknown)(record, place)
     return _BUILDERS.get(kind, _unknown)(record, place)
+
+
+view = partial(view_placed, build)
 
 
 def record_kind(record: Rec) -> tuple[str, bool]:

@@ -41,7 +41,6 @@ from everturn.sources.toolkit.values import (
     has_results,
     milliseconds,
     plain,
-    state_of,
     strings,
     text_blocks,
     texts_in,
@@ -207,13 +206,11 @@ class StreamReaderState(Struct):
 class StreamReader(LineReader[StreamReaderState]):
     """Reads one capture: mostly one session, interleaved with its subagents."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, StreamReaderState))
-        self._state.session = self._state.session or candidate.native_id or candidate.path.stem
+    kind = StreamReaderState
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         state = self._state
-        state.session = word(record.get("session_id")) or state.session
+        state.session = word(record.get("session_id")) or state.session or self._name
         kind = word(record.get("type"))
         session = self._session(record)
         self._learn(session, record, kind)

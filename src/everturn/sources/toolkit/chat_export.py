@@ -26,7 +26,7 @@ from everturn.sources.contract import HEAD, Member, SourceCandidate
 from everturn.sources.contract import read_beginning as first_bytes
 from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
 from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, add, mapping
-from everturn.sources.toolkit.values import digest, state_of
+from everturn.sources.toolkit.values import digest
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
@@ -230,10 +230,11 @@ class Dialect(NamedTuple):
 
 
 class ExportReader(LineReader[ExportReaderState]):
+    kind = ExportReaderState
+
     def __init__(self, dialect: Dialect, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(found, state)
         self._dialect = dialect
-        super().__init__(state_of(state, ExportReaderState))
-        self._found = found
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         if isinstance(record.get("damaged"), str):
@@ -245,16 +246,15 @@ class ExportReader(LineReader[ExportReaderState]):
             self._dialect.about(about, session, self._state)
         message = self._dialect.build(record)
         counted = self._dialect.counted(record)
-        if message is None or (isinstance(about, dict) and self._found.parent):
+        if message is None or (isinstance(about, dict) and self._candidate.parent):
             return counted, "known", ""
         message = self._dialect.placed(message, self._state)
         add(self._gathering, session, replace(message, start=place.start, size=place.size))
         return counted, "unknown" if message.kind == "unknown" else "message", ""
 
     def _session(self) -> SessionTally:
-        found = self._found
-        session = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
-        if found.parent and not self._state.linked:
+        session, parent = self._open_session(), self._candidate.parent
+        if parent and not self._state.linked:
             self._state.linked = True
-            session.links.append(Link("forked_from", found.parent))
+            session.links.append(Link("forked_from", parent))
         return session

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import translate
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +48,32 @@ def find_files(
     yield from walk(str(root), 0)
     if failures:
         raise failures[0]
+
+
+def finder(
+    sniff: Callable[[Path, bytes], SourceCandidate | None],
+    *names: str,
+    without: str = "",
+    below: str = "",
+    skipped: Collection[str] = (),
+    deepest: int = 8,
+) -> Callable[[Path], Iterator[SourceCandidate]]:
+    """Return a `Source.find`: the files that `sniff` recognises and whose name is one of `names` (patterns), not `without`.
+
+    They are searched in the folder `below` a root, or in the root itself if it has no such folder.
+    """
+    matches = re.compile("|".join(map(translate, names))).match
+
+    def pick(entry: os.DirEntry[str]) -> SourceCandidate | None:
+        if not matches(entry.name) or entry.name == without or not entry.is_file():
+            return None
+        return sniff(Path(entry.path), read_beginning(entry.path))
+
+    def find(root: Path) -> Iterator[SourceCandidate]:
+        start = root / below if below and (root / below).is_dir() else root
+        return find_files(start, pick, skipped=skipped, deepest=deepest)
+
+    return find
 
 
 def find_in_folders(

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Message, Problem, ReadResult, fingerprint
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
-from everturn.sources.toolkit.line_reader import ReadTally
+from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
 from everturn.sources.toolkit.values import state_of
 
 _TORN = "the document breaks off here (it may still be written)"
@@ -227,12 +227,15 @@ StateT = TypeVar("StateT", bound=_HasStage)
 
 
 class DocumentReader(Generic[StateT]):
-    """A reader of one document, whose elements are below one key, as one session. A format implements `_read_item`."""
+    """A reader of one document, whose elements are below one `key`, as one session. A format implements `_read_item`."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes, key: str, kind: type[StateT]) -> None:
-        self._candidate, self._state = candidate, state_of(state, kind)
+    key: str
+    kind: type[StateT]  # of its state
+
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        self._candidate, self._state = candidate, state_of(state, self.kind)
         self._name = candidate.native_id or candidate.path.stem
-        self._walk = DocumentWalk(key, self._state.stage)
+        self._walk = DocumentWalk(self.key, self._state.stage)
         self._tally = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
@@ -244,6 +247,10 @@ class DocumentReader(Generic[StateT]):
         """See `SourceReader`."""
         self._state.stage = self._walk.stage
         return msgspec.msgpack.encode(self._state)
+
+    def _open_session(self) -> SessionTally:
+        """Return the session of the file."""
+        return self._tally.session(self._name, self._candidate.kind, self._candidate.parent)
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:
         """Read an element, or another value of the document, which has a key."""

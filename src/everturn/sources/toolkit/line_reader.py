@@ -25,8 +25,9 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Census, Link, Message, Problem, ReadResult, SessionFacts, SessionPart
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines, Record
-from everturn.sources.toolkit.values import word
+from everturn.sources.toolkit.values import state_of, word
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -127,11 +128,14 @@ ReaderStateT = TypeVar("ReaderStateT", bound=ReaderState)
 
 
 class LineReader(ABC, Generic[ReaderStateT]):
-    """A `SourceReader` of lines: a format implements `_take`, and adds to the state what it has to remember."""
+    """A `SourceReader` of lines: a format implements `_take`, and names the `kind` of state that it has to remember."""
 
-    def __init__(self, remembered: ReaderStateT) -> None:
-        self._state = remembered
-        self._walk = walker(remembered.open_line)
+    kind: type[ReaderStateT]
+
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        self._candidate, self._state = candidate, state_of(state, self.kind)
+        self._name = candidate.native_id or candidate.path.stem
+        self._walk = walker(self._state.open_line)
         self._gathering = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
@@ -143,6 +147,10 @@ class LineReader(ABC, Generic[ReaderStateT]):
         """See `SourceReader`."""
         self._state.open_line = self._walk.open_line
         return msgspec.msgpack.encode(self._state)
+
+    def _open_session(self) -> SessionTally:
+        """Return the session of the file."""
+        return self._gathering.session(self._name, self._candidate.kind, self._candidate.parent)
 
     @abstractmethod
     def _take(self, record: Rec, place: RecordPlace) -> Counted: ...

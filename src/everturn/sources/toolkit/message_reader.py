@@ -13,20 +13,20 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import (
-    Block,
-    Census,
-    Link,
-    Message,
-    ReadResult,
-    SessionFacts,
-    SessionPart,
-    fingerprint,
+from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart, fingerprint
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader, decode_item
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    LineReader,
+    ReadTally,
+    Rec,
+    RecordPlace,
+    SessionTally,
+    add,
+    single_record,
 )
-from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader
-from everturn.sources.toolkit.line_reader import Counted, LineReader, ReadTally, Rec, RecordPlace, SessionTally, add
-from everturn.sources.toolkit.values import message_digest, milliseconds, plain, state_of, word
+from everturn.sources.toolkit.values import message_digest, milliseconds, plain, unknown_message, word
 
 #: Facts of `SessionFacts`.
 Facts = dict[str, Any]
@@ -41,19 +41,40 @@ class MessageReaderState(Struct, array_like=True):
 
 
 class RecordFormat(Struct, frozen=True):
-    """How the records of a format become messages."""
+    """How the records of a format become messages. `reader` and `view` are those of a `Source` whose records are lines."""
 
     build: Callable[[Rec], Message | None]
     name: Callable[[Rec], str]  # the type of a record, for the count of record types
     facts: Callable[[Rec], Facts] = lambda record: {}
 
+    def reader(self, candidate: SourceCandidate, state: bytes) -> SourceReader:
+        return MessageLines(self, candidate, state)
+
+    def view(self, raw: bytes) -> Message | None:
+        record = single_record(raw)
+        return self.build(record) if record is not None else None
+
+
+def view_placed(build: Callable[[Rec, RecordPlace], Message | None], raw: bytes) -> Message | None:
+    """Return the message of a line as the `build` of a format makes it that needs to know the place of a record."""
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+
+
+def view_element(build: Callable[[Rec], Message | None], raw: bytes) -> Message | None:
+    """Return the message of an element of a document; None for bytes that cannot be decoded."""
+    value, _ = decode_item(raw)
+    return build(value) if isinstance(value, dict) else None if value is None else unknown_message(value)
+
 
 class MessageLines(LineReader[MessageReaderState]):
     """Reads a conversation in which every line is a record."""
 
+    kind = MessageReaderState
+
     def __init__(self, form: RecordFormat, candidate: SourceCandidate, state: bytes) -> None:
-        super().__init__(state_of(state, MessageReaderState))
-        self._form, self._candidate = form, candidate
+        super().__init__(candidate, state)
+        self._form = form
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         session = _open(self._gathering, self._candidate)
@@ -63,10 +84,13 @@ class MessageLines(LineReader[MessageReaderState]):
 class MessageElements(DocumentReader[MessageReaderState]):
     """Reads a document in which every element of one list is a record; `about` gets the other values."""
 
+    kind = MessageReaderState
+
     def __init__(
         self, form: RecordFormat, key: str, candidate: SourceCandidate, state: bytes, about: Callable[[str, Any], Facts]
     ) -> None:
-        super().__init__(candidate, state, key, MessageReaderState)
+        self.key = key
+        super().__init__(candidate, state)
         self._form, self._about = form, about
 
     def _read_item(self, item: DocumentItem, value: Any) -> None:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from everturn.sources.contract import PartlyUnread
+from everturn.sources.contract import PartlyUnread, SourceCandidate
 
 Row = dict[str, Any]
 
@@ -176,6 +176,23 @@ _LOOKED_AT = 256 << 10
 def is_sqlite(head: bytes) -> bool:
     """Return whether a file with these first bytes is a SQLite database."""
     return head.startswith(_MAGIC)
+
+
+def sniff_database(path: Path, head: bytes, *parts: bytes) -> SourceCandidate | None:
+    """Return the candidate for a database whose tables are described with all these parts."""
+    schema = beginnings(path, head) if is_sqlite(head) else b""
+    is_own = bool(schema) and all(part in schema for part in parts)
+    return SourceCandidate(path, "container", stamp=stamp(path)) if is_own else None
+
+
+def select_list(names: Iterable[str], numbers: Collection[str] = ()) -> str:
+    """Return SQL that selects texts as bytes: SQLite would refuse a text that is not UTF-8."""
+    return ",".join(name if name in numbers else f"CAST({name} AS BLOB) AS {name}" for name in names)
+
+
+def decode_text(value: Any) -> Any:
+    """Return a value that `select_list` has selected as bytes as a text, and any other as it is."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def beginnings(path: Path, head: bytes) -> bytes:

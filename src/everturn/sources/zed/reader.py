@@ -10,7 +10,6 @@ it answers. Messages have no times: the thread has the time of its last change, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
-from everturn.sources.contract import Member, SourceCandidate, SourceReader, read_beginning
-from everturn.sources.toolkit.file_search import find_files
+from everturn.sources.contract import Member, SourceCandidate
+from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import decode_item
-from everturn.sources.toolkit.line_reader import Rec, listing, mapping, single_record
-from everturn.sources.toolkit.message_reader import Facts, MessageLines, RecordFormat
-from everturn.sources.toolkit.sqlite_file import beginnings, is_sqlite, stamp, unpacked_snapshot
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.message_reader import Facts, RecordFormat
+from everturn.sources.toolkit.sqlite_file import select_list, sniff_database, unpacked_snapshot
 from everturn.sources.toolkit.values import (
     call_block,
     counted_usage,
@@ -37,7 +36,6 @@ from everturn.sources.toolkit.values import (
 )
 from everturn.sources.toolkit.zstd_data import unpack_zstd
 
-_FILE = "threads.db"
 _SCHEMA = (b"TABLE", b"threads", b"data_type", b"summary")
 _LARGEST = 32 << 20
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -45,21 +43,11 @@ _COLUMNS = ("id", "parent_id", "summary", "folder_paths")
 
 
 # --- files ---
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_files(root, _pick_file, deepest=2)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    if not is_sqlite(head):
-        return None
-    schema = beginnings(path, head)
-    return SourceCandidate(path, "container", stamp=stamp(path)) if all(part in schema for part in _SCHEMA) else None
+    return sniff_database(path, head, *_SCHEMA)
 
 
-def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
-    if entry.name != _FILE or not entry.is_file():
-        return None
-    return sniff(Path(entry.path), read_beginning(entry.path))
+find = finder(sniff, "threads.db", deepest=2)
 
 
 # --- the database ---
@@ -70,8 +58,7 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
             database.problems.append("its table of threads cannot be read")
             return
         known = [name for name in _COLUMNS if name in columns]
-        texts = ",".join(f"CAST({name} AS BLOB) AS {name}" for name in known)
-        for row in list(database.rows(f"SELECT {texts} FROM threads ORDER BY rowid")):
+        for row in list(database.rows(f"SELECT {select_list(known)} FROM threads ORDER BY rowid")):
             facts = {name: value.decode("utf-8", "replace") for name, value in row.items() if isinstance(value, bytes)}
             name, parent = facts.get("id", ""), facts.get("parent_id", "")
             for data in database.rows("SELECT data FROM threads WHERE CAST(id AS BLOB)=?", name.encode()):
@@ -114,15 +101,6 @@ def _snapshot_folder(thread: Rec) -> str:
 
 
 # --- messages ---
-def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
-    return MessageLines(RecordFormat(build, _name, _facts), candidate, state)
-
-
-def view(record: bytes) -> Message | None:
-    value = single_record(record)
-    return build(value) if value is not None else None
-
-
 def build(record: Rec) -> Message | None:
     """Return the message of a line."""
     if "thread" in record or ("title" in record and "message" not in record) or record.get("message") == "Resume":
@@ -147,6 +125,10 @@ def _name(record: Rec) -> str:
 def _facts(record: Rec) -> Facts:
     title = word(record.get("title"))
     return {"title": title, "title_rank": 1 if title else 0, "workspace": word(record.get("workspace"))}
+
+
+_FORMAT = RecordFormat(build, _name, _facts)
+reader, view = _FORMAT.reader, _FORMAT.view
 
 
 def _user(user: Rec) -> Message:
