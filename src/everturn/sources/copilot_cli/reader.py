@@ -34,8 +34,9 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
+    view_placed,
 )
-from everturn.sources.toolkit.message_reader import record_message, view_placed
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,

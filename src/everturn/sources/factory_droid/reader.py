@@ -29,8 +29,9 @@ from everturn.sources.toolkit.line_reader import (
     add,
     mapping,
     records,
+    view_placed,
 )
-from everturn.sources.toolkit.message_reader import record_message, view_placed
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import blocks_of, call_block, count, plain, strings, text_blocks, word
 
 #: Entries that hold no messages, or repeat what other entries say.

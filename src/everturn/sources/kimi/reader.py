@@ -36,8 +36,8 @@ from everturn.sources.toolkit.line_reader import (
     listing,
     mapping,
     records,
+    view_placed,
 )
-from everturn.sources.toolkit.message_reader import view_placed
 from everturn.sources.toolkit.values import (
     call_block,
     count,

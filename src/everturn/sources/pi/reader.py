@@ -21,8 +21,17 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, add, listing, mapping, records
-from everturn.sources.toolkit.message_reader import view_placed
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    LineReader,
+    Rec,
+    RecordPlace,
+    add,
+    listing,
+    mapping,
+    records,
+    view_placed,
+)
 from everturn.sources.toolkit.values import (
     call_block,
     count,

@@ -35,8 +35,9 @@ from everturn.sources.toolkit.line_reader import (
     mapping,
     records,
     single_record,
+    view_placed,
 )
-from everturn.sources.toolkit.message_reader import record_message, view_placed
+from everturn.sources.toolkit.message_reader import record_message
 from everturn.sources.toolkit.values import (
     call_block,
     count,

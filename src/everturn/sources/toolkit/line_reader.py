@@ -230,6 +230,12 @@ def single_record(raw: bytes) -> Rec | None:
     return found[0] if len(found) == 1 else None
 
 
+def view_placed(build: Callable[[Rec, RecordPlace], Message | None], raw: bytes) -> Message | None:
+    """Return the message of a line as the `build` of a format makes it that needs to know the place of a record."""
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+
+
 def records(head: bytes) -> list[Rec]:
     """Return every readable record in the first bytes of a file."""
     return [value for _, _, value, _ in walker().split(head, 0, last=True) if value is not None]

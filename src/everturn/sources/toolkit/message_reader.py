@@ -55,12 +55,6 @@ class RecordFormat(Struct, frozen=True):
         return self.build(record) if record is not None else None
 
 
-def view_placed(build: Callable[[Rec, RecordPlace], Message | None], raw: bytes) -> Message | None:
-    """Return the message of a line as the `build` of a format makes it that needs to know the place of a record."""
-    record = single_record(raw)
-    return build(record, RecordPlace(0, len(raw))) if record is not None else None
-
-
 def view_element(build: Callable[[Rec], Message | None], raw: bytes) -> Message | None:
     """Return the message of an element of a document; None for bytes that cannot be decoded."""
     value, _ = decode_item(raw)
