@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.derive.artifacts import touched_files
 from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail, SessionGrowth
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.specstory import SOURCE
+from everturn.sources.specstory.message import tool_blocks
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,
@@ -200,3 +202,51 @@ def test_a_real_session_is_read_whole(path: Path) -> None:
 
 def test_only_saved_sessions_are_taken_for_them() -> None:
     assert_claims_only(SOURCE, "specstory")
+
+
+@pytest.mark.parametrize(
+    ("element", "touched"),
+    [
+        (
+            '<tool-use data-tool-type="write" data-tool-name="apply_patch"><details>\n<summary>Tool use: **apply_patch**</summary>\n'
+            "**Update: `src/lamp.py`**\n\n```diff\n@@\n-a\n+b\n```\n\n**Add: `docs/a b.md`**\n\n```diff\n+new\n```\n\n**Delete: `old.py`**\n"
+            "</details></tool-use>",
+            [("edited", "src/lamp.py"), ("created", "docs/a b.md"), ("deleted", "old.py")],
+        ),
+        (
+            '<tool-use data-tool-type="write" data-tool-name="create_file"><details>\n<summary>Tool use: **create_file**</summary>\n\n'
+            "**Input:**\n\n- content:\n\n```\n`first` line\n- path: `inside`\n```\n\n- filePath: `c:\\Dev\\my lamp\\lamp.json`\n\n</details></tool-use>",
+            [("created", "c:\\Dev\\my lamp\\lamp.json")],
+        ),
+        (
+            '<tool-use data-tool-type="generic" data-tool-name="replace_string_in_file"><details>\n'
+            "<summary>Tool use: **replace_string_in_file**</summary>\n\n**Input:**\n\n- filePath: `src/lamp.cs`\n- newString:\n\n```\n`x`\n```\n"
+            "</details></tool-use>",
+            [("edited", "src/lamp.cs")],
+        ),
+        (
+            '<tool-use data-tool-type="write" data-tool-name="edit_file_v2">\n\n<details><summary>Tool use: **edit_file_v2** • Edit file: '
+            "/home/ann/my lamp/a.py</summary>\n\n</details>\n\n</tool-use>",
+            [("edited", "/home/ann/my lamp/a.py")],
+        ),
+        (
+            '<tool-use data-tool-type="write" data-tool-name="Edit"><details>\n<summary>Tool use: **Edit**</summary>\n\n```text\n'
+            "The file C:\\Users\\Ann B\\lamp.py has been updated successfully. (file state is current)\n```\n</details></tool-use>",
+            [("edited", "C:\\Users\\Ann B\\lamp.py")],
+        ),
+        (
+            '<tool-use data-tool-type="write" data-tool-name="search_replace"><details>\n<summary>Tool use: **search_replace** • Edit file: '
+            "a.py</summary>\nThe string to replace was not found in the file.\n</details></tool-use>",
+            [],
+        ),
+        (
+            "Tool use: **MultiEdit** `./a.py`\n\nError:\n\n```\nNo changes to make: old_string and new_string are exactly the same.\n```\n",
+            [],
+        ),
+    ],
+)
+def test_the_files_of_a_call_are_found_in_each_of_its_forms(element: str, touched: list[tuple[str, str]]) -> None:
+    call, result = tool_blocks(element)
+    assert call.call is not None
+    assert result.result is not None
+    assert touched_files(call.call, result.result, result.text) == touched

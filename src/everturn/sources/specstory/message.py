@@ -45,10 +45,25 @@ _FENCE = lazy_pattern(r"(`{3,})([\w+#.-]*)\s*")
 _CODE = lazy_pattern(r"`([^`\n]+)`")
 _ARGUMENT = lazy_pattern(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]|(.*))`\s*$", re.MULTILINE)
 _PATH = lazy_pattern(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
-_BARE_PATH = lazy_pattern(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\s<]+)")
-_LABELS = lazy_pattern(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:)\s*$", re.MULTILINE)
-_TOUCHED = lazy_pattern(r"The file (\S+) has been (?:updated|edited)|File (created) successfully at: (\S+)")
-_REFUSED = ("<tool_use_error>", "The user doesn't want to proceed", "Error: ")
+_LISTED_PATH = lazy_pattern(r"^- (?:file_?)?path: `([^`\n]+)`", re.MULTILINE | re.IGNORECASE)
+_BARE_PATH = lazy_pattern(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\n<]*[^`\s<])")
+#: The files of a patch, each before its lines: `**Update: `lamp.py`**`, or as they were given.
+_PATCHED = lazy_pattern(
+    r"^\*\*(?:\* )?(Update|Add|Delete)(?: File)?: `?([^`\n]{1,1000}?)(?:`\*\*)?[ \t]*$", re.MULTILINE
+)
+_PATCHES = {"Update": "edited", "Add": "created", "Delete": "deleted"}
+_LABELS = lazy_pattern(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:|Error:)\s*$", re.MULTILINE)
+_FAILED = lazy_pattern(r"^(?:\*\*Error:\*\*|Error:)\s*$\s*```", re.MULTILINE)
+_TOUCHED = lazy_pattern(
+    r"The file ([^\n]{1,1000}?) has been (?:updated|edited)|File (created) successfully at: ([^\n]{1,1000}?)(?: \(file state[^\n]*)?$",
+    re.MULTILINE,
+)
+_REFUSED = (
+    "<tool_use_error>",
+    "The user doesn't want to proceed",
+    "Error: ",
+    "The string to replace was not found in the file",
+)
 
 #: The tools of items of the older form, by the beginning of their summary.
 _ITEMS = (
@@ -75,11 +90,15 @@ def tool_blocks(text: str) -> list[Block]:
         named = _NAMED.match(text)
         kind, name, head = "", named[1] if named else "", named[2] if named else ""
         body = text[named.end() if named else 0 :]
-    arguments, result = _split_result(_TAGS.sub("", body))
+    body = _TAGS.sub("", body)
+    is_only_asked = "**Input:**" in body and "**Result:**" not in body
+    arguments, result = (_LABELS.sub("", body).strip(), "") if is_only_asked else _split_result(body)
+    if arguments.startswith(_REFUSED):
+        arguments, result = "", arguments
     neutral = tool_kind(name)
     neutral = _KINDS.get(kind, "other") if neutral == "other" else neutral
     head = _BOLD.sub("", head).strip().removeprefix("•").strip()
-    return _call_blocks(name, neutral, f"{head}\n{arguments}".strip(), result, text)
+    return _call_blocks(name, neutral, f"{head}\n{arguments}".strip(), result, text, bool(_FAILED.search(body)))
 
 
 def item_blocks(item: str) -> list[Block]:
@@ -101,24 +120,27 @@ def item_blocks(item: str) -> list[Block]:
     return [*text_blocks(item, "answer")]
 
 
-def _call_blocks(name: str, kind: str, arguments: str, result: str, text: str) -> list[Block]:
+def _call_blocks(name: str, kind: str, arguments: str, result: str, text: str, failed: bool = False) -> list[Block]:
     call = digest(text)
-    path = _find_path(arguments) if kind not in ("shell", "plan", "other") else ""
+    patched = [(_PATCHES[action], word(path)) for action, path in _PATCHED.findall(arguments) if kind == "edit"]
+    path = patched[0][1] if patched else _find_path(arguments) if kind not in ("shell", "plan", "other") else ""
     command = _find_command(arguments) if kind == "shell" else ""
     start = CallStart(call, word(name), kind, word(path), word(command), {"asked": arguments})
     return [
         Block("call", f"{name}\n{arguments}".strip(), "tool_input", call=start),
-        Block("result", result, "tool_output", result=_call_end(call, kind, result)),
+        Block("result", result, "tool_output", result=_call_end(call, kind, result, patched, failed)),
     ]
 
 
-def _call_end(call: str, kind: str, result: str) -> CallEnd:
+def _call_end(call: str, kind: str, result: str, patched: list[tuple[str, str]], failed: bool) -> CallEnd:
     status = exit_status(result) if kind == "shell" else None
-    failed = result.lstrip().startswith(_REFUSED) or bool(status)
+    failed = failed or result.lstrip().startswith(_REFUSED) or bool(status)
     touched = _TOUCHED.match(result) if kind in ("edit", "create") else None
     action = ("created" if touched[2] else "edited") if touched else ""
     path = word(touched[1] or touched[3]) if touched else ""
-    return CallEnd(call, failed, error_class(result) if failed else "", status, action=action, path=path)
+    action, path = patched[0] if patched else (action, path)
+    why = error_class(result) if failed else ""
+    return CallEnd(call, failed, why, status, action=action, path=path, others=tuple(patched[1:]))
 
 
 def _split_result(body: str) -> tuple[str, str]:
@@ -141,6 +163,8 @@ def _split_result(body: str) -> tuple[str, str]:
 
 
 def _find_path(arguments: str) -> str:
+    if listed := _LISTED_PATH.findall(arguments):  # beside the text of a file, which may hold such a line too
+        return str(listed[0 if arguments.startswith("- file") else -1])
     path = _PATH.search(arguments) or _BARE_PATH.search(arguments)
     return path[1] if path else ""
 

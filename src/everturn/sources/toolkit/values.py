@@ -165,7 +165,8 @@ _KINDS = {
     "read": "read readfile readmanyfiles notebookread view viewfile viewimage ls listdir listdirectory listfiles open "
     "openfile getfile cat",
     "edit": "edit editfile multiedit notebookedit editnotebook strreplace searchreplace replace replaceinfile applypatch "
-    "applydiff patch insert inserttofile canmoreupdatetextdoc updatefile",
+    "applydiff patch insert inserttofile canmoreupdatetextdoc updatefile replacestringinfile multireplacestringinfile "
+    "inserteditintofile",
     "create": "write writefile writetofile create createfile newfile canmorecreatetextdoc",
     "delete": "delete deletefile removefile",
     "shell": "bash bashtool shell shellcommand shelltool localshell powershell terminal runcommand runcommands runterminalcmd "
