@@ -60,34 +60,13 @@ def test_a_valid_history_is_not_touched(wire: str) -> None:
     for seed in range(60):
         messages = messages_of(wire, request(wire, seed))
         fine = repair_history(messages)
-        assert fine.messages == messages and (fine.mended, fine.added) == ([], []), f"seed {seed}"
-
-
-@pytest.mark.few(8)
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("seed", range(12))
-def test_a_result_that_is_on_record_is_never_told_as_unknown(wire: str, seed: int) -> None:
-    whole = messages_of(wire, request(wire, seed))
-    names = {part.call_id for message in whole for part in message.parts if part.kind == "call"}
-    known = {call_id: ChatPart("result", "from the record", call_id) for call_id in names}
-    for cut in cuts(whole):
-        fixed = repair_history(cut, known)
-        assert NO_RECORD not in told(fixed.messages).values()
-        assert all(part.text == "from the record" for part in fixed.added)
+        assert fine.messages == messages and fine.mended == [], f"seed {seed}"
 
 
 def test_a_call_without_a_result_is_told_as_in_doubt() -> None:
     fixed = repair_history([ASK, said(call("a"), call("b")), gave("a")])
     assert told(fixed.messages) == {"a": "ok", "b": NO_RECORD}
-    assert [part.call_id for part in fixed.added] == ["b"] and any("b (read)" in one for one in fixed.mended)
-
-
-def test_a_failure_is_not_told_where_a_success_is_on_record() -> None:
-    history = [ASK, said(call("a")), gave("a", text="session ended", is_error=True)]
-    fixed = repair_history(history, {"a": ChatPart("result", "written", "a")})
-    assert told(fixed.messages) == {"a": "written"} and fixed.added[0].is_error is False
-    assert repair_history(history, {"a": ChatPart("result", "no", "a", is_error=True)}).mended == []
-    assert repair_history(fixed.messages, {"a": ChatPart("result", "written", "a")}).mended == []
+    assert any("b (read)" in one for one in fixed.mended)
 
 
 def test_of_two_results_the_success_is_told() -> None:

@@ -16,8 +16,9 @@ from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachabl
 from everturn.llm import program_backend
 from everturn.llm.program_backend import MARK, ProgramBackend, ProgramLimits, prompt
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
+from everturn.model.conversation import ProgramReply
 from everturn.model.vocabulary import ASKING
-from everturn.sources.contract import AskProgram, ProgramReply, all_sources
+from everturn.sources.contract import AskProgram, all_sources
 from tests.llm.asking_models import asks
 from tests.waiting import wait_until
 

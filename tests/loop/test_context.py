@@ -19,7 +19,7 @@ from everturn.loop.context import (
     context_budget,
     is_result,
 )
-from everturn.loop.request_prefix import changed_parts, request_prefix
+from everturn.loop.request_prefix import digest_body
 from tests.llm.histories import WIRES, messages_of, request, sent
 
 
@@ -178,8 +178,8 @@ def test_append_only_leaves_everything_as_it_was_and_adds_the_state() -> None:
     context = assemble_context(history, 10_000, "Be brief.", state="focus: x", sizes=by_word(), append_only=True)
     assert context.system == "Be brief." and context.messages[:-1] == tuple(history)
     assert context.append == context.messages[-1] and context.append.parts[0].text == f"{STATE}\n\nfocus: x"
-    before = request_prefix(sent("anthropic_messages", tuple(history)))
-    assert changed_parts(before, sent("anthropic_messages", context.messages)) == []
+    before = digest_body(sent("anthropic_messages", tuple(history))).prefix
+    assert digest_body(sent("anthropic_messages", context.messages)).changed(before) == []
 
 
 def test_append_only_tells_the_same_state_once_and_never_between_call_and_answer() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.loop.request_prefix import changed_parts, request_prefix
+from everturn.loop.request_prefix import digest_body
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
@@ -23,9 +23,9 @@ NEXT = {"role": "user", "content": "and?"}
 
 
 def test_a_history_that_only_grew_is_the_same() -> None:
-    prefix = request_prefix(body(ASK))
-    assert changed_parts(prefix, body(ASK, ANSWER, NEXT)) == []
-    assert changed_parts(prefix, body(ASK)) == []
+    prefix = digest_body(body(ASK)).prefix
+    assert digest_body(body(ASK, ANSWER, NEXT)).changed(prefix) == []
+    assert digest_body(body(ASK)).changed(prefix) == []
 
 
 @pytest.mark.parametrize(
@@ -41,22 +41,22 @@ def test_a_history_that_only_grew_is_the_same() -> None:
     ],
 )
 def test_what_changed_is_named(request_body: dict[str, Any], what: list[str]) -> None:
-    assert changed_parts(request_prefix(body(ASK, ANSWER, NEXT)), request_body) == what
+    assert digest_body(request_body).changed(digest_body(body(ASK, ANSWER, NEXT)).prefix) == what
 
 
 def test_marks_for_caching_and_the_order_of_members_do_not_count() -> None:
     marked = {"content": [{**TEXT, "cache_control": {"type": "ephemeral"}}], "role": "user"}
-    prefix = request_prefix(body({"role": "user", "content": [TEXT]}))
-    assert changed_parts(prefix, body(marked, ANSWER, NEXT)) == []
+    prefix = digest_body(body({"role": "user", "content": [TEXT]})).prefix
+    assert digest_body(body(marked, ANSWER, NEXT)).changed(prefix) == []
 
 
 def test_a_compaction_of_the_provider_begins_the_prefix_anew() -> None:
     compact = {"role": "assistant", "content": [{"type": "compaction", "content": "all of it"}]}
-    before = request_prefix(body(ASK, ANSWER, NEXT))
-    assert changed_parts(before, body(ASK, compact, NEXT)) == []
-    after = request_prefix(body(ASK, compact, NEXT))
-    assert changed_parts(after, body(compact, NEXT, ANSWER)) == []
-    assert changed_parts(after, body(compact, ASK, ANSWER)) == ["messages"]
+    before = digest_body(body(ASK, ANSWER, NEXT)).prefix
+    assert digest_body(body(ASK, compact, NEXT)).changed(before) == []
+    after = digest_body(body(ASK, compact, NEXT)).prefix
+    assert digest_body(body(compact, NEXT, ANSWER)).changed(after) == []
+    assert digest_body(body(compact, ASK, ANSWER)).changed(after) == ["messages"]
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -65,10 +65,13 @@ def test_every_earlier_request_is_a_prefix_of_a_later_one(wire: str) -> None:
     for seed in range(10):
         whole = request(wire, seed)
         for end in range(1, len(whole[name])):
-            prefix = request_prefix({**whole, name: whole[name][:end]})
-            assert changed_parts(prefix, whole) == [] and changed_parts(prefix, {**whole, name: whole[name][1:]}) != []
+            prefix = digest_body({**whole, name: whole[name][:end]}).prefix
+            assert (
+                digest_body(whole).changed(prefix) == []
+                and digest_body({**whole, name: whole[name][1:]}).changed(prefix) != []
+            )
 
 
 def test_half_an_emoji_does_not_stop_the_check() -> None:
     broken = body({"role": "user", "content": "a\ud83d"})
-    assert changed_parts(request_prefix(broken), broken) == []
+    assert digest_body(broken).changed(digest_body(broken).prefix) == []

@@ -33,7 +33,9 @@ from everturn.llm.protocol import (
     decode_arguments,
     decode_json,
     encode_json,
+    event_index,
     fit_id,
+    join_values,
     object_member,
     part_as_text,
 )
@@ -170,10 +172,6 @@ def failure(response: Any) -> WireFailure | None:
     return WireFailure(kind, as_text(error.get("message")), kind in _PASSING)
 
 
-def assembly() -> AnthropicAssembly:
-    return AnthropicAssembly()
-
-
 class AnthropicAssembly:
     """Assembles streamed blocks into a message."""
 
@@ -217,7 +215,7 @@ class AnthropicAssembly:
 
     def _start_block(self, event: dict[str, Any]) -> list[Delta]:
         block = dict(object_member(event, "content_block"))
-        self._blocks[_block_index(event)] = block
+        self._blocks[event_index(event, "index")] = block
         self.has_begun = True
         if block.get("type") == "tool_use":
             return [Delta("call", "", as_text(block.get("id")), as_text(block.get("name")))]
@@ -226,7 +224,7 @@ class AnthropicAssembly:
 
     def _add_delta(self, event: dict[str, Any]) -> list[Delta]:
         """Add a delta to its block. Each delta names the member it extends, so unknown kinds work too."""
-        delta, place = object_member(event, "delta"), _block_index(event)
+        delta, place = object_member(event, "delta"), event_index(event, "index")
         if (block := self._blocks.get(place)) is None:
             raise GarbledAnswer("a part of a block that was not started")
         if delta.get("type") == "input_json_delta":
@@ -239,7 +237,7 @@ class AnthropicAssembly:
             return []
         for name, value in delta.items():
             if name != "type":
-                block[name] = _join_values(block.get(name), value)
+                block[name] = join_values(block.get(name), value)
         kind = {"text_delta": "text", "thinking_delta": "thinking"}.get(as_text(delta.get("type")), "")
         return [Delta(kind, as_text(delta.get(kind)))] if kind else []
 
@@ -262,16 +260,7 @@ class AnthropicAssembly:
         return {**self._blocks[place], "input": given} if isinstance(given, dict) else self._blocks[place]
 
 
-def _join_values(before: Any, value: Any) -> Any:
-    joins = isinstance(value, str | list) and type(before) is type(value)
-    return before + value if joins else value
-
-
-def _block_index(event: dict[str, Any]) -> int:
-    index = event.get("index")
-    if not isinstance(index, int):
-        raise GarbledAnswer("an event has no index")
-    return index
+assembly = AnthropicAssembly
 
 
 def _usage(used: Any) -> ReplyTokens:

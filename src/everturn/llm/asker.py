@@ -34,6 +34,7 @@ from everturn.llm.protocol import (
     ToolSpec,
     drop_lone_surrogates,
     encode_json,
+    sum_usage,
 )
 from everturn.text.printable import plural
 from everturn.text.tokens import estimate_tokens
@@ -228,10 +229,7 @@ class Asker:
     def spent(self) -> ReplyTokens:
         used = [receipt.usage for receipt in self.receipts]
         source = "api" if all(one.source == "api" for one in used) else "estimate"
-        return ReplyTokens(
-            sum(one.input for one in used), sum(one.output for one in used),
-            sum(one.cache_read for one in used), sum(one.cache_write for one in used), source,
-        )  # fmt: skip
+        return sum_usage(used, source)
 
     def ask(self, request: ModelRequest, purpose: str) -> Reply:
         """Return the whole reply. Its text has no thoughts."""

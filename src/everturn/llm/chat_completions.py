@@ -28,6 +28,7 @@ from everturn.llm.protocol import (
     decode_json,
     encode_json,
     fit_id,
+    join_values,
     part_as_text,
 )
 
@@ -206,10 +207,6 @@ def failure(response: Any) -> WireFailure | None:
     return WireFailure(kind, as_text(error.get("message")), passes)
 
 
-def assembly() -> CompletionAssembly:
-    return CompletionAssembly()
-
-
 class CompletionAssembly:
     """Assembles streamed chunks into a message."""
 
@@ -258,9 +255,7 @@ class CompletionAssembly:
                 yield from self._add_member(name, value)
 
     def _add_member(self, name: str, value: Any) -> Iterable[Delta]:
-        before = self._message.get(name)
-        joins = isinstance(value, str | list) and type(before) is type(value)
-        self._message[name] = before + value if joins else value
+        self._message[name] = join_values(self._message.get(name), value)
         if isinstance(value, str) and value and name in ("content", "refusal", *_THOUGHTS):
             self.has_begun = True
             yield Delta("thinking" if name in _THOUGHTS else "text", value)
@@ -284,6 +279,9 @@ class CompletionAssembly:
         known = {call["id"]: place for place, call in self._calls.items()}
         last = max(self._calls, default=-1)
         return known.get(call_id, last + 1) if call_id else max(last, 0)
+
+
+assembly = CompletionAssembly
 
 
 def _stop_reason(finish: Any, parts: tuple[ChatPart, ...], refusal: Any) -> str:

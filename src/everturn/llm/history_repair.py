@@ -1,9 +1,8 @@
 """Repair of a history that broke off, so that providers accept it. Only the request changes, nothing stored.
 
-A call without a result gets the recorded one; without a record the model learns that the outcome is unknown. A failure
-never replaces a recorded success. Results move to where the wire format requires them. Results without a call, thoughts
-without an answer, incomplete calls and empty parts are left out. `mended` lists every change. A valid history comes back
-unchanged, and repair is idempotent.
+Of a call without a result the model learns that the outcome is unknown. Results move to where the wire format requires
+them. Results without a call, thoughts without an answer, incomplete calls and empty parts are left out. `mended` lists
+every change. A valid history comes back unchanged, and repair is idempotent.
 
 Every call needs an id of its own. Some servers number the calls of every answer from zero, some repeat an id within one
 answer. Where the wire format refuses that, later ids get a number appended, in call and result alike.
@@ -12,7 +11,7 @@ answer. Where the wire format refuses that, later ids get a number appended, in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 
 from msgspec import Struct, structs
@@ -153,22 +152,15 @@ class HistoryRepair(Struct, frozen=True):
 
     messages: tuple[ChatMessage, ...]
     mended: list[str]  # one sentence each; empty if the history was valid
-    added: list[ChatPart]  # the added results, to be recorded once
 
 
-def repair_history(
-    messages: Sequence[ChatMessage], known_results: Mapping[str, ChatPart] | None = None, wire: str = ""
-) -> HistoryRepair:
-    """Make a history valid for the wire format of its answers, or for `wire`.
-
-    `known_results` are recorded results by call id. Answers of several formats are made valid for each of them.
-    """
+def repair_history(messages: Sequence[ChatMessage], wire: str = "") -> HistoryRepair:
+    """Make a history valid for the wire format of its answers, or for `wire`; for each of them if there are several."""
     rules = history_rules(messages, wire)
     mended: list[str] = []
     clean = with_unique_ids(prune_history(_with_distinct_parts(messages), rules, mended), rules, mended)
-    pairing = _ResultPairing(_split_runs(clean, rules), rules, known_results or {}, mended)
-    paired = pairing.messages()
-    return HistoryRepair(tuple(paired), mended, pairing.added) if mended else HistoryRepair(tuple(messages), [], [])
+    paired = _ResultPairing(_split_runs(clean, rules), rules, mended).messages()
+    return HistoryRepair(tuple(paired if mended else messages), mended)
 
 
 class _AnswerRun(Struct):
@@ -195,11 +187,8 @@ def _split_runs(messages: Sequence[ChatMessage], rules: HistoryRules) -> list[_A
 
 
 class _ResultPairing:
-    def __init__(
-        self, runs: list[_AnswerRun], rules: HistoryRules, known: Mapping[str, ChatPart], mended: list[str]
-    ) -> None:
-        self._runs, self._rules, self._known, self._mended = runs, rules, known, mended
-        self.added: list[ChatPart] = []
+    def __init__(self, runs: list[_AnswerRun], rules: HistoryRules, mended: list[str]) -> None:
+        self._runs, self._rules, self._mended = runs, rules, mended
         self._found = self._assign_results()
         self._chosen = {id(_best_result(found)[1]): owner for (owner, _), found in self._found.items()}
         self._owned = {id(part) for found in self._found.values() for _, part in found}
@@ -239,7 +228,7 @@ class _ResultPairing:
         run = self._runs[place]
         wanted = [call.call_id for call in run.calls]
         mine = [self._found.get((place, call_id), []) for call_id in wanted]
-        if any(len(one) != 1 or self._is_denied(one[0][1]) for one in mine):
+        if any(len(one) != 1 for one in mine):
             return False
         if self._rules.anywhere:
             return all(one[0][0] >= place for one in mine) and not self._strays(place)
@@ -247,34 +236,21 @@ class _ResultPairing:
         lead = [part.call_id for part in parts[: len(wanted)] if part.kind == "result"]
         return sorted(lead) == sorted(wanted) and len(list(_result_parts(run.rest))) == len(wanted)
 
-    def _is_denied(self, result: ChatPart) -> bool:
-        """Whether a failure contradicts a recorded success."""
-        known = self._known.get(result.call_id)
-        return result.is_error and known is not None and not known.is_error
-
     def _strays(self, place: int) -> list[ChatPart]:
         """Return the results in a run that are not the chosen one of a call before them."""
         return [part for part in _result_parts(self._runs[place].rest) if self._chosen.get(id(part), place + 1) > place]
 
     def _choose_result(self, place: int, call: ChatPart) -> ChatPart:
         found = self._found.get((place, call.call_id), [])
-        chosen = _best_result(found)[1] if found else None
-        known = self._known.get(call.call_id)
         name = f"call {call.call_id} ({call.name})"
-        if chosen is not None and not self._is_denied(chosen):
-            if len(found) > 1:
-                self._mended.append(f"{name} had {len(found)} results; one of them is sent")
-            elif found[0][0] != place or not self._rules.anywhere:
-                self._mended.append(f"the result of {name} was moved to follow its call")
-            return chosen
-        if known is not None:
-            self._mended.append(f"{name} had no result; the recorded one is sent")
-            made = structs.replace(known, kind="result", call_id=call.call_id, name=call.name, raw=None)
-        else:
+        if not found:
             self._mended.append(f"{name} has no recorded result; the model is told that the outcome is unknown")
-            made = ChatPart("result", NO_RECORD, call.call_id, call.name, is_error=True)
-        self.added.append(made)
-        return made
+            return ChatPart("result", NO_RECORD, call.call_id, call.name, is_error=True)
+        if len(found) > 1:
+            self._mended.append(f"{name} had {len(found)} results; one of them is sent")
+        elif found[0][0] != place or not self._rules.anywhere:
+            self._mended.append(f"the result of {name} was moved to follow its call")
+        return _best_result(found)[1]
 
     def _rebuild_run(self, place: int) -> list[ChatMessage]:
         """Return the results directly after their calls, then the rest without results."""
@@ -294,18 +270,12 @@ class _ResultPairing:
         strays = self._strays(place)
         for part in strays:
             self._mended.append(f"a result of {part.call_id} has no open call and is left out")
-        replaced = {id(part) for n in range(place + 1) for part in self._denied_results(n)}
-        gone = {id(part) for part in strays} | replaced
-        rest = [_without_parts(message, gone) for message in run.rest]
+        rest = [_without_parts(message, {id(part) for part in strays}) for message in run.rest]
         return made + [message for message in rest if message is not None]
 
     def _keeps_result(self, place: int, call: ChatPart) -> bool:
         found = self._found.get((place, call.call_id), [])
-        return bool(found) and _best_result(found)[0] >= place and not self._is_denied(_best_result(found)[1])
-
-    def _denied_results(self, place: int) -> list[ChatPart]:
-        found = [self._found.get((place, call.call_id), []) for call in self._runs[place].calls]
-        return [_best_result(one)[1] for one in found if one and self._is_denied(_best_result(one)[1])]
+        return bool(found) and _best_result(found)[0] >= place
 
     def _result_messages(self, results: list[ChatPart]) -> list[ChatMessage]:
         """Return messages of results. A provider's keep their form."""

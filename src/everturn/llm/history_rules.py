@@ -10,14 +10,14 @@ models enforce is in `MODEL_DEPENDENT`: reported, but no reason not to send. No 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
 
 from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.anthropic_messages import is_server_result
-from everturn.llm.protocol import BrokenRule, ChatMessage, ChatPart
+from everturn.llm.protocol import ChatMessage, ChatPart
 from everturn.llm.responses import CALLS
 
 _OUTPUT = "_output"
@@ -210,11 +210,7 @@ def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
 #: may be in flight. An empty text as an answer is accepted by OpenAI and refused by Mistral.
 MODEL_DEPENDENT = frozenset({"ends_on_assistant", "no_server_result", "empty_answer"})
 
-_RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[BrokenRule]]] = {
-    "anthropic_messages": anthropic_messages.broken_rules,
-    "chat_completions": chat_completions.broken_rules,
-    "responses": responses.broken_rules,
-}
+_RULES = {wire.WIRE: wire.broken_rules for wire in (anthropic_messages, chat_completions, responses)}
 
 
 class Violation(Struct, frozen=True):

@@ -13,8 +13,6 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-from msgspec import Struct
-
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm.protocol import Reply, WireFailure
 from everturn.secrets.redaction import redact_text
@@ -122,23 +120,18 @@ def _is_showing_key(text: str, key: str) -> bool:
 _END = re.compile(rb"\r\n|\r|\n")
 
 
-class ServerEvent(Struct, frozen=True):
-    """A server-sent event: its type and its data."""
-
-    name: str
-    data: str
-
-
 class ServerEventStream:
-    """Splits a byte stream into events. The work grows with the bytes, however long a line is."""
+    """Splits a byte stream into the data of its events. The work grows with the bytes, however long a line is.
+
+    The names of events are skipped: the wire formats repeat them in the data.
+    """
 
     def __init__(self) -> None:
         self._unfinished: list[bytes] = []  # of the unfinished line
-        self._name = ""
         self._data: list[str] = []
         self._is_first = True
 
-    def feed(self, data: bytes) -> list[ServerEvent]:
+    def feed(self, data: bytes) -> list[str]:
         """Return the events that are complete with these bytes."""
         waits = self._unfinished and self._unfinished[-1].endswith(b"\r")
         if not waits and not _END.search(data):
@@ -148,28 +141,21 @@ class ServerEventStream:
         self._unfinished = [rest] if rest else []
         return [event for line in lines for event in self._add_line(line)]
 
-    def last(self) -> list[ServerEvent]:
+    def last(self) -> list[str]:
         """Return the event whose empty line is missing at the end of the stream. It may be incomplete."""
         return self.feed(b"\n\n\n")
 
-    def _add_line(self, line: bytes) -> list[ServerEvent]:
+    def _add_line(self, line: bytes) -> list[str]:
         text = line.decode("utf-8", "replace")
         if self._is_first:
             text, self._is_first = text.removeprefix("\ufeff"), False
         if not text:
-            return self._end_event()
+            data, self._data = self._data, []
+            return ["\n".join(data)] if data else []
         field, _, value = text.partition(":")
-        value = value.removeprefix(" ")
         if field == "data":
-            self._data.append(value)
-        elif field == "event":
-            self._name = value
+            self._data.append(value.removeprefix(" "))
         return []
-
-    def _end_event(self) -> list[ServerEvent]:
-        name, data = self._name, self._data
-        self._name, self._data = "", []
-        return [ServerEvent(name or "message", "\n".join(data))] if data else []
 
 
 def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:

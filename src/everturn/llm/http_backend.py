@@ -44,6 +44,7 @@ from everturn.llm.protocol import (
     Wire,
     decode_json,
     reply_deltas,
+    sum_usage,
 )
 
 
@@ -156,7 +157,8 @@ class HttpBackend:
                     if delta.reply is None:
                         yield delta
                         continue
-                    reply = structs.replace(delta.reply, tries=number, usage=_add_usage(lost, delta.reply.usage))
+                    used = sum_usage([lost, delta.reply.usage], delta.reply.usage.source)
+                    reply = structs.replace(delta.reply, tries=number, usage=used)
                     if reply.stop != "cut" or not whole:
                         yield Delta("end", reply=reply)
                         return
@@ -229,8 +231,8 @@ class HttpBackend:
     def _events(self, chunks: Iterator[bytes], assembly: ReplyAssembly) -> Iterator[Delta]:
         events = ServerEventStream()
         for chunk in chunks:
-            for event in events.feed(chunk):
-                yield from assembly.feed(event.data)
+            for data in events.feed(chunk):
+                yield from assembly.feed(data)
             if assembly.is_done:
                 break
         else:
@@ -395,9 +397,9 @@ def _library(name: str) -> Any:
 
 def _last_deltas(events: ServerEventStream, assembly: ReplyAssembly) -> Iterator[Delta]:
     """Yield the deltas of an event without its empty line; it may be incomplete."""
-    for event in events.last():
+    for data in events.last():
         try:
-            yield from assembly.feed(event.data)
+            yield from assembly.feed(data)
         except GarbledAnswer:
             return
 
@@ -408,10 +410,3 @@ def _give_up(failed_try: RetryableFailure, tries: int) -> Iterator[Delta]:
         failed_try.error.tries = tries
         raise failed_try.error from None
     yield Delta("end", reply=failed_try.cut)
-
-
-def _add_usage(lost: ReplyTokens, used: ReplyTokens) -> ReplyTokens:
-    return ReplyTokens(
-        lost.input + used.input, lost.output + used.output, lost.cache_read + used.cache_read,
-        lost.cache_write + used.cache_write, used.source,
-    )  # fmt: skip

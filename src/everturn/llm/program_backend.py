@@ -33,6 +33,7 @@ from everturn.llm.protocol import (
     part_as_text,
     reply_deltas,
 )
+from everturn.model.conversation import ProgramReply
 from everturn.model.vocabulary import ASKING
 from everturn.secrets.redaction import redact_text
 
@@ -43,30 +44,13 @@ _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _TAIL = 64 << 10  # bytes of its standard error that are kept
 
 
-class ProgramAnswer(Protocol):
-    @property
-    def text(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def input(self) -> int: ...
-    @property
-    def output(self) -> int: ...
-    @property
-    def cache_read(self) -> int: ...
-    @property
-    def cache_write(self) -> int: ...
-    @property
-    def failure(self) -> str: ...
-
-
 class Program(Protocol):
     """How to run a program as a model."""
 
     @property
     def command(self) -> Callable[[str], list[str]]: ...
     @property
-    def read(self) -> Callable[[bytes], ProgramAnswer]: ...
+    def read(self) -> Callable[[bytes], ProgramReply]: ...
     @property
     def around(self) -> Callable[[Path, Mapping[str, str]], dict[str, str | None]]: ...
 
@@ -125,7 +109,7 @@ class ProgramBackend:
         message = ChatMessage("assistant", (ChatPart("text", answer.text),))
         return Reply(message, "end", usage, answer.model or model)
 
-    def _failure(self, answer: ProgramAnswer, done: _ProgramRun) -> ModelError:
+    def _failure(self, answer: ProgramReply, done: _ProgramRun) -> ModelError:
         """Return the error with the program's own message, from its answer or else from its standard error."""
         detail = answer.failure or self._program.read(done.complaint).failure or _last_line(done.complaint)
         detail = " ".join(redact_text(detail).split())[:200].rstrip(".")

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 
 class ChatPart(Struct, frozen=True):
@@ -69,6 +69,12 @@ class ReplyTokens(Struct, frozen=True):
     cache_read: int = 0
     cache_write: int = 0
     source: str = "api"  # api | estimate
+
+
+def sum_usage(used: Iterable[ReplyTokens], source: str = "api") -> ReplyTokens:
+    """Return the tokens of several responses together."""
+    input_, output, cache_read, cache_write, _ = zip(*map(structs.astuple, [ReplyTokens(), *used]), strict=True)
+    return ReplyTokens(sum(input_), sum(output), sum(cache_read), sum(cache_write), source)
 
 
 class Reply(Struct, frozen=True):
@@ -242,6 +248,20 @@ def object_member(event: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise GarbledAnswer(f"an event has no {name}")
     return value
+
+
+def event_index(event: dict[str, Any], name: str) -> int:
+    """Return the index of what an event belongs to. Raise `GarbledAnswer`."""
+    index = event.get(name)
+    if not isinstance(index, int) or index < 0:
+        raise GarbledAnswer(f"an event has no {name}")
+    return index
+
+
+def join_values(before: Any, value: Any) -> Any:
+    """Return a streamed member together with what came before: texts and lists grow, others are replaced."""
+    joins = isinstance(value, str | list) and type(before) is type(value)
+    return before + value if joins else value
 
 
 def as_count(value: Any) -> int:

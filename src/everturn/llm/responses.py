@@ -13,7 +13,7 @@ have its call elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -36,105 +36,11 @@ from everturn.llm.protocol import (
     decode_arguments,
     decode_json,
     encode_json,
+    event_index,
     fit_id,
     object_member,
     part_as_text,
 )
-
-#: By type of a text delta: the member of the item, the index in the event, the type of the block, the kind of our delta.
-_TEXT_DELTAS: dict[str, tuple[str, str, str, str]] = {
-    "response.output_text.delta": ("content", "content_index", "output_text", "text"),
-    "response.refusal.delta": ("content", "content_index", "refusal", "text"),
-    "response.reasoning_text.delta": ("content", "content_index", "reasoning_text", "thinking"),
-    "response.reasoning_summary_text.delta": ("summary", "summary_index", "summary_text", "thinking"),
-}
-_ARGUMENTS = {
-    "response.function_call_arguments.delta": "arguments",
-    "response.custom_tool_call_input.delta": "input",
-}
-_ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
-_SHOWN_ITEMS = ("function_call", "custom_tool_call")
-
-
-class ResponsesAssembly:
-    """Assembles the events of a streamed answer."""
-
-    def __init__(self, read: Callable[[Any], Reply], failure: Callable[[Any], WireFailure | None]) -> None:
-        self.is_done = self.has_begun = False
-        self._read, self._failure = read, failure
-        self._response: dict[str, Any] = {}
-        self._items: dict[int, dict[str, Any]] = {}
-
-    def feed(self, data: str) -> list[Delta]:
-        if data.strip() == "[DONE]":
-            return []
-        event = decode_json(data)
-        kind = as_text(event.get("type"))
-        if kind == "error":
-            raise StreamFailed(self._failure({"error": event.get("error") or event}) or WireFailure("error", "", False))
-        if kind in _ENDS:
-            return self._end(event)
-        if kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response = dict(object_member(event, "response"))
-        elif kind in ("response.output_item.added", "response.output_item.done"):
-            return self._add_item(event, kind.endswith("added"))
-        elif kind in _TEXT_DELTAS or kind in _ARGUMENTS:
-            return self._add_delta(event, kind)
-        return []
-
-    def reply(self) -> Reply:
-        final = self._response.get("output")
-        items = [self._items[index] for index in sorted(self._items)]
-        output = final if isinstance(final, list) and final and self.is_done else items
-        made = self._read({**self._response, "output": output})
-        return made if self.is_done else structs.replace(made, stop="cut")
-
-    def _end(self, event: dict[str, Any]) -> list[Delta]:
-        self._response = dict(object_member(event, "response"))
-        if event["type"] == "response.failed":
-            raise StreamFailed(self._failure(self._response) or WireFailure("failed", "", False))
-        self.is_done = True
-        return []
-
-    def _add_item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
-        item = dict(object_member(event, "item"))
-        self._items[_event_index(event, "output_index")] = item
-        self.has_begun = True
-        if is_new and item.get("type") in _SHOWN_ITEMS:
-            return [Delta("call", "", as_text(item.get("call_id")), as_text(item.get("name")))]
-        return []
-
-    def _add_delta(self, event: dict[str, Any], kind: str) -> list[Delta]:
-        text = as_text(event.get("delta"))
-        if (item := self._items.get(_event_index(event, "output_index"))) is None:
-            raise GarbledAnswer("a part of an item that was not started")
-        if kind in _ARGUMENTS:
-            member = _ARGUMENTS[kind]
-            item[member] = as_text(item.get(member)) + text
-            return [Delta("call", text, as_text(item.get("call_id")), as_text(item.get("name")))]
-        member, place, block, shown = _TEXT_DELTAS[kind]
-        _add_text(item, member, _event_index(event, place), block, text)
-        return [Delta(shown, text)]
-
-
-def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: str) -> None:
-    blocks = item.get(member)
-    blocks = list(blocks) if isinstance(blocks, list) else []
-    name = "refusal" if kind == "refusal" else "text"
-    if place >= len(blocks):
-        blocks.append({"type": kind, name: ""} | ({"annotations": []} if kind == "output_text" else {}))
-    last = blocks[min(place, len(blocks) - 1)]
-    if isinstance(last, dict):
-        last[name] = as_text(last.get(name)) + text
-    item[member] = blocks
-
-
-def _event_index(event: dict[str, Any], name: str) -> int:
-    index = event.get(name)
-    if not isinstance(index, int) or index < 0:
-        raise GarbledAnswer(f"an event has no {name}")
-    return index
-
 
 WIRE = "responses"
 PATH = "/responses"
@@ -291,10 +197,6 @@ def read(response: Any) -> Reply:
     return Reply(made, _stop_reason(response, parts), usage, as_text(response.get("model")))
 
 
-def assembly() -> ResponsesAssembly:
-    return ResponsesAssembly(read, failure)
-
-
 def _stop_reason(response: dict[str, Any], parts: tuple[ChatPart, ...]) -> str:
     if response.get("status") == "incomplete":
         details = response.get("incomplete_details")
@@ -307,6 +209,96 @@ def _stop_reason(response: dict[str, Any], parts: tuple[ChatPart, ...]) -> str:
 def _is_refusal(raw: Any) -> bool:
     content = raw.get("content") if isinstance(raw, dict) else None
     return isinstance(content, list) and any(isinstance(one, dict) and one.get("type") == "refusal" for one in content)
+
+
+#: By type of a text delta: the member of the item, the index in the event, the type of the block, the kind of our delta.
+_TEXT_DELTAS: dict[str, tuple[str, str, str, str]] = {
+    "response.output_text.delta": ("content", "content_index", "output_text", "text"),
+    "response.refusal.delta": ("content", "content_index", "refusal", "text"),
+    "response.reasoning_text.delta": ("content", "content_index", "reasoning_text", "thinking"),
+    "response.reasoning_summary_text.delta": ("summary", "summary_index", "summary_text", "thinking"),
+}
+_ARGUMENTS = {
+    "response.function_call_arguments.delta": "arguments",
+    "response.custom_tool_call_input.delta": "input",
+}
+_ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+_SHOWN_ITEMS = ("function_call", "custom_tool_call")
+
+
+class ResponsesAssembly:
+    """Assembles the events of a streamed answer."""
+
+    def __init__(self) -> None:
+        self.is_done = self.has_begun = False
+        self._response: dict[str, Any] = {}
+        self._items: dict[int, dict[str, Any]] = {}
+
+    def feed(self, data: str) -> list[Delta]:
+        if data.strip() == "[DONE]":
+            return []
+        event = decode_json(data)
+        kind = as_text(event.get("type"))
+        if kind == "error":
+            raise StreamFailed(failure({"error": event.get("error") or event}) or WireFailure("error", "", False))
+        if kind in _ENDS:
+            return self._end(event)
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            self._response = dict(object_member(event, "response"))
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            return self._add_item(event, kind.endswith("added"))
+        elif kind in _TEXT_DELTAS or kind in _ARGUMENTS:
+            return self._add_delta(event, kind)
+        return []
+
+    def reply(self) -> Reply:
+        final = self._response.get("output")
+        items = [self._items[index] for index in sorted(self._items)]
+        output = final if isinstance(final, list) and final and self.is_done else items
+        made = read({**self._response, "output": output})
+        return made if self.is_done else structs.replace(made, stop="cut")
+
+    def _end(self, event: dict[str, Any]) -> list[Delta]:
+        self._response = dict(object_member(event, "response"))
+        if event["type"] == "response.failed":
+            raise StreamFailed(failure(self._response) or WireFailure("failed", "", False))
+        self.is_done = True
+        return []
+
+    def _add_item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
+        item = dict(object_member(event, "item"))
+        self._items[event_index(event, "output_index")] = item
+        self.has_begun = True
+        if is_new and item.get("type") in _SHOWN_ITEMS:
+            return [Delta("call", "", as_text(item.get("call_id")), as_text(item.get("name")))]
+        return []
+
+    def _add_delta(self, event: dict[str, Any], kind: str) -> list[Delta]:
+        text = as_text(event.get("delta"))
+        if (item := self._items.get(event_index(event, "output_index"))) is None:
+            raise GarbledAnswer("a part of an item that was not started")
+        if kind in _ARGUMENTS:
+            member = _ARGUMENTS[kind]
+            item[member] = as_text(item.get(member)) + text
+            return [Delta("call", text, as_text(item.get("call_id")), as_text(item.get("name")))]
+        member, place, block, shown = _TEXT_DELTAS[kind]
+        _add_text(item, member, event_index(event, place), block, text)
+        return [Delta(shown, text)]
+
+
+def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: str) -> None:
+    blocks = item.get(member)
+    blocks = list(blocks) if isinstance(blocks, list) else []
+    name = "refusal" if kind == "refusal" else "text"
+    if place >= len(blocks):
+        blocks.append({"type": kind, name: ""} | ({"annotations": []} if kind == "output_text" else {}))
+    last = blocks[min(place, len(blocks) - 1)]
+    if isinstance(last, dict):
+        last[name] = as_text(last.get(name)) + text
+    item[member] = blocks
+
+
+assembly = ResponsesAssembly
 
 
 # --- the rules ---

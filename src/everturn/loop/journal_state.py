@@ -19,7 +19,7 @@ from everturn.capture.file_reader import FileCandidate, FilePiece, ReaderStart, 
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.clock import Clock
 from everturn.errors import Conflict, EverturnError, NothingFound, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, ToolSpec
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, ToolSpec, sum_usage
 from everturn.loop import records
 from everturn.loop.context import GrowingView, Sizes
 from everturn.loop.records import ASK_AGAIN, INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
@@ -164,11 +164,7 @@ class JournalState:
         self._answers[record.n] = reply.message
         self.sent, self.reply = record.sent, reply
         self.response, self.requests = record.n, self.requests + 1
-        used, more = self.usage, reply.usage
-        self.usage = ReplyTokens(
-            used.input + more.input, used.output + more.output,
-            used.cache_read + more.cache_read, used.cache_write + more.cache_write,
-        )  # fmt: skip
+        self.usage = sum_usage([self.usage, reply.usage])
         self.calls = {part.call_id: CallProgress(part, record.n, foreign=record.foreign) for part in reply.calls}
         self.call_ids.update(self.calls)
         self._open = len(self.calls)

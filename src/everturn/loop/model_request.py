@@ -36,7 +36,7 @@ from everturn.loop import context
 from everturn.loop.context import RequestContext, is_sealed, is_sealed_thought
 from everturn.loop.journal_state import JournalState
 from everturn.loop.records import RequestRecord
-from everturn.loop.request_prefix import BodyDigest, RequestDigest
+from everturn.loop.request_prefix import digest_body
 
 #: Default tokens of one request and its answer.
 WINDOW = 128_000
@@ -155,17 +155,17 @@ def _make_request(
     wire, shown = str(getattr(backend, "wire", "")), getattr(backend, "body", None)
     request = structs.replace(request, messages=selected.messages, system=selected.system)
     mended: list[str] = []
-    digest: RequestDigest | BodyDigest | None = None
+    digest = None
     if shown is None or getattr(backend, "adds_bodies", False):
         digest = past.digest.digest(request, shown or _plain_body, wire, backend)
     if digest is None:
         repaired = repair_history(selected.messages, wire=wire)
         mended, request = repaired.mended, structs.replace(request, messages=repaired.messages)
-        digest = BodyDigest(shown(request) if shown is not None else _plain_body(request))
+        digest = digest_body(shown(request) if shown is not None else _plain_body(request))
     form = wire if shown is not None else ""
     # The seals of another provider do not matter.
     last = past.sent if past.sent is not None and past.sent.wire == form else None
-    sent = RequestRecord(digest.prefix(), form, tuple(digest.changed(last.prefix)) if last is not None else ())
+    sent = RequestRecord(digest.prefix, form, tuple(digest.changed(last.prefix)) if last is not None else ())
     append = selected.append.parts[0].text if selected.append is not None else ""
     return PreparedRequest(request, sent, append, (*selected.said, *mended))
 

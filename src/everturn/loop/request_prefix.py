@@ -1,6 +1,6 @@
 """The prefix an answer is bound to: hashes of everything before it in its request, computed for new messages only.
 
-`BodyDigest` hashes a whole request body. `HistoryDigest` computes the same for a history that grows: the messages that
+`digest_body` hashes a whole request body. `HistoryDigest` computes the same for a history that grows: the messages that
 cannot change any more are repaired, put into the wire format, encoded and hashed once. Its parts end where no rule of a wire
 format looks across: before an answer, or before a prompt that follows an answer, with every call answered. A history that
 needs a repair, uses an id twice or was compacted has no such parts, and is hashed as a whole.
@@ -25,43 +25,44 @@ _MARKS = "cache_control"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 
-def request_prefix(body: Mapping[str, Any]) -> Prefix:
-    """Return the prefix of the answer to a request body of any wire format."""
-    return BodyDigest(body).prefix()
+@dataclass
+class RequestDigest:
+    """The prefix of the answer to a request. That of `HistoryDigest` is valid until it computes the next."""
 
+    prefix: Prefix
+    _hashes_after: Callable[[int], tuple[str, str]]  # of the first lines: of all, and of those without thoughts
 
-def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a prefix that a new request changes; empty if the provider will accept it.
+    def changed(self, before: Prefix) -> list[str]:
+        """Return the parts of an earlier prefix that this request changes; empty if the provider will accept it.
 
-    Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
-    """
-    return BodyDigest(body).changed(prefix)
-
-
-class BodyDigest:
-    """The hashes of a request body. Each message is encoded once."""
-
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        messages, self._start = _messages_after_compaction(body)
-        self._system, self._tools = _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools"))
-        self._encoded, self._words = _encode_messages(messages)
-
-    def prefix(self) -> Prefix:
-        count = len(self._encoded)
-        return Prefix(
-            self._system, self._tools, _hash_lines(self._encoded), _hash_lines(self._words), count, self._start
-        )
-
-    def changed(self, prefix: Prefix) -> list[str]:
-        changed = ["system"] if self._system != prefix.system else []
-        changed += ["tools"] if self._tools != prefix.tools else []
-        if self._start != prefix.start and self._start:  # compacted since: the earlier thoughts are gone
+        Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
+        """
+        mine = self.prefix
+        changed = ["system"] if mine.system != before.system else []
+        changed += ["tools"] if mine.tools != before.tools else []
+        if mine.start != before.start and mine.start:  # compacted since: the earlier thoughts are gone
             return changed
-        if len(self._encoded) < prefix.count or _hash_lines(self._words[: prefix.count]) != prefix.words:
+        if mine.count < before.count:
+            return [*changed, "messages"]
+        lines, words = self._hashes_after(before.count)
+        if words != before.words:
             changed.append("messages")
-        elif _hash_lines(self._encoded[: prefix.count]) != prefix.messages:
+        elif lines != before.messages:
             changed.append("thinking")
         return changed
+
+
+def digest_body(body: Mapping[str, Any]) -> RequestDigest:
+    """Return the digest of a request body of any wire format. Each message is encoded once."""
+    messages, start = _messages_after_compaction(body)
+    encoded, words = _encode_messages(messages)
+    prefix = Prefix(*_head_hashes(body), _hash_lines(encoded), _hash_lines(words), len(encoded), start)
+    return RequestDigest(prefix, lambda count: (_hash_lines(encoded[:count]), _hash_lines(words[:count])))
+
+
+def _head_hashes(body: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the hashes of the system prompt and of the tools."""
+    return _hash(body.get("system", body.get("instructions"))), _hash(body.get("tools"))
 
 
 def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:
@@ -238,13 +239,11 @@ class HistoryDigest:
         ends = [value.copy() for value in self._hashes]
         for value, lines in zip(ends, (last.lines, last.words), strict=True):
             value.update(b"".join(lines))
-        system, tools = _hash(head.get("system", head.get("instructions"))), _hash(head.get("tools"))
         count = self._count + len(last.lines)
-        prefix = Prefix(system, tools, ends[0].hexdigest(), ends[1].hexdigest(), count, "")
-        return RequestDigest(prefix, self, last)
+        prefix = Prefix(*_head_hashes(head), ends[0].hexdigest(), ends[1].hexdigest(), count, "")
+        return RequestDigest(prefix, lambda some: self._hashes_after(some, last))
 
-    def hashes_after(self, count: int, last: _Part) -> tuple[str, str]:
-        """Return the hashes of the first lines: of all, and of those without thoughts."""
+    def _hashes_after(self, count: int, last: _Part) -> tuple[str, str]:
         if (known := self._ends.get(count)) is not None:
             return known
         parts = [*self._parts, last]
@@ -254,32 +253,6 @@ class HistoryDigest:
 
 
 _ENDS = 16
-
-
-@dataclass
-class RequestDigest:
-    """The hashes of a request that `HistoryDigest` computed, until it computes the next."""
-
-    _prefix: Prefix
-    _of: HistoryDigest
-    _last: _Part
-
-    def prefix(self) -> Prefix:
-        return self._prefix
-
-    def changed(self, prefix: Prefix) -> list[str]:
-        """See `changed_parts`."""
-        mine = self._prefix
-        changed = ["system"] if mine.system != prefix.system else []
-        changed += ["tools"] if mine.tools != prefix.tools else []
-        if mine.count < prefix.count:
-            return [*changed, "messages"]
-        lines, words = self._of.hashes_after(prefix.count, self._last)
-        if words != prefix.words:
-            changed.append("messages")
-        elif lines != prefix.messages:
-            changed.append("thinking")
-        return changed
 
 
 @dataclass

@@ -161,6 +161,18 @@ class Census(Struct, frozen=True):
     n: int
 
 
+class ProgramReply(Struct, frozen=True):
+    """The output of an agent's program that was run as a model."""
+
+    text: str = ""
+    model: str = ""
+    input: int = 0  # tokens; 0 where the program does not report them
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    failure: str = ""  # the program's own error message
+
+
 class ReadResult(Struct, frozen=True):
     """The result of reading bytes. After `consumed` bytes, the rest must be passed again with more."""
 

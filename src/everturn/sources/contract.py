@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from everturn.model.conversation import CallStart, Message, ReadResult, SessionPart
+from everturn.model.conversation import CallStart, Message, ProgramReply, ReadResult, SessionPart
 
 #: Number of bytes from the start of a file that `Source.sniff` gets.
 HEAD = 64 << 10
@@ -103,19 +103,6 @@ class Retention:
 
     days: int
     said_by: str  # the file and key of the setting, or "default"
-
-
-@dataclass(frozen=True)
-class ProgramReply:
-    """The output of an agent's program that was run as a model."""
-
-    text: str = ""
-    model: str = ""
-    input: int = 0  # tokens; 0 where the program does not report them
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    failure: str = ""  # the program's own error message
 
 
 @dataclass(frozen=True)

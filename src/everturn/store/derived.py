@@ -235,9 +235,6 @@ def _count_shares(holders: Sequence[MessageHolder]) -> Shares:
     return Counter(pair for pair in pairs if pair[0] != pair[1])
 
 
-TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
-
-
 class CounterChange(Struct):
     """Amounts to add to the counters of a session."""
 

@@ -138,12 +138,6 @@ class PostgresDriver:
         with self.translated_errors():
             return max(self._execute(sql, params).rowcount, 0)
 
-    def run_by_index(self, sql: str, params: Sequence[Any] = ()) -> None:
-        """Run a statement at the end of a write transaction that must not scan a whole table."""
-        with self.translated_errors():
-            self._send(_INDEX_ONLY, ())
-            self._send(sql, params)
-
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each row: a plain INSERT by COPY, anything else in a pipeline."""
         rows = iter(rows)

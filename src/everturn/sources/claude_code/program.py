@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Block, CallStart, Message, prepared
+from everturn.model.conversation import Block, CallStart, Message, ProgramReply, prepared
 from everturn.sources.claude_code.files import expand_home
 from everturn.sources.contract import (
     Edit,
@@ -30,7 +30,6 @@ from everturn.sources.contract import (
     JsonSetting,
     NewSession,
     OwnFile,
-    ProgramReply,
     Retention,
     SearchPlaces,
 )

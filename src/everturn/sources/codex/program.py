@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from everturn.model.conversation import Block, CallStart, Message
+from everturn.model.conversation import Block, CallStart, Message, ProgramReply
 from everturn.sources.codex.files import home_folder
 from everturn.sources.contract import (
     Edit,
@@ -24,7 +24,6 @@ from everturn.sources.contract import (
     JsonSetting,
     NewSession,
     OwnFile,
-    ProgramReply,
     SearchPlaces,
     TomlSection,
 )

@@ -19,14 +19,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, CallStart, Message
+from everturn.model.conversation import Block, CallStart, Message, ProgramReply
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
     JsonSetting,
     NewSession,
     OwnFile,
-    ProgramReply,
     SearchPlaces,
 )
 from everturn.sources.toolkit.agent_program import (

@@ -16,14 +16,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, CallStart, Message
+from everturn.model.conversation import Block, CallStart, Message, ProgramReply
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
     JsonSetting,
     NewSession,
     OwnFile,
-    ProgramReply,
     SearchPlaces,
 )
 from everturn.sources.opencode.message import token_counts
