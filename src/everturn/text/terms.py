@@ -35,7 +35,7 @@ _SEPARATORS = re.compile(
     rb"\xe2(?:\x80[\x90-\xa7\xb0-\xbf]|\x81[\x80-\x9e]|\x86[\x90-\xbf]|[\x87-\x90\x94-\x9c\x9f-\xaf][\x80-\xbf]|\x9d[\x80-\xb5])"
 )
 #: Those that are most of them (after the number of a line, rules, a dash): to replace each by itself is several times faster.
-_USUAL_SEPARATORS = tuple(mark.encode() for mark in "→─—")
+_USUAL_SEPARATORS = "→─—"
 _NAMES_WITHIN = 200_000  # characters: longer text is data, and its names are not worth the cost
 _ZERO_WIDTH_SPACE = 0x200B
 #: Letters that FTS5's older Unicode table takes for marks (New Tai Lue vowels, Vedic signs): they separate for both.
@@ -56,10 +56,11 @@ def fold(text: str) -> str:
         text = text.replace("\0", " ")
     if text.isascii():
         return text
-    data = text.encode("utf-8", "surrogatepass")
     for mark in _USUAL_SEPARATORS:
-        data = data.replace(mark, b" ")
-    if data.isascii() or (data := _SEPARATORS.sub(b" ", data)).isascii():
+        text = text.replace(mark, " ")
+    if text.isascii():
+        return text
+    if (data := _SEPARATORS.sub(b" ", text.encode("utf-8", "surrogatepass"))).isascii():
         return data.decode("ascii")
     # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
     return data.decode("utf-8", "surrogatepass").encode("ascii", _HANDLER).decode()
