@@ -17,7 +17,7 @@ from everturn.sources.terminal.codex_calls import find_printed_rows, read_calls,
 from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.layouts import ScreenLayout
-from everturn.sources.terminal.rows import TranscriptRow, colour_at, milliseconds, place_saying, rejoin_rows, trim_rows
+from everturn.sources.terminal.rows import ItemReader, TranscriptRow, colour_at, rejoin_rows, trim_rows
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 PROGRAM = "codex"
@@ -215,34 +215,29 @@ def looks_like_codex(rows: Sequence[TranscriptRow]) -> int:
 def read_codex(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:
     """Return what was said in the rows of one segment, conversation by conversation."""
     found: list[list[DrawnSaying]] = []
-    reader = _CodexReader(columns)
+    reader = _CodexReader(columns, "rest")
     printed = find_printed_rows(rows)
     for number, row in enumerate(rows):
         if _BANNER.match(row.text) and not reader.reads_own_command:  # `/status` shows it too
             reader.flush()
             if any(item.role != "system" for item in reader.said):
                 found.append(reader.said)
-                reader = _CodexReader(columns)
+                reader = _CodexReader(columns, "rest")
             reader.what = "banner"
         reader.take(row, goes_on=number in printed)
     reader.flush()
     return [said for said in [*found, reader.said] if said]
 
 
-class _CodexReader:
-    """Reads one conversation row by row."""
+class _CodexReader(ItemReader):
+    """Reads one conversation. An item of kind `rest` is one whose beginning was never drawn."""
 
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.said: list[DrawnSaying] = []
-        self.what = "rest"  # the item at hand: rest is one whose beginning was never drawn
-        self.room = 0  # blank rows below the item at hand
-        self._rows: list[TranscriptRow] = []
+    worked = _WORKED
 
     @property
     def reads_own_command(self) -> bool:
         """Whether the item at hand is a command of Codex itself and what it shows."""
-        return self.what == "notice" and bool(self._rows) and self._rows[0].text.startswith("/")
+        return self.what == "notice" and bool(self.rows) and self.rows[0].text.startswith("/")
 
     def take(self, row: TranscriptRow, goes_on: bool = False) -> None:
         """Take in the next row. One without a mark belongs to the item above it, as does one that surely `goes_on`."""
@@ -253,7 +248,7 @@ class _CodexReader:
             not what
             and self.what == "prompt"
             and self._ends_block(row.text)
-            and row.line.first > self._rows[0].line.last
+            and row.line.first > self.rows[0].line.last
         ):
             what = "rest"  # an answer without its mark as yet: a prompt is drawn as a whole
         if not what and self.what in ("worked", "banner") and self._ends_block(row.text):
@@ -261,21 +256,11 @@ class _CodexReader:
         if what:
             self.flush()
             self.what = what
-        self._rows.append(row)
+        if self.rows or row.text.strip():  # an item begins with words
+            self.rows.append(row)
 
     def _ends_block(self, text: str) -> bool:
-        return bool(text) and bool(self._rows) and not self._rows[-1].text
-
-    def flush(self) -> None:
-        """Read the item at hand: it is complete."""
-        rows, self._rows = self._rows, []
-        used = [n for n, row in enumerate(rows) if row.text.strip()]
-        if used:
-            self.room = len(rows) - 1 - used[-1]
-            getattr(self, f"_read_{self.what}")(rows[used[0] : used[-1] + 1])
-
-    def _add(self, rows: Sequence[TranscriptRow], **fields: object) -> None:
-        self.said.append(place_saying(rows, **fields))
+        return bool(text) and bool(self.rows) and not self.rows[-1].text
 
     # items ------------------------------------------------------------------------------------------------------------
     def _read_banner(self, rows: list[TranscriptRow]) -> None:
@@ -338,31 +323,12 @@ class _CodexReader:
     def _read_failure(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(_body(rows))
         if _INTERRUPTED.match(text):
-            self._stop_last()
-            self._add(rows, role="user", kind="interrupt", text=text, interrupted=True)
+            self._add_interrupt(rows, text, stops_notice=False)
         else:  # the request was answered with it
             self._add(rows, role="assistant", kind="notice", text=text)
 
-    def _stop_last(self) -> None:
-        """Mark the last words of the agent as cut off by the human."""
-        last = self.said[-1] if self.said else None
-        if last is not None and last.role == "assistant" and last.kind == "text":
-            calls = tuple(
-                replace(call, status="error", error_class="interrupted", action="") if call.status == "open" else call
-                for call in last.calls
-            )
-            self.said[-1] = replace(last, interrupted=True, calls=calls)
-
     def _read_notice(self, rows: list[TranscriptRow]) -> None:
         self._add(rows, role="system", kind="notice", text="\n".join(trim_rows([row.text for row in rows])))
-
-    def _read_worked(self, rows: list[TranscriptRow]) -> None:
-        """Keep how long the turn took with the last words of the agent."""
-        found = _WORKED.match(rows[0].text)
-        span = milliseconds(found["span"]) if found else None
-        last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
-        if last is not None and self.said[last].role == "assistant" and span is not None:
-            self.said[last] = replace(self.said[last], duration_ms=span)
 
 
 def _find_mark(text: str) -> str:

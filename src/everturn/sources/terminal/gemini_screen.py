@@ -20,7 +20,15 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.prompts import split_talks
-from everturn.sources.terminal.rows import TranscriptRow, dedent_rows, indent, place_saying, rejoin_rows, trim_rows
+from everturn.sources.terminal.rows import (
+    ItemReader,
+    TranscriptRow,
+    dedent_rows,
+    indent,
+    item_lines,
+    rejoin_rows,
+    trim_rows,
+)
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 _RULE = re.compile(r"[─━]{20,}$")
@@ -40,8 +48,6 @@ _GREETING = re.compile(r".{0,20}\bGemini CLI v\d| ?███ {1,12}█{6,}")
 _TOP, _BOTTOM, _SIDE = "╭", "╰", "│"
 _TODO = re.compile(r" Todo {1,3}\d{1,3}/\d{1,3} completed\b")
 _NOISE = re.compile(r" Press Ctrl\+O to | Todo {1,3}\d{1,3}/\d{1,3} completed\b| *[\u2800-\u28ff] ")
-_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
-_FRESH = re.compile(r"/(?:clear|new)\s*$")
 _CANCELLED = re.compile(r"(?:Request|User) cancelled\b", re.IGNORECASE)
 _EMPTY_INPUT = "Type your message or @path/to/file"
 _FIELD = re.compile(r" [>*](?: |$)")
@@ -116,13 +122,8 @@ def _drop_input(rows: Sequence[TranscriptRow]) -> Sequence[TranscriptRow]:
     return rows[: first + live]
 
 
-class _GeminiReader:
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.said: list[DrawnSaying] = []
-        self.starts: list[int] = []  # how many items came before each start of the client
-        self.rows: list[TranscriptRow] = []  # of the item being read
-        self.what = "outside"
+class _GeminiReader(ItemReader):
+    fresh = re.compile(r"/(?:clear|new)\s*$")
 
     def row(self, row: TranscriptRow) -> None:
         """Take in the next row. One without a mark belongs to what is above it when it is empty or indented."""
@@ -143,58 +144,40 @@ class _GeminiReader:
             self.what = what
         self.rows.append(row)
 
-    def flush(self) -> None:
-        """Finish the item being read."""
-        rows, self.rows = self.rows, []
-        while rows and not rows[-1].text.strip():
-            rows.pop()
-        if rows and self.what != "greeting":
-            getattr(self, f"_{self.what}")(rows)
-
     # items ------------------------------------------------------------------------------------------------------------
-    def _outside(self, rows: list[TranscriptRow]) -> None:
-        text = "\n".join(trim_rows([row.text for row in rows]))
-        self.said.append(place_saying(rows, role="system", kind="output", text=text))
+    def _read_greeting(self, rows: list[TranscriptRow]) -> None:
+        """Say nothing: it is what the client shows before the conversation."""
 
-    def _prompt(self, rows: list[TranscriptRow]) -> None:
-        text = rejoin_rows(_body(rows, 3), max(self.columns - 4, 20))
-        kind = "command" if _COMMAND.match(text) else "text"
-        if _FRESH.match(text):
-            self.starts.append(len(self.said))
-        self.said.append(place_saying(rows, role="user", kind=kind, text=text, starts_turn=True))
+    def _read_prompt(self, rows: list[TranscriptRow]) -> None:
+        self._add_prompt(rows, rejoin_rows(item_lines(rows, 3), max(self.columns - 4, 20)))
 
-    def _shell(self, rows: list[TranscriptRow]) -> None:
-        text = "\n".join(_body(rows, 3))
-        self.said.append(place_saying(rows, role="user", kind="shell", text=text, starts_turn=True))
+    def _read_shell(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="user", kind="shell", text="\n".join(item_lines(rows, 3)), starts_turn=True)
 
-    def _answer(self, rows: list[TranscriptRow]) -> None:
-        self.said.append(place_saying(rows, role="assistant", text="\n".join(_body(rows, 2))))
+    def _read_answer(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="assistant", text="\n".join(item_lines(rows, 2)))
 
-    def _notice(self, rows: list[TranscriptRow]) -> None:
+    def _read_notice(self, rows: list[TranscriptRow]) -> None:
         found = _NOTICE.match(rows[0].text)
         words = found["words"] if found else rows[0].text
         text = "\n".join(trim_rows([words, *dedent_rows([row.text for row in rows[1:]], 3)]))
-        if not _CANCELLED.match(words):
-            self.said.append(place_saying(rows, role="system", kind="notice", text=text))
-            return
-        last = self.said[-1] if self.said else None
-        if last is not None and last.role == "assistant":
-            calls = tuple(close_call(call, "interrupted") if call.status == "open" else call for call in last.calls)
-            self.said[-1] = replace(last, interrupted=True, calls=calls)
-        self.said.append(place_saying(rows, role="user", kind="interrupt", text=text, interrupted=True))
+        if _CANCELLED.match(words):
+            self._add_interrupt(rows, text)
+        else:
+            self._add(rows, role="system", kind="notice", text=text)
 
-    def _tool(self, rows: list[TranscriptRow]) -> None:
+    def _read_tool(self, rows: list[TranscriptRow]) -> None:
         call = read_call_title(rows[0].text.strip())
         if call is not None:
             output = dedent_rows([row.text for row in rows[1:]], 6)
             self._add_call(call, rows, output)
 
-    def _box(self, rows: list[TranscriptRow]) -> None:
+    def _read_box(self, rows: list[TranscriptRow]) -> None:
         """Read the calls of a box. A title stands at its top or below a blank row, and is followed by one."""
         lines = [row.text.strip(_SIDE).strip() if row.text.startswith(_SIDE) else "" for row in rows]
         starts = [n for n, line in enumerate(lines) if (n == 0 or not lines[n - 1]) and read_call_title(line)]
         if not starts:
-            self._outside(rows)
+            self._read_outside(rows)
             return
         for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
             blank = next((n for n in range(start, end) if not lines[n]), end)
@@ -208,7 +191,7 @@ class _GeminiReader:
         call = close_call(call, "\n".join(trim_rows(output)))
         if whole or not self._is_known(call):
             call = replace(call, lines=(rows[0].index, rows[-1].index))
-            self.said.append(place_saying(rows, role="assistant", calls=(call,)))
+            self._add(rows, role="assistant", calls=(call,))
 
     def _is_known(self, call: DrawnCall) -> bool:
         """Return whether the same call is among those right above."""
@@ -239,12 +222,6 @@ def _mark(text: str) -> str:
 
 
 _MARKS = (("prompt", _PROMPT), ("answer", _ANSWER), ("notice", _NOTICE), ("shell", _SHELL))
-
-
-def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
-    """Return the lines of an item without its mark and the indent of the lines below."""
-    rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
-    return trim_rows([rows[0].text[margin:], *rest])
 
 
 def _drop_leftovers(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
@@ -328,8 +305,6 @@ def read_call_title(title: str) -> DrawnCall | None:
 
 def close_call(call: DrawnCall, text: str) -> DrawnCall:
     """Return the call with what is drawn below it."""
-    if text == "interrupted":
-        return replace(call, status="error", error_class="interrupted", action="")
     output = "\n".join(part for part in (call.output, text) if part)
     if call.status == "error" and call.error_class == "other":
         return replace(call, output=output, error_class=tools.error_class(output))

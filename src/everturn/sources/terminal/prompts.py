@@ -13,14 +13,14 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.folded_calls import CallFold
 from everturn.sources.terminal.rows import (
+    ItemReader,
     TranscriptRow,
     colour_at,
     dedent_rows,
     indent,
     is_red,
-    milliseconds,
+    item_lines,
     place_saying,
     rejoin_rows,
     trim_rows,
@@ -29,7 +29,6 @@ from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 _SPINNER = "·✢✳✶✻✽∗*✺"
 _PROMPT = re.compile(r"[>❯] (?!\d{1,2}\. )(?P<words>\S.*)$")
-_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _FRESH = re.compile(r"/(?:clear|new|reset)\s*$")
 _SHELL = re.compile(r"! (?P<words>\S.*)$")
 _ANSWER = re.compile(r"[●⏺] ?(?P<words>.*)$")
@@ -230,14 +229,9 @@ def _is_marked(text: str) -> bool:
     return any(mark.match(text) for mark in (_PROMPT, _ANSWER, _OUTPUT, _WORKED, _COMPACTED))
 
 
-class _PromptReader:
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.said: list[DrawnSaying] = []
-        self.starts: list[int] = []  # how many items came before each conversation
-        self.fold: CallFold | None = None  # folded calls being read
-        self.rows: list[TranscriptRow] = []  # of the item being read
-        self.what = "outside"
+class _PromptReader(ItemReader):
+    fold: CallFold | None = None  # folded calls being read
+    worked, fresh = _WORKED, _FRESH
 
     def row(self, row: TranscriptRow) -> None:
         """Take in the next row. One without a mark belongs to what is above it when it is empty or indented."""
@@ -280,72 +274,49 @@ class _PromptReader:
     def flush(self) -> None:
         """Finish the item being read."""
         if self.fold is not None:
-            self.said.append(place_saying(self.fold.rows, role="assistant", calls=self.fold.calls()))
+            self._add(self.fold.rows, role="assistant", calls=self.fold.calls())
             self.fold = None
-        rows, self.rows = self.rows, []
-        if any(row.text.strip() for row in rows):
-            while not rows[-1].text.strip():
-                rows.pop()
-            getattr(self, f"_{self.what}")(rows)
+        super().flush()
 
     # items ------------------------------------------------------------------------------------------------------------
-    def _outside(self, rows: list[TranscriptRow]) -> None:
-        text = "\n".join(trim_rows([row.text for row in rows]))
-        self.said.append(place_saying(rows, role="system", kind="output", text=text))
-
-    def _cut(self, rows: list[TranscriptRow]) -> None:
+    def _read_cut(self, rows: list[TranscriptRow]) -> None:
         """Read the end of something that began above the first row: most likely of an answer."""
         text = "\n".join(trim_rows([row.text[2:] for row in rows]))
-        self.said.append(place_saying(rows, role="assistant", text=text, fidelity="partial"))
+        self._add(rows, role="assistant", text=text, fidelity="partial")
 
-    def _prompt(self, rows: list[TranscriptRow]) -> None:
-        lines = _body(rows, 2)
-        text = rejoin_rows(lines, max(self.columns - 2, 20))
-        kind = "command" if _COMMAND.match(text) else "text"
-        if _FRESH.match(text):
-            self.starts.append(len(self.said))
-        self.said.append(place_saying(rows, role="user", kind=kind, text=text, starts_turn=True))
+    def _read_prompt(self, rows: list[TranscriptRow]) -> None:
+        self._add_prompt(rows, rejoin_rows(item_lines(rows, 2), max(self.columns - 2, 20)))
 
-    def _shell(self, rows: list[TranscriptRow]) -> None:
-        text = "\n".join(_body(rows, 2))
-        self.said.append(place_saying(rows, role="user", kind="shell", text=text, starts_turn=True))
+    def _read_shell(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="user", kind="shell", text="\n".join(item_lines(rows, 2)), starts_turn=True)
 
-    def _answer(self, rows: list[TranscriptRow]) -> None:
-        lines = _body(rows, 2)
+    def _read_answer(self, rows: list[TranscriptRow]) -> None:
+        lines = item_lines(rows, 2)
         # The arguments of a call go on in rows indented further.
         title = "\n".join([lines[0], *dedent_rows(lines[1:], 4)]) if lines else ""
         goes_on = bool(lines) and all(line.startswith("    ") for line in lines[1:])
         call = tools.read_prompt_title(title) if goes_on else None
         if call is None:
-            self.said.append(place_saying(rows, role="assistant", text="\n".join(lines)))
+            self._add(rows, role="assistant", text="\n".join(lines))
             return
         red = is_red(colour_at(rows[0], 0))
         span = (rows[0].index, rows[-1].index)
         call = replace(call, lines=span, status="error" if red else "open", action="" if red else call.action)
-        self.said.append(place_saying(rows, role="assistant", calls=(call,)))
+        self._add(rows, role="assistant", calls=(call,))
 
-    def _summary(self, rows: list[TranscriptRow]) -> None:
+    def _read_summary(self, rows: list[TranscriptRow]) -> None:
         """Add a line into which the client folded something other than calls."""
         text = "\n".join(trim_rows([row.text.strip() for row in rows]))
-        self.said.append(place_saying(rows, role="assistant", kind="notice", text=text, fidelity="partial"))
+        self._add(rows, role="assistant", kind="notice", text=text, fidelity="partial")
 
-    def _thinking(self, rows: list[TranscriptRow]) -> None:
-        text = "\n".join(_body(rows[1:], 2)) if len(rows) > 1 else ""
-        if text:
-            self.said.append(place_saying(rows, role="assistant", thinking=text))
+    def _read_thinking(self, rows: list[TranscriptRow]) -> None:
+        if text := "\n".join(item_lines(rows[1:], 2)):
+            self._add(rows, role="assistant", thinking=text)
 
-    def _compacted(self, rows: list[TranscriptRow]) -> None:
-        self.said.append(place_saying(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*")))
+    def _read_compacted(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*"))
 
-    def _worked(self, rows: list[TranscriptRow]) -> None:
-        """Read how long a turn took from the line that it left behind."""
-        found = _WORKED.match(rows[0].text)
-        span = milliseconds(found["span"]) if found else None
-        last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
-        if last is not None and self.said[last].role == "assistant" and span is not None:
-            self.said[last] = replace(self.said[last], duration_ms=span)
-
-    def _output(self, rows: list[TranscriptRow]) -> None:
+    def _read_output(self, rows: list[TranscriptRow]) -> None:
         first = _OUTPUT.match(rows[0].text)
         head = first["words"] if first else rows[0].text
         lines = trim_rows([head, *dedent_rows([row.text for row in rows[1:]], 5)])
@@ -354,22 +325,12 @@ class _PromptReader:
         if _INTERRUPTED.match(head):
             self._add_interrupt(rows, text)
         elif last is not None and last.calls:
-            self._result(last, rows, text)
+            self._add_result(last, rows, text)
         else:
             # What a command of the client answered.
-            self.said.append(place_saying(rows, role="system", kind="output", text=text))
+            self._add(rows, role="system", kind="output", text=text)
 
-    def _add_interrupt(self, rows: list[TranscriptRow], text: str) -> None:
-        last = self.said[-1] if self.said else None
-        if last is not None and last.role == "assistant":
-            calls = tuple(
-                replace(call, status="error", error_class="interrupted", action="") if call.status == "open" else call
-                for call in last.calls
-            )
-            self.said[-1] = replace(last, interrupted=True, calls=calls)
-        self.said.append(place_saying(rows, role="user", kind="interrupt", text=text, interrupted=True))
-
-    def _result(self, last: DrawnSaying, rows: list[TranscriptRow], text: str) -> None:
+    def _add_result(self, last: DrawnSaying, rows: list[TranscriptRow], text: str) -> None:
         call = _close_call(last.calls[-1], text)
         call = replace(call, lines=(call.lines[0], rows[-1].index))
         where = place_saying(rows, role="assistant")
@@ -408,14 +369,6 @@ def _is_noise(text: str) -> bool:
     return text.strip() in ("❯", ">") or any(pattern.match(text) for pattern in noise)
 
 
-def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
-    """Return the lines of an item without its mark and the indent of the lines below."""
-    if not rows:
-        return []
-    rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
-    return trim_rows([rows[0].text[margin:], *rest])
-
-
 def _close_call(call: DrawnCall, text: str) -> DrawnCall:
     """Return the call with its result."""
     output = f"{call.output}\n{text}".strip()
@@ -425,3 +378,89 @@ def _close_call(call: DrawnCall, text: str) -> DrawnCall:
         return replace(call, output=output, status="error", error_class=tools.error_class(text), action="")
     action = next((done for done, words in _DONE if words.match(text)), call.action) if call.path else call.action
     return replace(call, output=output, status="ok", action=action)
+
+
+# --- folded calls: `Reading 3 files… (ctrl+o to expand)`, later `Read 3 files (ctrl+o to expand)` ---
+#: While calls run, the one at work is named below the line (`⎿  src/cli.py`, `⎿  $ ls`); afterwards only their number is left.
+#: Lines of one fold follow each other without anything between them, because the client folds all it can.
+_FOLD = re.compile(r"(?:[●⏺] |  )(?P<words>[A-Z][^()]{1,200}?)(?P<open>…)? \(ctrl\+[or] to expand\)$")
+_PART = re.compile(r"(?P<verb>[A-Za-z]{2,20})(?: for)? (?P<number>\d{1,4}) (?P<thing>[a-z][\w -]{0,40})$")
+_VERBS = {  # the beginning of a verb → name and kind of the call
+    "read": ("Read", "read"),
+    "search": ("Grep", "search"),
+    "list": ("LS", "search"),
+    "ran": ("Bash", "shell"),
+    "run": ("Bash", "shell"),
+    "edit": ("Edit", "edit"),
+    "wr": ("Write", "create"),
+    "fetch": ("WebFetch", "fetch"),
+}
+_MOST_CALLS = 200  # of one fold
+
+
+class CallFold:
+    """The lines of one fold, as far as they were drawn."""
+
+    def __init__(self) -> None:
+        self.rows: list[TranscriptRow] = []
+        self._title = ""
+        self._numbers: dict[tuple[str, str], int] = {}  # name and kind → how many calls
+        self._hints: list[str] = []
+        self._done = False
+
+    def add_title(self, row: TranscriptRow) -> bool:
+        """Take in a row that says how many calls there are; False for any other row."""
+        found = _FOLD.match(row.text)
+        parts = [_PART.match(part.strip()) for part in found["words"].split(", ")] if found else []
+        if found is None or not all(parts):
+            return False
+        for part in parts:
+            if part is not None:
+                call = _folded_name(part["verb"])
+                self._numbers[call] = max(self._numbers.get(call, 0), int(part["number"]))
+        self._title, self._done = found["words"], not found["open"]
+        self.rows.append(row)
+        return True
+
+    def add_hint(self, row: TranscriptRow, words: str) -> bool:
+        """Take in a row that names a call at work; False once all are done."""
+        if self._done:
+            return False
+        if words and words not in self._hints:
+            self._hints.append(words)
+        self.rows.append(row)
+        return True
+
+    def calls(self) -> tuple[DrawnCall, ...]:
+        """Return as many calls as the fold counts, and what is known of them."""
+        title = "\n".join([self._title, *self._hints])
+        status = "ok" if self._done else "open"
+        hints = list(self._hints)
+        found: list[DrawnCall] = []
+        for (name, kind), number in self._numbers.items():
+            for _ in range(min(number, _MOST_CALLS)):
+                hint = next((one for one in hints if _fits(one, kind)), "")
+                if hint:
+                    hints.remove(hint)
+                found.append(_folded_call(name, kind, title, hint, status))
+        return tuple(found[:_MOST_CALLS])
+
+
+def _folded_name(verb: str) -> tuple[str, str]:
+    word = verb.lower()
+    return next((call for start, call in _VERBS.items() if word.startswith(start)), (verb, "other"))
+
+
+def _fits(hint: str, kind: str) -> bool:
+    """Return whether a call may be the one that is named. What is read or listed may be so by a command."""
+    return hint.startswith("$ ") or kind not in ("search", "shell") or (kind == "search") == hint.startswith('"')
+
+
+def _folded_call(name: str, kind: str, title: str, hint: str, status: str) -> DrawnCall:
+    if hint.startswith("$ "):
+        return DrawnCall("Bash", "shell", title, command=hint[2:], status=status)
+    if kind == "search":
+        return DrawnCall(name, kind, title, pattern=hint.strip('"'), status=status)
+    path = hint if kind in ("read", "edit", "create") else ""
+    action = {"read": "read", "edit": "edited", "create": "created"}.get(kind, "") if path else ""
+    return DrawnCall(name, kind, title, path=path, status=status, action=action if status == "ok" else "")

@@ -8,27 +8,27 @@ shown again from its own line.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Problem, ReadResult, fingerprint, prepared
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, Problem, fingerprint, prepared
 from everturn.model.vocabulary import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
 from everturn.sources.toolkit.line_reader import (
-    ReadTally,
+    Counted,
+    LineReader,
     Rec,
     RecordPlace,
     add,
     listing,
     mapping,
-    read,
     records,
-    single_record,
-    walker,
+    view_placed,
 )
 from everturn.sources.toolkit.values import count, strings, word
 
@@ -86,25 +86,17 @@ def find_recordings(root: Path) -> Iterator[SourceCandidate]:
             yield SourceCandidate(path, "container")
 
 
-class TerminalReader:
+class TerminalReaderState(msgspec.Struct):
+    open_line: bool = False
+
+
+class TerminalReader(LineReader[TerminalReaderState]):
     """Reads a conversation that `unpack` wrote out."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
-        self._native_id = found.native_id
-        self._walk = walker(state == b"1")
-        self._gathering = ReadTally()
+    kind = TerminalReaderState
 
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        self._gathering = ReadTally()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        return b"1" if self._walk.open_line else b"0"
-
-    def _take(self, record: Rec, place: RecordPlace) -> tuple[str, str, str]:
-        talk = self._gathering.session(self._native_id)
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        talk = self._open_session()
         head = mapping(record.get("talk"))
         if head:
             titles = [word(title) for title in listing(head.get("titles"))]
@@ -113,18 +105,12 @@ class TerminalReader:
                 client=word(head.get("client")),
             )  # fmt: skip
             return "talk", "known", ""
-        message = _message(record, place, self._native_id)
+        message = _message(record, place, self._name)
         add(self._gathering, talk, message)
         if unread := mapping(record.get("unread")):
             self._gathering.problems.extend(_report_unread(unread, place))
             return "unread", "message", ""
         return ("?", "unknown", "") if message.kind == "unknown" else ("said", "message", "")
-
-
-def view(record: bytes) -> Message | None:
-    """The message of one line."""
-    value = single_record(record)
-    return _message(value, RecordPlace(0, len(record)), "") if value is not None else None
 
 
 def workspace(head: bytes) -> str:
@@ -182,7 +168,7 @@ def _name_ranges(value: Any) -> str:
     return f"bytes {named}{more}"
 
 
-def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:
+def _message(record: Rec, place: RecordPlace, native_id: str = "") -> Message:
     try:
         said = msgspec.convert(record.get("said"), prepared(DrawnSaying))
     except msgspec.ValidationError:  # a line that was damaged since
@@ -207,6 +193,9 @@ def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:
         fingerprint=fingerprint(f"{native_id}/{number}", f"{said.role}\0{said.text}"),
         reported_ms=count(said.duration_ms),
     )
+
+
+view = partial(view_placed, _message)
 
 
 def _unknown(record: Rec, place: RecordPlace) -> Message:

@@ -151,6 +151,68 @@ def place_saying(rows: Sequence[TranscriptRow], **fields: Any) -> DrawnSaying:
     return DrawnSaying(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))
 
 
+def item_lines(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
+    """The lines of an item without its mark and the indent of the lines below."""
+    rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
+    return trim_rows([*(row.text[margin:] for row in rows[:1]), *rest])
+
+
+_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
+
+
+class ItemReader:
+    """Reads a conversation row by row; the reader of a client has a method `_read_…` for every kind of item."""
+
+    worked: re.Pattern[str]  # a line that says how long a turn took
+    fresh: re.Pattern[str]  # a command after which another conversation begins
+
+    def __init__(self, columns: int, what: str = "outside") -> None:
+        self.columns = columns
+        self.said: list[DrawnSaying] = []
+        self.starts: list[int] = []  # how many items came before each start of the client
+        self.rows: list[TranscriptRow] = []  # of the item being read
+        self.what = what  # the kind of that item
+        self.room = 0  # blank rows below it
+
+    def flush(self) -> None:
+        """Finish the item being read."""
+        rows, self.rows = self.rows, []
+        used = max((n for n, row in enumerate(rows, 1) if row.text.strip()), default=0)
+        if used:
+            self.room = len(rows) - used
+            getattr(self, f"_read_{self.what}")(rows[:used])
+
+    def _add(self, rows: Sequence[TranscriptRow], **fields: Any) -> None:
+        self.said.append(place_saying(rows, **fields))
+
+    def _read_outside(self, rows: list[TranscriptRow]) -> None:
+        self._add(rows, role="system", kind="output", text="\n".join(trim_rows([row.text for row in rows])))
+
+    def _add_prompt(self, rows: list[TranscriptRow], text: str) -> None:
+        if self.fresh.match(text):
+            self.starts.append(len(self.said))
+        self._add(rows, role="user", kind="command" if _COMMAND.match(text) else "text", text=text, starts_turn=True)
+
+    def _add_interrupt(self, rows: list[TranscriptRow], text: str, stops_notice: bool = True) -> None:
+        """Mark the last words of the agent as cut off by the human, and say so."""
+        last = self.said[-1] if self.said else None
+        if last is not None and last.role == "assistant" and (stops_notice or last.kind == "text"):
+            calls = tuple(
+                replace(call, status="error", error_class="interrupted", action="") if call.status == "open" else call
+                for call in last.calls
+            )
+            self.said[-1] = replace(last, interrupted=True, calls=calls)
+        self._add(rows, role="user", kind="interrupt", text=text, interrupted=True)
+
+    def _read_worked(self, rows: list[TranscriptRow]) -> None:
+        """Keep how long a turn took with the last words of the agent."""
+        found = self.worked.match(rows[0].text)
+        span = milliseconds(found["span"]) if found else None
+        last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
+        if last is not None and self.said[last].role == "assistant" and span is not None:
+            self.said[last] = replace(self.said[last], duration_ms=span)
+
+
 #: A time as drawn, to be used in other patterns.
 TIME = r"(?:\d{1,2} [A-Z][a-z]{2} \d{4} )?\d{1,2}:\d{2} [AP]M"
 _PARTS = re.compile(r"(?:(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) )?(\d{1,2}):(\d{2}) ([AP])M")
