@@ -13,17 +13,23 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
-from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS, ROLES
+from everturn.model.vocabulary import CALL_KINDS, FIELDS, MESSAGE_KINDS, ORIGINS, ROLES
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.sources.toolkit.json_document import first_object
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.message_reader import Facts, MessageElements, RecordFormat, view_element
+from everturn.sources.toolkit.message_reader import (
+    Facts,
+    MessageElements,
+    RecordFormat,
+    told_outcome,
+    told_time,
+    told_word,
+    view_element,
+)
 from everturn.sources.toolkit.values import (
     blocks_of,
     call_block,
     count,
-    exit_code,
-    milliseconds,
     result_block,
     strings,
     text_blocks,
@@ -51,9 +57,7 @@ def reader(candidate: SourceCandidate, state: bytes) -> SourceReader:
 def build(step: Rec) -> Message | None:
     """Return the message of a step."""
     source, own = word(step.get("source")), mapping(mapping(step.get("extra")).get(_OWN))
-    at, precision = milliseconds(step.get("timestamp"))
-    told = word(own.get("precision"))
-    precision = told if at is not None and told in PRECISIONS and told else precision
+    at, precision = told_time(own, step.get("timestamp"))
     if source == "agent":
         message = _agent(step, own)
     elif source in ("user", "system"):
@@ -79,25 +83,21 @@ def _agent(step: Rec, own: Rec) -> Message:
     if step.get("llm_call_count") == 0:
         return Message("assistant", "system", "notice", blocks=blocks)
     return Message(
-        "assistant", "model", _kind(own, "text"), provider_id=word(own.get("response")), model=word(step.get("model_name")),
-        blocks=blocks, usage=_usage(mapping(step.get("metrics"))),
+        "assistant", "model", told_word(own, "kind", MESSAGE_KINDS, "text"), provider_id=word(own.get("response")),
+        model=word(step.get("model_name")), blocks=blocks, usage=_usage(mapping(step.get("metrics"))),
     )  # fmt: skip
 
 
 def _other(step: Rec, source: str, own: Rec) -> Message:
     """Return what a person typed, or what a program put in; `extra` says more where everturn wrote it."""
     is_user = source == "user"
-    role = word(own.get("role")) if own.get("role") in ROLES else source
-    origin = word(own.get("origin")) if own.get("origin") in ORIGINS else "human" if is_user else "injected"
-    field = word(own.get("field")) if own.get("field") in FIELDS else "prompt" if is_user else "meta"
+    role = told_word(own, "role", ROLES, source)
+    origin = told_word(own, "origin", ORIGINS, "human" if is_user else "injected")
+    kind = told_word(own, "kind", MESSAGE_KINDS, "text" if is_user else "context")
+    field = told_word(own, "field", FIELDS, "prompt" if is_user else "meta")
     starts = own.get("starts_turn") if isinstance(own.get("starts_turn"), bool) else is_user
     blocks = (*_results(step), *_content(step.get("message"), field), *_more(own))
-    return Message(role, origin, _kind(own, "text" if is_user else "context"), blocks=blocks, starts_turn=bool(starts))
-
-
-def _kind(own: Rec, usual: str) -> str:
-    kind = word(own.get("kind"))
-    return kind if kind in MESSAGE_KINDS else usual
+    return Message(role, origin, kind, blocks=blocks, starts_turn=bool(starts))
 
 
 def _content(content: Any, field: str) -> list[Block]:
@@ -122,7 +122,7 @@ def _more(own: Rec) -> list[Block]:
 def _call(call: Any) -> Block:
     one = mapping(call)
     own = mapping(mapping(one.get("extra")).get(_OWN))
-    kind = word(own.get("kind")) if own.get("kind") in CALL_KINDS else ""
+    kind = told_word(own, "kind", CALL_KINDS, "")
     given = own["input"] if "input" in own else one.get("arguments")
     return call_block(word(one.get("tool_call_id")), word(one.get("function_name")), given, call, kind)
 
@@ -135,20 +135,8 @@ def _results(step: Rec) -> list[Block]:
         text = content if isinstance(content, str) else "\n".join(strings(content, "type"))
         failed = own.get("is_error") if isinstance(own.get("is_error"), bool) else None
         call_id = word(result.get("source_call_id")) or word(own.get("call_id"))
-        block = result_block(call_id, text, failed, result)
-        found.append(_with_outcome(block, own) if own else block)
+        found.append(told_outcome(own, result_block(call_id, text, failed, result)))
     return found
-
-
-def _with_outcome(block: Block, own: Rec) -> Block:
-    if block.result is None:
-        return block
-    error = word(own.get("error_class"))
-    end = replace(
-        block.result, error_class=error if error in ERROR_CLASSES else block.result.error_class,
-        exit_status=exit_code(own.get("exit_status")), duration_ms=count(own.get("duration_ms")),
-    )  # fmt: skip
-    return replace(block, result=replace(end, error_class=end.error_class if end.is_error else ""))
 
 
 def _usage(metrics: Rec) -> TokenUsage | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,6 @@ _TRACEBACK = "Traceback (most recent call last)"
 _CHANGING = ("mapping", "current_node", "update_time")
 
 
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_exports(root, sniff)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     try:
         start = read_export_head(path, head)
@@ -61,6 +58,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return None
     match = _MAPPING.search(start)
     return SourceCandidate(path, "container") if match and _NODE.search(start, match.start()) else None
+
+
+find = partial(find_exports, sniff)
 
 
 def reader(candidate: SourceCandidate, state: bytes) -> ExportReader:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -52,10 +53,6 @@ _SILENT = frozenset(("token_budget", "flag"))
 _NOT_TEXT = ("start_timestamp", "stop_timestamp", "type", "uuid", "flags", "citations")
 
 
-def find(root: Path) -> Iterator[SourceCandidate]:
-    return find_exports(root, sniff)
-
-
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     try:
         start = read_export_head(path, head)
@@ -64,6 +61,9 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     match = _MESSAGES.search(start)
     is_export = match and (_SENDER.search(start, match.start()) or _EMPTY.match(start, match.start()))
     return SourceCandidate(path, "container") if is_export else None
+
+
+find = partial(find_exports, sniff)
 
 
 def reader(candidate: SourceCandidate, state: bytes) -> ExportReader:

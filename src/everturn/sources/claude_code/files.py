@@ -179,15 +179,10 @@ def _environment_folders(places: SearchPlaces) -> Iterable[Path]:
     value = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     if not value:
         return []
-    if expand_home(value, places.home).is_dir():
-        return [expand_home(value, places.home)]
+    if places.expand(value).is_dir():
+        return [places.expand(value)]
     separator = ";" if places.platform == "win32" else ":"
-    return [expand_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
-
-
-def expand_home(value: str, home: Path) -> Path:
-    """Return a path from the environment, with `~` expanded."""
-    return home / value[2:] if value.startswith(("~/", "~\\")) else Path(value)
+    return [places.expand(part.strip()) for part in re.split(f"[,{separator}]", value) if part.strip()]
 
 
 def _start(root: Path) -> Path:

@@ -16,23 +16,15 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Block, CallStart, Message, ProgramReply, prepared
-from everturn.sources.claude_code.files import expand_home
-from everturn.sources.contract import (
-    Edit,
-    InstallPrograms,
-    JsonSetting,
-    NewSession,
-    OwnFile,
-    Retention,
-    SearchPlaces,
-)
+from everturn.model.conversation import Block, Message, ProgramReply, prepared
+from everturn.sources.contract import Edit, InstallPrograms, JsonSetting, NewSession, OwnFile, Retention, SearchPlaces
 from everturn.sources.toolkit.agent_program import (
     DESCRIPTION,
     DRAIN,
@@ -140,7 +132,7 @@ def _entries(places: SearchPlaces, project: Path, programs: InstallPrograms) -> 
 
 def _home(places: SearchPlaces) -> Path:
     named = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
-    return expand_home(named, places.home) if named else places.home / ".claude"
+    return places.expand(named) if named else places.home / ".claude"
 
 
 _DEFAULT_DAYS = 30
@@ -246,9 +238,7 @@ def _with_values(raw: bytes, record: dict[str, Any], new: NewSession) -> bytes:
     return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
-def offers(call: CallStart) -> bool:
-    """See `NativeWriter`."""
-    return has_tool(call, TOOLS)
+offers = partial(has_tool, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

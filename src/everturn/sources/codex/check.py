@@ -17,9 +17,10 @@ from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SourceCand
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.record_check import (
     BROKEN_OFF,
+    fill_times,
     judge_records,
     make_flaw,
-    sort_by_time,
+    sort_records,
     with_value,
     without_copies,
 )
@@ -34,7 +35,8 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
     flaws: list[Flaw] = []
     kept = _keep_own_session(found, _mend_torn_records(records, flaws), flaws)
     kept = without_copies(kept, _record_id, flaws, lambda record: record.value)
-    kept = sort_by_time(_fill_times(kept), lambda one: None if _is_meta(one) else _written_at(one), flaws)
+    kept = fill_times(kept, _written_at, lambda one: "payload" in one.value)
+    kept = sort_records(kept, lambda one: None if _is_meta(one) else _written_at(one), flaws)
     flaws += [make_flaw("empty_block", record) for record in kept if _is_empty(record.value)]
     return FileCheck(kept, flaws)
 
@@ -98,18 +100,6 @@ def _written_at(record: CheckedRecord) -> int | None:
 def _record_id(record: CheckedRecord) -> str | None:
     """Return an id for duplicates; only a record with a time can be recognized as one."""
     return f"{at} {hash(record.raw)}" if (at := _written_at(record)) is not None else None
-
-
-def _fill_times(records: list[CheckedRecord]) -> list[CheckedRecord]:
-    """Give a record without a readable time that of the one before."""
-    found, latest = [], None
-    for record in records:
-        if _written_at(record) is not None:
-            latest = record.value["timestamp"]
-        elif latest is not None and "payload" in record.value:
-            record = with_value(record, {**record.value, "timestamp": latest})
-        found.append(record)
-    return found
 
 
 # --- sessions ---

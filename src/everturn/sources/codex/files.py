@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -53,9 +52,8 @@ _EXPANDED, _MOST_TIMES = 64 << 20, 100
 
 def home_folder(places: SearchPlaces) -> Path:
     """Return the client's folder: CODEX_HOME with `~` expanded, or the default."""
-    if not (named := places.env.get("CODEX_HOME", "").strip()):
-        return places.home / ".codex"
-    return places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named)
+    named = places.env.get("CODEX_HOME", "").strip()
+    return places.expand(named) if named else places.home / ".codex"
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
@@ -66,7 +64,9 @@ def find(root: Path) -> Iterator[SourceCandidate]:
             yield from find_files(root / name, partial(_pick_memory, root), deepest=_DEEPEST, in_order=False)
     for path in sorted(root.glob(f"{_GOALS}*.sqlite")) if (root / _FOLDERS[0]).is_dir() else ():
         if path.is_file() and not path.is_symlink():
-            yield SourceCandidate(path, "container", path.name, stamp=_modified_at(path))
+            from everturn.sources.toolkit.sqlite_file import stamp
+
+            yield SourceCandidate(path, "container", path.name, stamp=stamp(path))
 
 
 def _pick_memory(root: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
@@ -74,15 +74,6 @@ def _pick_memory(root: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
         return None
     path = Path(entry.path)
     return SourceCandidate(path, "meta", path.relative_to(root).as_posix())
-
-
-def _modified_at(path: Path) -> int:
-    """Return when a database was changed last; its log may be newer than the file."""
-    found = 0
-    for one in (path, path.with_name(f"{path.name}-wal")):
-        with suppress(OSError):
-            found = max(found, one.stat().st_mtime_ns)
-    return found
 
 
 def owner_of(path: Path) -> str:

@@ -12,21 +12,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from everturn.model.conversation import Block, CallStart, Message, ProgramReply
+from everturn.model.conversation import Block, Message, ProgramReply
 from everturn.sources.codex.files import home_folder
-from everturn.sources.contract import (
-    Edit,
-    InstallPrograms,
-    JsonSetting,
-    NewSession,
-    OwnFile,
-    SearchPlaces,
-    TomlSection,
-)
+from everturn.sources.contract import Edit, InstallPrograms, JsonSetting, NewSession, OwnFile, SearchPlaces, TomlSection
 from everturn.sources.toolkit.agent_program import (
     COMMANDS,
     DRAIN,
@@ -219,9 +212,7 @@ def copy(new: NewSession, lines: Iterable[tuple[bytes, bool]]) -> bytes:
     return b"".join(kept)
 
 
-def offers(call: CallStart) -> bool:
-    """See `NativeWriter`."""
-    return has_tool(call, TOOLS)
+offers = partial(has_tool, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any
 from everturn.sources.contract import Member, SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.chat_export import line
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.json_document import decode_item, first_object
+from everturn.sources.toolkit.json_document import first_object, read_object
 from everturn.sources.toolkit.line_reader import listing, mapping, single_record
 from everturn.sources.toolkit.values import uri_path, word
 
@@ -62,8 +62,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 def folder_of(path: Path) -> str:
     """Return the folder of the window in which a chat took place; "" for a window without one."""
-    settings, _ = decode_item(read_beginning(path.parent.parent / "workspace.json"))
-    return uri_path(mapping(settings).get("folder"))
+    return uri_path(read_object(path.parent.parent / "workspace.json").get("folder"))
 
 
 def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:

@@ -36,7 +36,7 @@ from everturn.sources.toolkit.line_reader import (
     records,
     view_placed,
 )
-from everturn.sources.toolkit.message_reader import record_message
+from everturn.sources.toolkit.message_reader import record_message as _message
 from everturn.sources.toolkit.values import (
     call_start,
     call_text,
@@ -432,9 +432,3 @@ _BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
     "tool.execution_complete": _result_message, "session.error": _error, "session.compaction_complete": _compaction,
     "abort": _interrupt, "hook.end": _hook, "skill.invoked": _skill,
 }  # fmt: skip
-
-
-def _message(
-    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
-) -> Message:
-    return record_message(record, place, word(record.get("id")), role, origin, blocks, kind)

@@ -26,5 +26,6 @@ SOURCE = Source(
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     roots=named_folders("cursor", "~/.cursor", "{config}/Cursor/User"),
     option="cursor-dir",
-    **lazy_imports("everturn.sources.cursor.files", "find", "sniff", "workspace", "unpack"),
+    workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
+    **lazy_imports("everturn.sources.cursor.files", "find", "sniff", "unpack"),
 )

@@ -26,7 +26,7 @@ import msgspec
 
 from everturn.sources.contract import Member, SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_in_folders
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, first_object, read_object
 from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, beginnings, is_sqlite, stamp, unpacked_snapshot
 from everturn.sources.toolkit.values import milliseconds, word
@@ -36,7 +36,6 @@ DATABASE = "state.vscdb"
 _TRANSCRIPTS = "agent-transcripts"
 _LINE = rb'\s*\{\s*"role"\s*:\s*"(?:user|assistant)"\s*,\s*"message"\s*:\s*\{\s*"content"\s*:\s*\['
 _EXPORT = rb"\s*# [^\n]*\n+_Exported on [^\n]{1,200} from Cursor(?: \([^()\n]{1,40}\))?_"
-_FOLDER = rb'"workspace":("(?:[^"\\]|\\.)*")'
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
@@ -65,13 +64,6 @@ def _is_line(record: dict[str, Any]) -> bool:
         "content",
     }
     return is_bare and isinstance(mapping(record.get("message")).get("content"), list)
-
-
-def workspace(head: bytes) -> str:
-    """Return the working folder in the head of a conversation from a database; "" when it names none."""
-    match = re.search(_FOLDER, head.split(b"\n", 1)[0])
-    value = decode_item(match[1])[0] if match else ""
-    return value if isinstance(value, str) else ""
 
 
 def _pick_file(start: Path, entry: os.DirEntry[str]) -> SourceCandidate | None:
@@ -190,9 +182,6 @@ def _bytes(value: Any) -> bytes:
 
 def _workspace_folder(path: Path) -> str:
     """Return the folder that a database in `workspaceStorage` belongs to."""
-    try:
-        folder = word(mapping(decode_item(path.with_name("workspace.json").read_bytes())[0]).get("folder"))
-    except OSError:
-        return ""
+    folder = word(read_object(path.with_name("workspace.json")).get("folder"))
     uri = urlsplit(folder)
     return unquote(uri.path) if uri.scheme == "file" else folder

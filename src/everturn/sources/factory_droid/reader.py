@@ -31,7 +31,7 @@ from everturn.sources.toolkit.line_reader import (
     records,
     view_placed,
 )
-from everturn.sources.toolkit.message_reader import record_message
+from everturn.sources.toolkit.message_reader import record_message as _message
 from everturn.sources.toolkit.values import blocks_of, call_block, count, plain, strings, text_blocks, word
 
 #: Entries that hold no messages, or repeat what other entries say.
@@ -123,12 +123,6 @@ def _own_block(block: Block) -> Block:
 
 def _without_prompt(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     return tuple(replace(block, field="meta") if block.field == "prompt" else block for block in blocks)
-
-
-def _message(
-    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
-) -> Message:
-    return record_message(record, place, word(record.get("id")), role, origin, blocks, kind)
 
 
 # --- files ---

@@ -11,7 +11,7 @@ from typing import Any
 
 from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SourceCandidate
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.record_check import BROKEN_OFF, judge_records, make_flaw, sort_by_time, with_value
+from everturn.sources.toolkit.record_check import BROKEN_OFF, fill_times, judge_records, make_flaw, sort_records
 from everturn.sources.toolkit.values import milliseconds, word
 
 _NAMED = re.compile(r"session-[\dT-]+-([0-9a-f]{8})\.jsonl", re.IGNORECASE)
@@ -22,9 +22,9 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
     flaws: list[Flaw] = []
     kept = _keep_own_session(found, judge_records(records, _mend_torn, flaws), flaws)
     kept = _without_copies(kept, flaws)
-    kept = _fill_times(kept)
+    kept = fill_times(kept, _written_at, _message_id)
     again = _written_again(kept)
-    kept = sort_by_time(kept, _written_at, flaws, lambda record: (record.copy, record.start) in again)
+    kept = sort_records(kept, _written_at, flaws, is_again=lambda record: (record.copy, record.start) in again)
     flaws += [make_flaw("empty_block", record) for record in kept if _is_empty(record.value)]
     return FileCheck(kept, flaws)
 
@@ -124,18 +124,6 @@ def _written_again(records: Sequence[CheckedRecord]) -> set[tuple[int, int]]:
 
 def _written_at(record: CheckedRecord) -> int | None:
     return milliseconds(record.value.get("timestamp"))[0] if _message_id(record) else None
-
-
-def _fill_times(records: list[CheckedRecord]) -> list[CheckedRecord]:
-    """Give a message without a readable time that of the one before."""
-    found, latest = [], None
-    for record in records:
-        if _written_at(record) is not None:
-            latest = record.value["timestamp"]
-        elif latest is not None and _message_id(record):
-            record = with_value(record, {**record.value, "timestamp": latest})
-        found.append(record)
-    return found
 
 
 def _is_empty(value: Rec) -> bool:

@@ -85,15 +85,11 @@ def folder_of(path: Path) -> str:
 
 def retention(root: Path) -> Retention | None:
     """Return how long the client keeps sessions, if its settings say so."""
-    from everturn.sources.toolkit.json_document import decode_item
+    from everturn.sources.toolkit.json_document import read_object
     from everturn.sources.toolkit.line_reader import mapping
 
     path = root / "settings.json"
-    try:
-        settings, _ = decode_item(path.read_bytes())
-    except OSError:
-        return None
-    rule = mapping(mapping(mapping(settings).get("general")).get("sessionRetention"))
+    rule = mapping(mapping(read_object(path).get("general")).get("sessionRetention"))
     age = _AGE.fullmatch(str(rule.get("maxAge", "")))
     if rule.get("enabled") is False or age is None:
         return None

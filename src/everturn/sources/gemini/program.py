@@ -15,11 +15,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, CallStart, Message, ProgramReply
+from everturn.model.conversation import Block, Message, ProgramReply
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
@@ -27,6 +28,7 @@ from everturn.sources.contract import (
     NewSession,
     OwnFile,
     SearchPlaces,
+    read_beginning,
 )
 from everturn.sources.toolkit.agent_program import (
     COMMANDS,
@@ -50,6 +52,7 @@ from everturn.sources.toolkit.agent_program import (
     tell_call,
     uuid_of,
 )
+from everturn.sources.toolkit.json_document import read_object
 from everturn.sources.toolkit.line_reader import Rec, mapping
 from everturn.sources.toolkit.values import count, decode_value, word
 from everturn.text.times import iso
@@ -166,9 +169,7 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
     return b"".join(map(line, [header, *_records(new, messages)]))
 
 
-def offers(call: CallStart) -> bool:
-    """See `NativeWriter`."""
-    return has_tool(call, TOOLS)
+offers = partial(has_tool, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:
@@ -178,7 +179,7 @@ def begin(prompt: str) -> list[str]:
 def _project(places: SearchPlaces, workspace: str) -> Path:
     """Return the folder of a workspace: from the registry, by its mark, or a new one."""
     home = _home(places)
-    names = mapping(mapping(decode_value(_read(home / "projects.json"))).get("projects"))
+    names = mapping(read_object(home / "projects.json").get("projects"))
     name = names.get(workspace)
     if isinstance(name, str) and name and _owner(home / "tmp" / name) in ("", workspace):
         return home / "tmp" / name
@@ -202,14 +203,7 @@ def _find_free_name(folder: Path, workspace: str, taken: set[str]) -> str:
 
 
 def _owner(folder: Path) -> str:
-    return _read(folder / _MARK).decode("utf-8", "surrogateescape").strip()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+    return read_beginning(folder / _MARK).decode("utf-8", "surrogateescape").strip()
 
 
 def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[Rec]:

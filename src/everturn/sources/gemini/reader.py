@@ -127,9 +127,7 @@ class GeminiReader:
         if not state.form:
             state.form = _form(data, last, self._candidate.path.suffix.lower())
         if not state.form:
-            if last and data.strip():
-                self._tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-            return self._tally.reading(0)
+            return self._tally.undecided(data, base, last)
         if state.form == "lines":
             return read_walk(self._tally, self._lines, data, base, last, self._take)
         return read_document(self._tally, self._walk, data, base, last, self._take_item)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from everturn.model.conversation import Block, Message
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.file_search import finder
-from everturn.sources.toolkit.json_document import decode_item
+from everturn.sources.toolkit.json_document import read_object
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping, records
 from everturn.sources.toolkit.message_reader import RecordFormat
 from everturn.sources.toolkit.values import (
@@ -58,10 +58,7 @@ find = finder(sniff, _FILE, deepest=5)
 
 def folder_of(path: Path) -> str:
     """Return the working folder: as the summary beside the file says, else as the name of the folder above says."""
-    try:
-        about = mapping(decode_item((path.parent / "summary.json").read_bytes())[0])
-    except OSError:
-        about = {}
+    about = read_object(path.parent / "summary.json")
     told = next((word(about.get(key)) for key in ("cwd", "git_root_dir", "gitRootDir") if about.get(key)), "")
     named = unquote(path.parent.parent.name)
     return told or (named if named.startswith("/") else "")

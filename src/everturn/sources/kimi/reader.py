@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, Link, Message, fingerprint
 from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.toolkit.file_search import find_in_folders
+from everturn.sources.toolkit.json_document import read_object
 from everturn.sources.toolkit.line_reader import (
     Counted,
     LineReader,
@@ -42,7 +43,6 @@ from everturn.sources.toolkit.values import (
     call_block,
     count,
     counted_usage,
-    decode_value,
     error_class,
     message_digest,
     milliseconds,
@@ -56,7 +56,6 @@ from everturn.sources.toolkit.values import (
 
 _LOG = "wire.jsonl"
 _FOLDERS = ("sessions", "imported_sessions")
-_MOST_SETTINGS = 4 << 20
 
 
 # --- files ---
@@ -82,18 +81,14 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 def folder_of(path: Path) -> str:
     """Return the working folder of a log: Kimi Code notes it in the session's state, Kimi CLI in a list for all sessions."""
     for folder in path.parents[:3]:
-        if where := word(_settings(folder / "state.json").get("workDir")):
+        if where := word(read_object(folder / "state.json").get("workDir")):
             return where
     for folder in path.parents[1:5]:
-        for known in listing(_settings(folder.parent.parent / "kimi.json").get("work_dirs")):
+        for known in listing(read_object(folder.parent.parent / "kimi.json").get("work_dirs")):
             where = word(mapping(known).get("path"))
             if where and folder.name.endswith(md5(where.encode(), usedforsecurity=False).hexdigest()):
                 return where
     return ""
-
-
-def _settings(path: Path) -> Rec:
-    return mapping(decode_value(read_beginning(path, _MOST_SETTINGS) or b"null"))
 
 
 def _is_own(record: Rec) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from everturn.model.conversation import Block, Message, ReadResult
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.sources.toolkit.file_search import finder
-from everturn.sources.toolkit.json_document import decode_item, first_object
+from everturn.sources.toolkit.json_document import first_object, read_object
 from everturn.sources.toolkit.line_reader import ReadTally, Rec, listing, mapping, records
 from everturn.sources.toolkit.message_reader import Facts, MessageElements, MessageLines, RecordFormat, view_element
 from everturn.sources.toolkit.values import (
@@ -69,22 +69,11 @@ def workspace(head: bytes) -> str:
 
 def folder_of(path: Path) -> str:
     """Return the working folder that the file of facts beside a session of the CLI names."""
-    try:
-        return word(mapping(decode_item(path.with_suffix(".json").read_bytes())[0]).get("cwd"))
-    except OSError:
-        return ""
+    return word(read_object(path.with_suffix(".json")).get("cwd"))
 
 
 # --- messages ---
 _LINES, _DOCUMENT = b"l", b"d"
-
-
-def _wait_for_more(data: bytes, base: int, last: bool) -> ReadResult:
-    """Leave a beginning that does not show its shape for later."""
-    tally = ReadTally()
-    if last and data.strip():
-        tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-    return tally.reading(0)
 
 
 def _shape_of(data: bytes, last: bool) -> bytes:
@@ -115,7 +104,7 @@ class KiroReader:
         """See `SourceReader`."""
         if self._inner is None:
             if not (shape := _shape_of(data, last)):
-                return _wait_for_more(data, base, last)
+                return ReadTally().undecided(data, base, last)
             self._shape = shape
             self._inner = self._open(b"")
         return self._inner.feed(data, base, last)

@@ -84,9 +84,7 @@ class MessagesReader:
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         self._tally, self._data, self._base = ReadTally(), data, base
         if not self._state.mode and not self._choose_mode(data, last):
-            if last and data.strip():
-                self._tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-            return self._tally.reading(0)
+            return self._tally.undecided(data, base, last)
         if self._state.mode == "lines":
             return read(self._tally, self._lines, data, base, last, self._read_line)
         return self._read_document(data, base, last)
@@ -251,10 +249,7 @@ def holder_of(data: bytes) -> str | None:
         return ""
     if data[at : at + 1] == b"[":
         return ""
-    try:
-        members = [(element.key, element.cut(data)) for element in elements(data, at)]
-    except Damage:
-        members = _outer_values(data, at)
+    members = _outer_values(data, at)
     holders = [key for key, raw in members if key in HOLDERS and raw.startswith(b"[") and _is_list_text(raw)]
     if not holders and any(key == "trajectory" for key, _ in members):
         return "history"

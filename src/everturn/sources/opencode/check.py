@@ -18,6 +18,7 @@ from everturn.sources.toolkit.record_check import (
     close_json,
     judge_records,
     make_flaw,
+    sort_records,
     with_value,
     without_copies,
 )
@@ -30,7 +31,10 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
     flaws: list[Flaw] = []
     kept = _keep_own_session(found, judge_records(records, _mend_torn, flaws), flaws)
     kept = without_copies(kept, _message_id, flaws, lambda record: record.value)
-    kept = _sort_messages([_mend_rows(record, flaws) for record in kept], flaws)
+    mended = [_mend_rows(record, flaws) for record in kept]
+    kept = sort_records(
+        mended, _message_id, flaws, "its id is earlier than that of the one before"
+    )  # as the client does
     names = {name for record in kept if (name := _message_id(record))}
     for record in kept:
         parent = word(info_of(record.value).get("parentID")) if _message_id(record) else ""
@@ -137,17 +141,3 @@ def _as_text(value: Rec) -> str:
 def _load(row: Rec) -> Rec:
     held: Any = row.get("data") if "data" in row else row.get("text")
     return mapping(decode_item(held.encode("utf-8", "replace"))[0] if isinstance(held, str) else held)
-
-
-# --- order ---
-def _sort_messages(records: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
-    """Sort messages by id, as the client does; what is no message stays behind the one before."""
-    latest, order, is_sorted = "", [], True
-    for index, record in enumerate(records):
-        name = _message_id(record) or latest
-        if name < latest:
-            flaws.append(make_flaw("out_of_order", record, "its id is earlier than that of the one before"))
-            is_sorted = False
-        order.append((name, index))
-        latest = max(latest, name)
-    return records if is_sorted else [records[index] for _, index in sorted(order)]

@@ -12,19 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, CallStart, Message, ProgramReply
-from everturn.sources.contract import (
-    Edit,
-    InstallPrograms,
-    JsonSetting,
-    NewSession,
-    OwnFile,
-    SearchPlaces,
-)
+from everturn.model.conversation import Block, Message, ProgramReply
+from everturn.sources.contract import Edit, InstallPrograms, JsonSetting, NewSession, OwnFile, SearchPlaces
 from everturn.sources.opencode.message import token_counts
 from everturn.sources.toolkit.agent_program import (
     DRAIN,
@@ -147,9 +141,7 @@ def take_in(path: Path) -> list[str]:
     return ["opencode", "import", str(path)]
 
 
-def offers(call: CallStart) -> bool:
-    """See `NativeWriter`."""
-    return has_tool(call, TOOLS)
+offers = partial(has_tool, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:
@@ -224,7 +216,7 @@ class _MessageWriter:
         else:
             state |= {"status": "completed", "output": output, "title": block.call.command or block.call.path}
             shown = [_file(one.media, one.address) for one in pictures(found) if one is not None] if found else []
-            attached = [{**one, **self._envelope("prt", "")} for one in shown]
+            attached = [{**one, **self._envelope("")} for one in shown]
             state |= {"attachments": attached} if attached else {}
         return {"type": "tool", "tool": name_, "callID": block.call.call_id, "state": state}
 
@@ -234,10 +226,10 @@ class _MessageWriter:
         yield from (_file(one.media, one.address) for one in pictures(block) if one is not None)
 
     def _parts(self, message: str, parts: Sequence[Rec]) -> list[Rec]:
-        return [{**part, **self._envelope("prt", message)} for part in parts]
+        return [{**part, **self._envelope(message)} for part in parts]
 
-    def _envelope(self, kind: str, message: str) -> Rec:
-        return {"id": self._next_id(kind), "sessionID": self._new.id, "messageID": message}
+    def _envelope(self, message: str) -> Rec:
+        return {"id": self._next_id("prt"), "sessionID": self._new.id, "messageID": message}
 
     def _message_time(self, message: Message) -> int:
         """Return the time of a message, never before the previous one's: the client sorts by these, too."""

@@ -89,9 +89,7 @@ class OpencodeReader:
             return self._feed_document(data, base, last)
         if shape == "text" and last:
             return self._feed_text(data, base)
-        if last and data.strip():
-            tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-        return tally.reading(0)
+        return tally.undecided(data, base, last)
 
     def state(self) -> bytes:
         self._state.open_line = self._lines.open_line

@@ -17,21 +17,18 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
-from everturn.model.vocabulary import CALL_KINDS, ERROR_CLASSES, FIELDS, MESSAGE_KINDS, ORIGINS, PRECISIONS
+from everturn.model.vocabulary import CALL_KINDS, FIELDS, MESSAGE_KINDS, ORIGINS
 from everturn.sources.contract import Member, SourceCandidate
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
-from everturn.sources.toolkit.message_reader import Facts, RecordFormat
+from everturn.sources.toolkit.message_reader import Facts, RecordFormat, told_outcome, told_time, told_word
 from everturn.sources.toolkit.values import (
     call_block,
     count,
     decode_value,
     digest,
-    exit_code,
-    milliseconds,
     result_block,
     strings,
     text_blocks,
@@ -165,63 +162,41 @@ def build(record: Rec) -> Message | None:
     said = mapping(record.get("message"))
     own = mapping(said.get(_OWN))
     role = word(said.get("role"))
-    blocks = tuple(
-        block for part in listing(said.get("parts")) for block in _block(mapping(part), part, _field(role, own))
-    )
-    at, precision = milliseconds(own.get("at") if own.get("at") else record.get("at"))
-    told = word(own.get("precision"))
-    precision = told if told and at is not None and told in PRECISIONS else precision
+    field = told_word(own, "field", FIELDS, {"user": "prompt", "assistant": "answer"}.get(role, "meta"))
+    blocks = tuple(block for part in listing(said.get("parts")) for block in _block(mapping(part), part, field))
+    at, precision = told_time(own, own.get("at") or record.get("at"))
     about: dict[str, Any] = {"at": at, "precision": precision, "native_id": word(own.get("id")), "blocks": blocks}
-    origin = word(own.get("origin")) if own.get("origin") in ORIGINS else _ORIGINS.get(role, "")
+    origin = told_word(own, "origin", ORIGINS, _ORIGINS.get(role, ""))
     if role == "assistant" and origin != "model":
-        return Message("assistant", origin, _kind(own, "notice"), **about)
+        return Message("assistant", origin, told_word(own, "kind", MESSAGE_KINDS, "notice"), **about)
     if role == "assistant":
         return Message(
-            "assistant", "model", _kind(own, "text"), provider_id=word(record.get("response")),
+            "assistant", "model", told_word(own, "kind", MESSAGE_KINDS, "text"), provider_id=word(record.get("response")),
             model=word(record.get("model")), usage=_usage(record.get("tokens")), **about,
         )  # fmt: skip
     if role == "tool":
-        return Message("tool", origin, _kind(own, "result"), **about)
+        return Message("tool", origin, told_word(own, "kind", MESSAGE_KINDS, "result"), **about)
     if role in ("user", "system"):
         starts = own.get("starts_turn") if isinstance(own.get("starts_turn"), bool) else role == "user"
-        kind = _kind(own, "text" if role == "user" else "context")
+        kind = told_word(own, "kind", MESSAGE_KINDS, "text" if role == "user" else "context")
         return Message(role, origin, kind, starts_turn=bool(starts), **about)
     return unknown_message(record)
-
-
-def _field(role: str, own: Rec) -> str:
-    usual = {"user": "prompt", "assistant": "answer"}.get(role, "meta")
-    return word(own.get("field")) if own.get("field") in FIELDS else usual
-
-
-def _kind(own: Rec, usual: str) -> str:
-    kind = word(own.get("kind"))
-    return kind if kind in MESSAGE_KINDS else usual
 
 
 def _block(part: Rec, found: Any, field: str) -> tuple[Block, ...]:
     kind = word(part.get("type"))
     if kind == "text":
-        told = word(mapping(part.get(_OWN)).get("field"))
-        return text_blocks(word(part.get("content")), told if told in FIELDS else field)
+        return text_blocks(word(part.get("content")), told_word(mapping(part.get(_OWN)), "field", FIELDS, field))
     if kind == "reasoning":
         return text_blocks(word(part.get("content")), "thinking", "thinking")
     if kind in ("tool_call", "server_tool_call"):
-        own = mapping(part.get(_OWN))
-        tool = word(own.get("kind")) if own.get("kind") in CALL_KINDS else ""
+        tool = told_word(mapping(part.get(_OWN)), "kind", CALL_KINDS, "")
         return (call_block(word(part.get("id")), word(part.get("name")), part.get("arguments"), found, tool),)
     if kind in ("tool_call_response", "server_tool_call_response"):
         return (_result_block(part, found),)
     if kind in ("blob", "uri", "file"):
-        is_picture = part.get("modality") == "image"
-        return (
-            Block(
-                "image" if is_picture else "document",
-                word(part.get("uri")),
-                "meta" if part.get("uri") else "",
-                data=found,
-            ),
-        )
+        shown = "image" if part.get("modality") == "image" else "document"
+        return (Block(shown, word(part.get("uri")), "meta" if part.get("uri") else "", data=found),)
     return (unknown_block(found),)
 
 
@@ -229,15 +204,7 @@ def _result_block(part: Rec, found: Any) -> Block:
     own, response = mapping(part.get(_OWN)), part.get("response", part.get("result"))
     text = response if isinstance(response, str) else "\n".join(strings(response))
     failed = own.get("is_error") if isinstance(own.get("is_error"), bool) else True if part.get("error") else None
-    block = result_block(word(part.get("id")), text, failed, found)
-    if not own or block.result is None:
-        return block
-    error = word(own.get("error_class"))
-    end = replace(
-        block.result, error_class=error if error in ERROR_CLASSES and block.result.is_error else block.result.error_class,
-        exit_status=exit_code(own.get("exit_status")), duration_ms=count(own.get("duration_ms")),
-    )  # fmt: skip
-    return replace(block, result=end)
+    return told_outcome(own, result_block(word(part.get("id")), text, failed, found))
 
 
 def _usage(tokens: Any) -> TokenUsage | None:
@@ -270,9 +237,9 @@ reader, view = _FORMAT.reader, _FORMAT.view
 # --- spans: their attributes as plain values, and the messages that they carry ---
 _LARGEST = 256 << 20
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
-_FLAT = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
-_FLAT_CONTENT = re.compile(r"contents\.(\d{1,5})\.message_content\.(type|text|image\.image\.url)")
-_FLAT_CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(id|function\.name|function\.arguments)")
+_FLAT = r"llm\.{}_messages\.(\d{{1,5}})\.message\.(.+)"
+_FLAT_CONTENT = r"contents\.(\d{1,5})\.message_content\.(type|text|image\.image\.url)"
+_FLAT_CALL = r"tool_calls\.(\d{1,5})\.tool_call\.(id|function\.name|function\.arguments)"
 
 
 class GenAiSpan(Struct, frozen=True):
@@ -444,21 +411,22 @@ def _plain_value(attributes: dict[str, Any], side: str) -> list[Rec]:
 
 def _flat_messages(attributes: dict[str, Any], side: str) -> list[Rec]:
     """Return the messages that OpenInference spreads over attributes."""
+    return [_flat_message(fields) for fields in _numbered(attributes, _FLAT.format(side))]
+
+
+def _numbered(attributes: dict[str, Any], pattern: str) -> list[dict[str, Any]]:
+    """Return the attributes of each number in their names, by the rest of the name, in the order of the numbers."""
     found: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
-        if (match := _FLAT.fullmatch(name)) and match[1] == side:
-            found.setdefault(int(match[2]), {})[match[3]] = value
-    return [_flat_message(found[number]) for number in sorted(found)]
+        if match := re.fullmatch(pattern, name):
+            found.setdefault(int(match[1]), {})[match[2]] = value
+    return [found[number] for number in sorted(found)]
 
 
 def _flat_contents(fields: dict[str, Any]) -> list[Rec]:
     """Return the parts of a message that has several: texts, thoughts, and pictures by their address."""
-    found: dict[int, dict[str, Any]] = {}
-    for name, value in fields.items():
-        if match := _FLAT_CONTENT.fullmatch(name):
-            found.setdefault(int(match[1]), {})[match[2]] = value
     parts: list[Rec] = []
-    for _, part in sorted(found.items()):
+    for part in _numbered(fields, _FLAT_CONTENT):
         if picture := word(part.get("image.image.url")):
             parts.append({"type": "uri", "modality": "image", "uri": picture})
         elif text := word(part.get("text")):
@@ -473,11 +441,7 @@ def _flat_message(fields: dict[str, Any]) -> Rec:
         part = {"type": "tool_call_response", "id": word(fields.get("tool_call_id")), "response": text}
         return {"role": "tool", "parts": [part]}
     parts: list[Rec] = [{"type": "text", "content": text}] if text else _flat_contents(fields)
-    calls: dict[int, dict[str, Any]] = {}
-    for name, value in fields.items():
-        if match := _FLAT_CALL.fullmatch(name):
-            calls.setdefault(int(match[1]), {})[match[2]] = value
-    for _, call in sorted(calls.items()):
+    for call in _numbered(fields, _FLAT_CALL):
         given = {"name": call.get("function.name"), "arguments": call.get("function.arguments")}
         parts.append({"type": "tool_call", "id": call.get("id"), **given})
     return {"role": role, "parts": parts}

@@ -358,7 +358,4 @@ def _changed_file(outcome: Rec) -> tuple[str, str]:
     return "created" if display["originalContent"] is None else "edited", ""
 
 
-def _message(
-    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
-) -> Message:
-    return record_message(record, place, word(record.get("uuid")), role, origin, blocks, kind)
+_message = partial(record_message, key="uuid")

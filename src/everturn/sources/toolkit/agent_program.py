@@ -126,8 +126,8 @@ def list_command(given: Mapping[str, Any]) -> str:
     return shlex.join(["ls", given["folder"]])
 
 
-def has_tool(call: CallStart, tools: Mapping[str, NativeTool]) -> bool:
-    """Whether an agent has one of these tools for a call."""
+def has_tool(tools: Mapping[str, NativeTool], call: CallStart) -> bool:
+    """Whether an agent with these tools has one for a call, see `NativeWriter.offers`."""
     return tell_call(call, tools)[0] in {tool.name for tool in tools.values()}
 
 

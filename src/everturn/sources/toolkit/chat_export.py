@@ -52,7 +52,7 @@ def read_export_head(path: Path, head: bytes) -> bytes:
     return next((_read(file, len(head)) for file in _documents(path, is_whole=False)), b"")
 
 
-def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | None]) -> Iterator[SourceCandidate]:
+def find_exports(sniff: Callable[[Path, bytes], SourceCandidate | None], root: Path) -> Iterator[SourceCandidate]:
     """Yield the exports below a folder that one format recognizes."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):

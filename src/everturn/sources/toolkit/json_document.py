@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -29,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Message, Problem, ReadResult, fingerprint
-from everturn.sources.contract import SourceCandidate
+from everturn.sources.contract import SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
 from everturn.sources.toolkit.values import state_of
@@ -159,6 +160,7 @@ class DocumentWalk:
 #: Of a longer text the values are counted before it is decoded: a list of empty lists takes thirty times its size.
 _LONG = 1 << 20
 _MOST_VALUES = 2_000_000
+_LARGEST_OBJECT = 4 << 20
 
 
 def decode_item(raw: bytes) -> tuple[Any, str]:
@@ -421,6 +423,12 @@ def first_object(data: bytes) -> dict[str, Any]:
     except Damage:
         pass
     return members
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a small file of an agent; an empty one for a file without one."""
+    value, _ = decode_item(read_beginning(path, _LARGEST_OBJECT))
+    return value if isinstance(value, dict) else {}
 
 
 def workspace(head: bytes) -> str:

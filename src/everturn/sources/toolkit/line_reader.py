@@ -96,6 +96,12 @@ class ReadTally:
         if is_record:
             self.count(f"({trouble})", "problem")
 
+    def undecided(self, data: bytes, base: int, last: bool) -> ReadResult:
+        """Return the result of a read that leaves everything for later: it does not show its form yet."""
+        if last and data.strip():
+            self.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
+        return self.reading(0)
+
     def reading(self, consumed: int, lines: int | None = None, glued: int = 0) -> ReadResult:
         """Return the result of the read. Without a number of lines, the counted records are the lines."""
         parts = [part for session in self._sessions.values() if (part := session.part()) is not None]

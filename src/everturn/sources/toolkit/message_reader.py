@@ -7,13 +7,14 @@ A response without an id of its own is told from others by its position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart, fingerprint
+from everturn.model.vocabulary import ERROR_CLASSES, PRECISIONS
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader, decode_item
 from everturn.sources.toolkit.line_reader import (
@@ -26,7 +27,7 @@ from everturn.sources.toolkit.line_reader import (
     add,
     single_record,
 )
-from everturn.sources.toolkit.values import message_digest, milliseconds, plain, unknown_message, word
+from everturn.sources.toolkit.values import count, exit_code, message_digest, milliseconds, plain, unknown_message, word
 
 #: Facts of `SessionFacts`.
 Facts = dict[str, Any]
@@ -127,14 +128,46 @@ def _take_record(
 
 
 def record_message(
-    record: Rec, place: RecordPlace, name: str, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+    record: Rec,
+    place: RecordPlace,
+    role: str,
+    origin: str,
+    blocks: tuple[Block, ...],
+    kind: str = "text",
+    key: str = "id",
 ) -> Message:
-    """Return the message of a record with a `timestamp`. `name` is its own id; "" if it has none."""
+    """Return the message of a record with a `timestamp`, and with an id of its own under `key` if it has one."""
     at, precision = milliseconds(record.get("timestamp"))
+    name = word(record.get(key))
     return Message(
         role, origin, kind, at, precision, name, blocks=blocks, start=place.start, size=place.size,
         fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
     )  # fmt: skip
+
+
+# --- what everturn itself has noted beside a message that it wrote in a format of others ---
+
+
+def told_word(own: Rec, key: str, known: Collection[str], usual: str) -> str:
+    """Return a note that is one of the known words, else the usual one."""
+    told = word(own.get(key))
+    return told if told and told in known else usual
+
+
+def told_time(own: Rec, at: Any) -> tuple[int | None, str]:
+    """Return a time with the precision that was noted."""
+    found, precision = milliseconds(at)
+    return found, precision if found is None else told_word(own, "precision", PRECISIONS, precision)
+
+
+def told_outcome(own: Rec, block: Block) -> Block:
+    """Return the block of a result with how the call ended, if that was noted."""
+    end = block.result
+    if not own or end is None:
+        return block
+    failure = told_word(own, "error_class", ERROR_CLASSES, end.error_class) if end.is_error else ""
+    status, took = exit_code(own.get("exit_status")), count(own.get("duration_ms"))
+    return replace(block, result=replace(end, error_class=failure, exit_status=status, duration_ms=took))
 
 
 class NoteReader:

@@ -428,21 +428,36 @@ def order_records(
     return found
 
 
-def sort_by_time(
+def sort_records(
     records: Sequence[CheckedRecord],
-    time_of: Callable[[CheckedRecord], int | None],
+    key_of: Callable[[CheckedRecord], Any],
     flaws: list[Flaw],
+    note: str = "written earlier than the one before",
     is_again: Callable[[CheckedRecord], bool] = lambda record: False,
 ) -> list[CheckedRecord]:
-    """Sort by time. A record without a time stays behind the one before; one that is written again may have an old time."""
-    latest, order, found = 0, [], list[Flaw]()
+    """Sort by time, or another key. A record without one stays behind the one before; one written again may have an old one."""
+    latest, order, found = None, [], list[Flaw]()
     for index, record in enumerate(records):
-        if (at := time_of(record)) is None:
-            order.append((latest, index))
-            continue
-        if at < latest and not is_again(record):
-            found.append(make_flaw("out_of_order", record, "written earlier than the one before"))
-        order.append((at, index))
-        latest = max(latest, at)
+        key = latest if (own := key_of(record)) is None else own
+        if own is not None and latest is not None and own < latest and not is_again(record):
+            found.append(make_flaw("out_of_order", record, note))
+        order.append((key is not None, key, index))
+        latest = key if latest is None else max(latest, key)
     flaws += found
-    return [records[index] for _, index in sorted(order)] if found else list(records)
+    return [records[index] for *_, index in sorted(order)] if found else list(records)
+
+
+def fill_times(
+    records: Sequence[CheckedRecord],
+    time_of: Callable[[CheckedRecord], int | None],
+    needs_time: Callable[[CheckedRecord], object],
+) -> list[CheckedRecord]:
+    """Give a record that needs a time, and has none that can be read, the time of the one before."""
+    found, latest = [], None
+    for record in records:
+        if time_of(record) is not None:
+            latest = record.value["timestamp"]
+        elif latest is not None and needs_time(record):
+            record = with_value(record, {**record.value, "timestamp": latest})
+        found.append(record)
+    return found
