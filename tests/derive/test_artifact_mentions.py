@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.artifacts import find_mentions
+from everturn.derive.artifacts import announced_file, find_mentions, told_files
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,35 @@ def test_of_a_long_text_both_ends_are_looked_at() -> None:
 @given(st.text(max_size=400))
 def test_no_text_does_harm(text: str) -> None:
     assert all(name in text for name in find_mentions(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("Now let's update the package.json file and add the scripts:", "package.json"),
+        ("Next I modify `src/cli.ts` to import `src/git.ts`.", "src/cli.ts"),
+        ("I add the command to src/cli.ts:", "src/cli.ts"),
+        ("Write it to a file called `notes.md` in the root", "notes.md"),
+        ("Let's create a script that starts the app:", ""),
+        ("Let's change the launcher so that it runs app.py directly", None),
+        ("The tests pass now.", None),
+        ("", None),
+    ],
+)
+def test_the_file_that_is_changed_next_is_announced(text: str, file: str | None) -> None:
+    assert announced_file(text) == file
+
+
+def test_an_edit_without_a_file_is_of_the_announced_one_and_of_those_that_the_answer_names() -> None:
+    answer = (
+        "I created two rules:\n1. `a.mdc`: commands\n2. `b.mdc`: modules\nand changed `src/cli.ts`, see `docs/x.md`."
+    )
+    assert told_files([("", 3), ("cli.ts", 5)], (answer, 9), (), False, ()) == {
+        "src/cli.ts": 9,
+        "docs/x.md": 9,
+        "a.mdc": 9,
+        "b.mdc": 9,
+    }
+    noted = told_files([("cli.ts", 5)], (answer, 9), ("lib/cli.ts",), True, ())
+    assert noted == {"src/cli.ts": 9}
+    assert told_files([("cli.ts", 5)], ("Done.", 9), ("lib/cli.ts",), True, ()) == {}

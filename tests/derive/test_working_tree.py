@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.artifacts import Commit, stated_changes, tree_changes
+from everturn.derive.artifacts import Commit, tree_changes
+from everturn.derive.file_commands import stated_changes
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from posixpath import normpath
 
 from msgspec import Struct
@@ -40,8 +40,10 @@ from everturn.derive.file_commands import (
     has_ending,
     is_generated,
     last_folder,
+    named_files,
     reported_files,
     resolve_path,
+    stated_changes,
 )
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
@@ -199,6 +201,47 @@ def _mentioned_name(text: str, end: re.Match[str]) -> str:
     if end[0] in _DOUBTFUL and "/" not in name and "\\" not in name and name not in _SURE:
         return ""
     return "" if _FOREIGN.search(name) else name
+
+
+_ACTS = lazy_pattern(
+    r"\b(?:creat|updat|edit|modify|add|writ|fix|chang|refactor|implement|adjust|replac|rewrit|mov|extend|correct|sav)\w*\b"
+    r"(?: \w[\w'-]*){0,3}? `?$|\b(?:called|named) `?$|\b(?:in|into|to)(?: (?:the|a|our|your))?(?: (?:file|existing|new|main|root)){0,2} `?$",
+    re.IGNORECASE,
+)
+_CREATES = lazy_pattern(
+    r"\b(?:creat|add|writ)\w*\b[^.\n]{0,80}\b(?:new|rule|file|script|test|doc\w*|module|task|spec\w*)\b", re.I
+)
+_ANNOUNCED = 600  # characters of a text in which a file is announced, from its end
+
+
+def announced_file(text: str) -> str | None:
+    """Return the file that a text says is changed next; "" for a new one without a name, None if it says nothing."""
+    shown = text.rstrip()[-_ANNOUNCED:]
+    found = [(end, name) for end in _END.finditer(shown) if (name := _mentioned_name(shown, end))]
+    for end, name in reversed(found):
+        start = end.end() - len(name)
+        if _ACTS.search(shown, max(0, start - 80), start) and has_ending(name):
+            return name
+    return "" if _CREATES.search(shown) else None
+
+
+def told_files(
+    nameless: list[tuple[str, int]], answer: tuple[str, int], known: Collection[str], noted: bool, named: Iterable[str]
+) -> dict[str, int]:
+    """Return the files of edits that name none, with the message that says so.
+
+    `nameless` has the files announced before them. The answer at the end names further ones; if there are other edits that
+    name their file (`noted`), only those of which it says that they were changed.
+    """
+    text, seq = answer
+    stated = [path for _, path in stated_changes(text)] if noted else named_files(text)
+    told = {path: seq for path in stated if path not in known}
+    longer = [*told, *known, *named]
+    for name, at in nameless:
+        path = next((path for path in longer if path.endswith(f"/{name}")), name)
+        if path and path not in known:
+            told.setdefault(path, at)
+    return told
 
 
 # --- What version control shows: the commits that a call made, with their hashes, and the state of the working tree ---
@@ -409,42 +452,6 @@ def _last_name(path: str) -> str:
     """Return the new name of a renamed file, without quotes."""
     name = path.rpartition(" -> ")[2].strip('"')
     return f"{name}/" if name.endswith(" content)") else name  # a submodule
-
-
-_VERB = lazy_pattern(
-    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new)\b",
-    re.IGNORECASE,
-)
-_DENIED = lazy_pattern(
-    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected)\b|n't\b", re.IGNORECASE
-)
-_NAMED = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
-_LONGEST_LINE = 600
-_NEAR, _AFTER = 120, 30
-
-
-def stated_changes(report: str) -> list[Touch]:
-    """Return the files that the report of a subagent states as changed."""
-    found: dict[str, None] = {}
-    for line in report[:_MAX_CHARS].splitlines():
-        if "`" in line and len(line) <= _LONGEST_LINE:
-            found.update(dict.fromkeys(one[1] for one in _NAMED.finditer(line) if _is_stated(line, one)))
-    return [("edited", path) for path in found]
-
-
-def named_files(report: str) -> list[str]:
-    """Return the files that a report names as code, with their folder."""
-    named = (one[1] for one in _NAMED.finditer(report[:_MAX_CHARS]))
-    return [path for path in dict.fromkeys(named) if "/" in path and has_ending(path) and not is_generated(path)]
-
-
-def _is_stated(line: str, name: re.Match[str]) -> bool:
-    """Whether a line says that a file was changed: with a verb before its name, or right after it."""
-    path = name[1]
-    if "/" not in path or not has_ending(path) or is_generated(path):
-        return False
-    before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
-    return (_VERB.search(before) or _VERB.match(after.lstrip(" *:—–-("))) is not None and not _DENIED.search(before)
 
 
 def find_branch(output: str) -> str:

@@ -412,7 +412,8 @@ def reported_files(command: str, output: str) -> Iterator[Touch]:
             is_new = next((new for at, new in reversed(sections) if at < report.start()), not brings)
             if not commits or not is_new:
                 continue
-            yield from [(f"{verb}d", _unquote_path(path))] if path else _rename_touches(renamed)
+            touches = [(f"{verb}d", _unquote_path(path))] if path else _rename_touches(renamed)
+            yield from (one for one in touches if not is_generated(one[1]))
         elif patched and re.search(r"\bpatch\b", command):
             yield "edited", _unquote_path(patched.strip("'"))
         elif removed and "git" in command:
@@ -441,3 +442,48 @@ def _unquote_path(path: str) -> str:
         lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else _ESCAPES.get(found[1], found[1]), path[1:-1]
     )
     return raw.encode("latin-1", "ignore").decode("utf-8", "replace")
+
+
+# --- what the report of a subagent says ---
+_CHANGES = lazy_pattern(
+    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new)\b",
+    re.IGNORECASE,
+)
+_DENIES = lazy_pattern(
+    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected)\b|n't\b"
+    r"|\b(?:(?:defined|described|documented|specified|stated) in|based on|according to|per|see|from|following|against)(?: \w+){0,3} $",
+    re.IGNORECASE,
+)
+_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
+_LISTED = lazy_pattern(r"^[ \t]*(?:[-*]|\d{1,3}\.) {1,4}\**`([\w@.+-]{3,100})`", re.MULTILINE)
+_LONGEST_LINE = 600
+_NEAR, _AFTER = 120, 30
+
+
+def stated_changes(report: str) -> list[Touch]:
+    """Return the files that the report of a subagent states as changed."""
+    found: dict[str, None] = {}
+    for line in report[:MAX_CHARS].splitlines():
+        if "`" in line and len(line) <= _LONGEST_LINE:
+            found.update(dict.fromkeys(one[1] for one in _IN_CODE.finditer(line) if _is_stated(line, one)))
+    return [("edited", path) for path in found]
+
+
+def named_files(report: str) -> list[str]:
+    """Return the files that a report names as code, with their folder or at the beginning of an item."""
+    named = {one[1]: None for one in _IN_CODE.finditer(report[:MAX_CHARS]) if "/" in one[1]}
+    listed = (
+        path for path in _LISTED.findall(report[:MAX_CHARS]) if not any(one.endswith(f"/{path}") for one in named)
+    )
+    return [path for path in (*named, *listed) if has_ending(path) and not is_generated(path)]
+
+
+def _is_stated(line: str, name: re.Match[str]) -> bool:
+    """Whether a line says that a file was changed: with a verb before its name, or right after it."""
+    path = name[1].replace("\\", "/")
+    if "/" not in path or not has_ending(path) or is_generated(path):
+        return False
+    before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
+    return (_CHANGES.search(before) or _CHANGES.match(after.lstrip(" *:—–-("))) is not None and not _DENIES.search(
+        before
+    )

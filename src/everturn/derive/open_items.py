@@ -279,6 +279,14 @@ def find_task_items(text: str) -> tuple[PlanChange, ...]:
     )[:_MAX_ITEMS]
 
 
+def find_ticked(start: CallStart, listed: tuple[PlanChange, ...]) -> tuple[PlanChange, ...]:
+    """Return the listed items that an edit of their file ticks."""
+    given = start.input.values() if isinstance(start.input, dict) else (start.input,)
+    written = [one for text in given if isinstance(text, str) for one in find_task_items(text)]
+    known = {one.id for one in listed}
+    return tuple(one for one in written if one.status == "done" and one.id in known)
+
+
 def is_current(item: PlanItem, last_turn: int) -> bool:
     """Whether work may go on with an item that is not done: its plan is recent, or a file keeps it."""
     return item.id.startswith((BY_HAND, "task ")) or last_turn - item.turn <= _PLAN_TURNS

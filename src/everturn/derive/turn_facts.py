@@ -4,9 +4,7 @@
 its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
 comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
 
-Names of code (functions, settings, flags, branches) are what a successor looks for first. `find_code_names` finds them in a
-text: in back quotes, or by their shape (`snake_case`, `camelCase`, `CONSTANT`). Files are no names
-here; they are found elsewhere. `advance_names` counts in how many messages each was used. Pure; never raises.
+Names of code are what a successor looks for first. `find_code_names` finds them in back quotes or by their shape.
 """
 
 from __future__ import annotations
@@ -19,14 +17,14 @@ from msgspec import Struct
 
 from everturn.derive.artifacts import (
     Commit,
+    announced_file,
     find_branch,
     find_commits,
     find_head,
     find_mentions,
     is_rebase,
     name_commits,
-    named_files,
-    stated_changes,
+    told_files,
     tree_changes,
 )
 from everturn.derive.decisions import (
@@ -53,7 +51,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import fixes_unnamed_files, staged_files
+from everturn.derive.file_commands import fixes_unnamed_files, staged_files, stated_changes
 from everturn.derive.intent import (
     Offer,
     Revision,
@@ -78,6 +76,7 @@ from everturn.derive.open_items import (
     find_put_off,
     find_summary_steps,
     find_task_items,
+    find_ticked,
     is_no_answer,
     is_task_file,
 )
@@ -89,9 +88,7 @@ from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
-_FOCUS = 100
-_EXCERPT = 300
-_WANTS = 500
+_FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _TYPED = ("text", "queued")
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _SAID = ("prompt", "answer")
@@ -210,7 +207,7 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
-        self.trees, self.stated, self.told = list[Touch](), list[Touch](), list[Touch]()
+        self.trees, self.stated = list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
@@ -220,7 +217,9 @@ class _FactCollector:
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
-        self.has_fixed = self.has_edited = self.has_rebased = False
+        self.has_fixed = self.has_rebased = False
+        self.near = ""  # the file that was announced, read or changed last
+        self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
 
@@ -249,7 +248,7 @@ class _FactCollector:
         closing = [] if turn.interrupted else find_closing_questions(ending)
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
         is_noted = any(one.action != "read" for one in artifacts)
-        changed, told = edited or is_noted, [] if is_noted else self.told
+        changed, told = edited or is_noted, self._told(artifacts)
         if ending and changed:
             self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
@@ -272,6 +271,15 @@ class _FactCollector:
             interrupted=bool(turn.interrupted),
         )  # fmt: skip
 
+    def _told(self, artifacts: list[Artifact]) -> list[Touch]:
+        """Return the files of calls that name none."""
+        changed = {one.path: one.seq for one in artifacts if one.action != "read"}
+        edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
+        left = [one for one in self.nameless if one[1] not in changed.values()]
+        noted = not edits.isdisjoint(changed.values())
+        told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
+        return [Touch(path, "edited", seq) for path, seq in told.items()]
+
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
         said = [(words, self.answer.seq) for words in find_lasting_offers(ending)]
@@ -292,6 +300,7 @@ class _FactCollector:
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
+            self.near = announced_file(prompt) or ""
             self._add_request(row, prompt)
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(Saying(one_line(command, LONGEST), row.seq))
@@ -339,9 +348,9 @@ class _FactCollector:
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
             return
+        if (near := announced_file(text)) is not None:
+            self.near = near
         self.answer = Saying(text[-_ANSWER:], row.seq)
-        if self.has_edited:  # the transcript does not say what
-            self.told = [Touch(path, "edited", row.seq) for path in named_files(text)]
         self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
@@ -364,7 +373,9 @@ class _FactCollector:
 
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
-        self.has_edited |= went_well and start.kind in ("edit", "create") and not start.path
+        is_edit = went_well and start.kind in ("edit", "create")
+        self.near = start.path if start.path and start.kind in ("read", "edit", "create") else self.near
+        self.nameless += [(self.near, call.seq)] if is_edit and not start.path else []
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
@@ -411,12 +422,8 @@ class _FactCollector:
                 if basename(start.path.replace("\\", "/")) in self.prompt_names:
                     self.plans.append((PlanUpdate(items, whole=False), call.seq))
             return
-        given = start.input.values() if isinstance(start.input, dict) else (start.input,)
-        written = [one for text in given if isinstance(text, str) for one in find_task_items(text)]
         listed, seq = self.task_items
-        known = {one.id for one in listed}
-        ticked = tuple(one for one in written if one.status == "done" and one.id in known)
-        if ticked:
+        if listed and (ticked := find_ticked(start, listed)):
             self.plans.append((PlanUpdate(listed, whole=False), seq))
             self.plans.append((PlanUpdate(ticked, whole=False), call.seq))
 
@@ -429,18 +436,14 @@ class _FactCollector:
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)
+        proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well and not failed else ()
         return CallFact(
             seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=error_line(output) if failed else "", keys=self._call_keys(start, output, failed, went_well),
+            error=error_line(output) if failed else "", keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
         )  # fmt: skip
-
-    def _call_keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
-        if failed:
-            return attempt_keys(start, self.workspace, output)
-        return (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well else ()
 
 
 def _call_label(start: CallStart) -> str:
@@ -455,7 +458,7 @@ def _call_label(start: CallStart) -> str:
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
 
 
-# --- Names of code that a conversation uses: functions, settings, flags, branches. They are what a successor looks for first ---
+# --- names of code ---
 _READ = 12_000  # characters of a text
 _MOST_FOUND = 60  # of one text
 _MOST_KEPT = 400
