@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from everturn import clock
 from everturn.cli import frame
-from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.folders import FOLDER_RULE
 
 if TYPE_CHECKING:
     from everturn.analytics.counts import AnalyticsScope, TrailHandle
@@ -19,7 +17,8 @@ if TYPE_CHECKING:
     from everturn.analytics.turns import TurnRow
     from everturn.store.contract import Store
 
-_OPTIONS = (
+#: The options of the scope; their values go to `scope_of`.
+options = frame.with_options((
     click.option("--since", default="", metavar="WHEN", help="Only sessions active since then: 2026-01-31, 7d, yesterday."),
     click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them."),
     click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE),
@@ -28,7 +27,7 @@ _OPTIONS = (
         "--subagents", default="inclusive", show_default=True, type=click.Choice(["own", "inclusive"]),
         help="Leave out what subagents did, or count it too.",
     ),
-)  # fmt: skip
+))  # fmt: skip
 
 plot_option = click.option(
     "--plot", default="", metavar="FILE", help="Draw it: into a file .svg or .html, or here in the terminal with -."
@@ -41,31 +40,14 @@ Names = dict[tuple[str, str], str]
 
 
 # scope ----------------------------------------------------------------------------------------------------------------
-def options(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the scope; their values go to `scope_of`."""
-    for option in reversed(_OPTIONS):
-        handler = option(handler)
-    return handler
-
-
-def scope_of(
-    cx: frame.CommandContext, since: str, agent: str, workspace: str, session: str, subagents: str
-) -> AnalyticsScope:
+def scope_of(cx: frame.CommandContext, session: str, subagents: str, **filters: str) -> AnalyticsScope:
     """Return the scope of the options, with its counts brought up to date."""
     from everturn.analytics import counts
-    from everturn.analytics.counts import family_ids
-    from everturn.sessions.lookup import resolve_session
-    from everturn.store.contract import SessionFilter
-    from everturn.text.times import parse_when
 
     store, also = cx.store(), subagents == "inclusive"
-    at = parse_when(since, clock.now()) if since else None
-    only = family_ids(store, resolve_session(store, session), also) if session else None
+    session_filter = cx.filter(**filters) if any(filters.values()) else None
+    only = counts.family_ids(store, cx.session(session), also) if session else None
     cx.update_counts(store)
-    folder = resolve_folder(workspace, home=os.path.expanduser("~"))
-    session_filter = (
-        SessionFilter(agent=agent, workspace=folder, since=at) if agent or folder or at is not None else None
-    )
     return counts.AnalyticsScope(session_filter, only, also)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from everturn.llm.protocol import Backend
     from everturn.store.contract import Store
 
-Handler = Callable[..., Any]
 ChatOptions = dict[str, Any]  # by name
 
-_OPTIONS = (
+chat_options = frame.with_options((
     click.option(
         "-w", "--workspace", type=click.Path(exists=True, file_okay=False), metavar="DIR",
         help="The folder to work in. Default: the current one.",
@@ -51,13 +50,7 @@ _OPTIONS = (
     click.option("--no-save", is_flag=True, help="Save no Markdown; the archive has everything."),
     click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The most this chat may cost."),
     click.option("--force", is_flag=True, help="Continue even if agent, system prompt or workspace differ."),
-)  # fmt: skip
-
-
-def chat_options(handler: Handler) -> Handler:
-    for option in reversed(_OPTIONS):
-        handler = option(handler)
-    return handler
+))  # fmt: skip
 
 
 def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
@@ -68,9 +61,8 @@ def chat_setup(cx: frame.CommandContext, options: ChatOptions) -> ChatSetup:
     from everturn.llm.asker import AskBudget, Asker
     from everturn.secrets.redaction import redact_bytes, redact_text
     from everturn.sessions.secrets import archive_cleaner
-    from everturn.sources.contract import all_sources
 
-    sources = all_sources()
+    sources = cx.sources
     backend, agent = _open_backend(cx, options)
     workspace = os.path.realpath(options["workspace"] or os.getcwd())
     policy = policy_of(cx.settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
-from everturn.errors import BadConfig, UsageError
+from everturn.errors import BadConfig, NoArchive, UsageError
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 
 def archive_file(cx: frame.CommandContext) -> Path:
     """Return the archive as a file. Raises UsageError for a server, NoArchive without one."""
-    from everturn.errors import NoArchive
     from everturn.store.cipher import check_available
 
     if cx.settings.db.startswith(("postgres", "memory:")):

@@ -18,13 +18,13 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from everturn import __version__
+from everturn import __version__, clock
 from everturn.errors import Busy, EverturnError, NoArchive, OlderArchive
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
     from everturn.cli.output import Output
     from everturn.llm.protocol import Backend
+    from everturn.model.archive import Session
     from everturn.settings import Settings
-    from everturn.sources.contract import SearchPlaces
+    from everturn.sources.contract import SearchPlaces, Source
     from everturn.store.cipher import KeySources
-    from everturn.store.contract import Store
+    from everturn.store.contract import SessionFilter, Store
 
 
 Handler = Callable[..., Any]
@@ -180,6 +181,25 @@ class CommandContext:
             if wait:
                 raise
 
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Every source, by name. Importing them takes time."""
+        from everturn.sources.contract import all_sources
+
+        return all_sources()
+
+    def session(self, name: str) -> Session:
+        """Return the session that `name` means. Raises AmbiguousSession, UnknownSession."""
+        from everturn.sessions.lookup import resolve_session
+
+        return resolve_session(self.store(), name)
+
+    def filter(self, everything: bool = False, /, **given: str) -> SessionFilter:
+        """Return the filter of the options of a command (`typed_filter`). Raises UsageError."""
+        from everturn.sessions.lookup import typed_filter
+
+        return typed_filter(given, clock.now(), everything, home=os.path.expanduser("~"))
+
     def places(self) -> SearchPlaces:
         """Return the folders in which sources look for their files."""
         from pathlib import Path
@@ -194,11 +214,10 @@ class CommandContext:
     def open_backend(self, name: str) -> Backend:
         """Return the backend of a configured model. Raises `BadConfig`."""
         from everturn.llm.config import Surroundings, open_backend, read_model_config
-        from everturn.sources.contract import all_sources
 
         models = self.settings.models
         is_program = read_model_config(models, name).kind == "program"
-        sources = all_sources() if is_program else {}  # importing every format takes time
+        sources = self.sources if is_program else {}
         programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
         return open_backend(models, name, Surroundings(dict(os.environ), programs))
 
@@ -224,6 +243,11 @@ def command(
         return made
 
     return decorate
+
+
+def with_options(options: Sequence[Handler]) -> Callable[[Handler], Handler]:
+    """Add the options that several commands share, in their order."""
+    return lambda handler: functools.reduce(lambda made, option: option(made), reversed(options), handler)
 
 
 def _know_names(param: click.Parameter) -> None:
@@ -254,66 +278,64 @@ def _resolve_agent(ctx: click.Context, param: click.Parameter, value: Any) -> An
 
 _MOST_COMPLETED = 50
 
-
-def complete_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Return the agents whose name begins so."""
-    from click.shell_completion import CompletionItem
-
-    from everturn.sources.contract import all_sources
-
-    return [
-        CompletionItem(one.name, help=one.title) for one in all_sources().values() if one.name.startswith(incomplete)
-    ]
+#: Yields the values that begin so, each with a few words about it.
+Find = Callable[["CommandContext", str], Iterable[tuple[str, str | None]]]
 
 
-def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Return the newest sessions whose id begins so, with their titles."""
-    from click.shell_completion import CompletionItem
+def _completes(find: Find) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Make the completion of a parameter."""
 
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            found = islice(find(CommandContext(ctx), incomplete), _MOST_COMPLETED)
+            return [CompletionItem(value, help=about) for value, about in found]
+        except (
+            EverturnError,
+            OSError,
+        ):  # no archive, or a wrong key: a shell that completes has no place for a message
+            return []
+
+    return complete
+
+
+@_completes
+def complete_agents(cx: CommandContext, incomplete: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the agents whose name begins so."""
+    yield from ((one.name, one.title) for one in cx.sources.values() if one.name.startswith(incomplete))
+
+
+@_completes
+def complete_sessions(cx: CommandContext, incomplete: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the newest sessions whose id begins so, with their titles."""
     from everturn.cli.output import in_one_line
     from everturn.sessions.lookup import list_sessions
     from everturn.store.contract import SessionFilter
 
-    try:
-        context = CommandContext(ctx)
-        page = list_sessions(context.store(), SessionFilter(), 1000)
-        found = [one for one in page.items if one.short.startswith(incomplete)][:_MOST_COMPLETED]
-        about = [in_one_line(context.out, one.text.title or one.text.first_prompt, 60) for one in found]
-        return [CompletionItem(one.short, help=words) for one, words in zip(found, about, strict=True)]
-    except (EverturnError, OSError):  # no archive, or a wrong key: a shell that completes has no place for a message
-        return []
+    for one in list_sessions(cx.store(), SessionFilter(), 1000).items:
+        if one.short.startswith(incomplete):
+            yield one.short, in_one_line(cx.out, one.text.title or one.text.first_prompt, 60)
 
 
-def complete_tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Return the tools that were called most and whose name begins so."""
-    from click.shell_completion import CompletionItem
-
+@_completes
+def complete_tools(cx: CommandContext, incomplete: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the tools that were called most and whose name begins so."""
     from everturn.analytics.counts import AnalyticsScope, read_counts
 
-    try:
-        rows = read_counts(CommandContext(ctx).store(), AnalyticsScope(), ("tool_total",)).tools()
-    except (EverturnError, OSError):  # as above
-        return []
-    names = [row.tool for row in rows if row.tool.startswith(incomplete)]
-    return [CompletionItem(name) for name in names[:_MOST_COMPLETED]]
+    rows = read_counts(cx.store(), AnalyticsScope(), ("tool_total",)).tools()
+    yield from ((row.tool, None) for row in rows if row.tool.startswith(incomplete))
 
 
-def complete_workspaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Return the folders of the newest sessions whose path or name begins so."""
-    from click.shell_completion import CompletionItem
-
+@_completes
+def complete_workspaces(cx: CommandContext, incomplete: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the folders of the newest sessions whose path or name begins so."""
     from everturn.store.contract import SessionFilter
 
-    try:
-        rows = CommandContext(ctx).store().sessions(SessionFilter(), 1000)[0]
-    except (EverturnError, OSError):  # as above
-        return []
+    rows = cx.store().sessions(SessionFilter(), 1000)[0]
     folders = dict.fromkeys(text.workspace for _, text in rows if text.workspace)
-    whole = [one for one in folders if incomplete and one.startswith(incomplete)]
     names = dict.fromkeys(one.replace("\\", "/").rstrip("/").rpartition("/")[2] for one in folders)
-    return [
-        CompletionItem(one) for one in [*whole, *(one for one in names if one.startswith(incomplete))][:_MOST_COMPLETED]
-    ]
+    yield from ((one, None) for one in (*(folders if incomplete else ()), *names) if one.startswith(incomplete))
 
 
 _COMPLETED_FILTERS = {
@@ -464,29 +486,3 @@ def root(ctx: click.Context) -> Any:
         home = ctx.command.get_command(ctx, HOME) if isinstance(ctx.command, click.Group) else None
         return ctx.invoke(home) if home else click.echo(ctx.get_help())
     return None
-
-
-class WordsCommand(click.Command):
-    """A command whose words may start with a minus: `everturn search parser -yaml`.
-
-    Only `-h` and arguments with two minuses are options. All others are words, in order; after `--` everything is a word.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Pass the options first, then the words after a `--`."""
-        if ctx.resilient_parsing:  # shell completion
-            return super().parse_args(ctx, args)
-        with_value = {
-            name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts
-        }
-        options: list[str] = []
-        words: list[str] = []
-        rest = iter(args)
-        for arg in rest:
-            if arg == "--":
-                words += rest
-            elif arg == "-h" or arg.startswith("--"):
-                options += [arg, *islice(rest, 1 if arg in with_value else 0)]
-            else:
-                words.append(arg)
-        return super().parse_args(ctx, [*options, "--", *words])

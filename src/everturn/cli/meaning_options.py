@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.clock import new_id
 from everturn.errors import BadConfig, EverturnError, NotAnArchive
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ def make_new_vectors(cx: frame.CommandContext, store: Store) -> None:
     if not _makes_by_itself(cx):
         return
     from everturn.retrieval.meaning import HeldVectors, make_all_vectors, pending_sessions
-    from everturn.sources.contract import all_sources
 
     begun = time.process_time()
     until = begun + max(_LITTLE, _SHARE * begun)
@@ -102,7 +102,7 @@ def make_new_vectors(cx: frame.CommandContext, store: Store) -> None:
             return
         vectors = open_vectors(cx, store)
         with cx.out.progress("vectors") as step:
-            for portion in make_all_vectors(store, all_sources(), embedder, vectors, str):
+            for portion in make_all_vectors(store, cx.sources, embedder, vectors, str):
                 made += portion.vectors
                 step(made, portion.session.native_id)
                 if time.process_time() >= until:
@@ -149,8 +149,6 @@ def embedder_of(cx: frame.CommandContext) -> Embedder:
 
 def open_vectors(cx: frame.CommandContext, store: Store) -> VectorFile:
     """Open the vectors of the archive; create the file if there is none."""
-    from everturn.clock import new_id
-
     path = vectors_path(cx, store)
     if path is None and cx.settings.db.startswith("postgres"):
         with store.write():

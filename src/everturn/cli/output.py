@@ -23,7 +23,7 @@ from io import TextIOWrapper
 from shutil import which
 from typing import TYPE_CHECKING, Any, TextIO
 
-from everturn.text.printable import cut_cells, to_json, wrap_cells
+from everturn.text.printable import count_cells, cut_cells, printable, to_json, wrap_cells
 
 if TYPE_CHECKING:
     from everturn.secrets.redaction import Cleaner
@@ -92,10 +92,14 @@ class Output:
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
         self.emit(to_json(document, None if self.reveal else self.cleaner))
 
+    def report(self, name: str, done: str, **facts: Any) -> None:
+        """Say what a command has done, which contains no line end; with --json print the facts, too."""
+        if self.json:
+            self.emit_json(name, [], **facts)
+        self.say(self.text(done))
+
     def text(self, value: str, keep: str = "") -> str:
         """Return text of the archive with secrets masked and control characters made visible."""
-        from everturn.text.printable import printable
-
         return printable(self.clean(value), keep=keep)
 
     def emit_wrapped(self, text: str, margin: str = "", first: str | None = None) -> None:
@@ -211,7 +215,6 @@ class ProgressLine:
         if not self.out.lively or (moment - self._drawn < 0.1 and done != self.total):
             return
         self._drawn = moment
-        from everturn.text.printable import cut_cells
 
         share = f"{done}/{self.total}" if self.total else str(done)
         line = f"{self.label} {share}" + (f"  {self.out.text(note)}" if note else "")
@@ -230,8 +233,6 @@ def _align_rows(columns: Sequence[str], rows: list[list[str]], right: set[int], 
 
     The last column is narrowed first, then the widest text columns; never numbers or the first column: a cut id is useless.
     """
-    from everturn.text.printable import count_cells, cut_cells
-
     head = [name.upper() for name in columns]
     widths = [max(map(count_cells, column)) for column in zip(head, *rows, strict=True)]
     if width:

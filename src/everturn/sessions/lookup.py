@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -22,9 +22,11 @@ from msgspec.structs import replace
 from everturn.errors import AmbiguousSession, NothingFound, UnknownSession, UsageError
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.model.conversation import prepared
+from everturn.model.vocabulary import SESSION_KINDS
 from everturn.store.contract import SessionFilter, Store
+from everturn.text.folders import resolve_folder
 from everturn.text.printable import Clean, count_cells, cut_cells, one_line, short_folder, short_path
-from everturn.text.times import short_ago
+from everturn.text.times import parse_when, short_ago
 
 if TYPE_CHECKING:
     from everturn.sources.contract import Source
@@ -99,6 +101,19 @@ def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[i
 def _neighbour_ids(store: Store | None, session: Session) -> tuple[str, ...]:
     """Return the nearest ids in the archive: a prefix that they do not share is unique."""
     return store.neighbours(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
+
+
+def typed_filter(given: Mapping[str, str], now: int, everything: bool = False, **folders: str) -> SessionFilter:
+    """Return the filter that a person typed: fields of `SessionFilter` as text. Raises UsageError for an invalid time.
+
+    `folders` are those of `resolve_folder`. With `everything`, it has sessions of all kinds and older versions too.
+    """
+    fields: dict[str, Any] = {name: value for name, value in given.items() if name not in ("since", "until")}
+    fields |= {name: parse_when(given[name], now) for name in ("since", "until") if given.get(name)}
+    fields["workspace"] = resolve_folder(given.get("workspace", ""), **folders)
+    if everything:
+        fields |= {"kinds": SESSION_KINDS, "states": ("current", "superseded")}
+    return SessionFilter(**fields)
 
 
 def iterate_sessions(store: Store, session_filter: SessionFilter, portion: int = 200) -> Iterator[Session]:

@@ -16,13 +16,10 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from everturn.errors import EverturnError
-from everturn.model.vocabulary import SESSION_KINDS
-from everturn.sessions.lookup import RowLayout, SessionRow, lay_out_rows, list_sessions, session_row
+from everturn.sessions.lookup import RowLayout, SessionRow, lay_out_rows, list_sessions, session_row, typed_filter
 from everturn.sources.agent_names import find_agent
 from everturn.store.contract import SessionFilter, Store
-from everturn.text.folders import resolve_folder
 from everturn.text.printable import plural
-from everturn.text.times import parse_when
 from everturn.tui.actions import SessionActions
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.lines import Line, Span, cut, plain_line
@@ -102,17 +99,9 @@ def filter_of(typed: str, sources: Mapping[str, Source], now: int, everything: b
             given[name] = value
         else:
             words.append(word)
-    times = {name: parse_when(given[name], now) for name in ("since", "until") if given.get(name)}
-    return SessionFilter(
-        agent=find_agent(sources.values(), given["agent"]).name if given.get("agent") else "",
-        workspace=resolve_folder(given.get("workspace", "")),
-        branch=given.get("branch", ""),
-        text=" ".join(words),
-        since=times.get("since"),
-        until=times.get("until"),
-        kinds=SESSION_KINDS if everything else ("main",),
-        states=("current", "superseded") if everything else ("current",),
-    )
+    if given.get("agent"):
+        given["agent"] = find_agent(sources.values(), given["agent"]).name
+    return typed_filter({**given, "text": " ".join(words)}, now, everything)
 
 
 def _words_only(typed: str) -> str:

@@ -8,8 +8,7 @@ from typing import TypeVar
 from everturn.analytics import cost, counts
 from everturn.analytics.cost import Prices
 from everturn.analytics.counts import AnalyticsScope
-from everturn.store.contract import SessionFilter
-from everturn.text.folders import resolve_folder
+from everturn.sessions.lookup import typed_filter
 from everturn.web.request import WebRequest
 from everturn.web.site import Step, WebJob
 
@@ -22,13 +21,9 @@ FILTERS = ("agent", "workspace", "since", "subagents")
 
 def scope_of(request: WebRequest) -> AnalyticsScope:
     """Return the scope of the request. Raises UsageError."""
-    agent, workspace, since = request.word("agent"), resolve_folder(request.word("workspace")), request.when("since")
-    session_filter = SessionFilter(agent=agent, workspace=workspace, since=since)
-    return AnalyticsScope(
-        session_filter if agent or workspace or since is not None else None,
-        None,
-        request.choice("subagents", ("own", "inclusive")) != "own",
-    )
+    given = {name: request.word(name) for name in ("agent", "workspace", "since")}
+    session_filter = typed_filter(given, request.now) if any(given.values()) else None
+    return AnalyticsScope(session_filter, None, request.choice("subagents", ("own", "inclusive")) != "own")
 
 
 def filters_of(request: WebRequest) -> dict[str, str]:

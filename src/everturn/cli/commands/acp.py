@@ -16,10 +16,9 @@ def command(cx: frame.CommandContext) -> None:
 
     from everturn import __version__
     from everturn.acp.server import AcpServer
-    from everturn.sources.contract import all_sources
 
     clean = (lambda text: text) if cx.out.reveal else cx.out.clean
-    server = AcpServer(cx.store(), all_sources(), clean, __version__)
+    server = AcpServer(cx.store(), cx.sources, clean, __version__)
     out = sys.stdout.buffer
 
     def write(line: bytes) -> None:

@@ -8,6 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, processes_option, sync_progress
+from everturn.errors import MissingPath
 
 
 @frame.command("everturn add ~/Downloads/session.jsonl", "everturn add old-laptop/projects backup.jsonl")
@@ -21,13 +22,11 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str, proc
     """
     from everturn.capture.sync import add_paths
     from everturn.cli.meaning_options import make_new_vectors
-    from everturn.errors import MissingPath
-    from everturn.sources.contract import all_sources
 
     for path in paths:
         if not path.exists():
             raise MissingPath(str(path))
-    if source and source not in all_sources():
+    if source and source not in cx.sources:
         raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
     store = cx.store(create=True)
     report = add_paths(make_sync_job(cx, store, cx.places(), sync_progress(cx, "add"), processes), paths, source)

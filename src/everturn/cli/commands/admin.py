@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from everturn import clock
 from everturn.cli import frame
+from everturn.errors import UsageError
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
+    from everturn.store.people import People
 
 
 @frame.command(
@@ -62,9 +67,7 @@ def raw(cx: frame.CommandContext, place: str) -> None:
     store = cx.store()
     with store.write():
         set_place(store, place)
-    if cx.json:
-        cx.out.emit_json("admin", [], place=place)
-    cx.out.say(cx.out.text(f"bytes that arrive from now on are kept in {place}"))
+    cx.out.report("admin", f"bytes that arrive from now on are kept in {place}", place=place)
 
 
 @frame.command("everturn admin migrate --db postgresql://everturn@db.example.com/everturn", make=command.command)
@@ -73,8 +76,6 @@ def migrate(cx: frame.CommandContext) -> None:
 
     Make a backup first (`pg_dump`), upgrade the server, then the clients: an older everturn does not open a newer archive.
     """
-    from contextlib import closing
-
     from everturn.store.contract import migrate_store
     from everturn.store.visibility import prepare_readers
 
@@ -96,13 +97,11 @@ def migrate(cx: frame.CommandContext) -> None:
 )
 def invite(cx: frame.CommandContext, name: str, role: str, days: int) -> None:
     """Add a person and print a token for them. Send it over a secure channel: it is not shown again."""
-    from everturn import clock
-    from everturn.store.people import SCOPES, People
+    from everturn.store.people import SCOPES
 
-    store = _shared_store(cx)
-    with store.write():
-        People(store).add_person(name, role, clock.now())
-        token = People(store).new_token(name, SCOPES if role == "member" else ("read",), clock.now(), days)
+    with _changing(cx) as people:
+        people.add_person(name, role, clock.now())
+        token = people.new_token(name, SCOPES if role == "member" else ("read",), clock.now(), days)
     _emit_token(cx, name, token)
 
 
@@ -121,7 +120,6 @@ def provider(cx: frame.CommandContext, issuer: str, client: str, secret_from: Te
     Register everturn there as a native application with redirects to http://127.0.0.1 on any port. `everturn admin email ann
     ann@example.com` says who is who. `none` as ISSUER ends it.
     """
-    from everturn.errors import UsageError
     from everturn.team.sign_in import set_provider
 
     if issuer != "none" and not client:
@@ -130,9 +128,8 @@ def provider(cx: frame.CommandContext, issuer: str, client: str, secret_from: Te
     store = _shared_store(cx)
     with store.write():
         set_provider(store, "" if issuer == "none" else issuer, "" if issuer == "none" else client, secret)
-    if cx.json:
-        cx.out.emit_json("admin-provider", [], issuer=issuer, client=client)
-    cx.out.say(cx.out.text(f"people log in with {issuer}" if issuer != "none" else "people log in with tokens only"))
+    way = issuer if issuer != "none" else "tokens only"
+    cx.out.report("admin-provider", f"people log in with {way}", issuer=issuer, client=client)
 
 
 @frame.command("everturn admin email ann ann@example.com", make=command.command)
@@ -140,14 +137,9 @@ def provider(cx: frame.CommandContext, issuer: str, client: str, secret_from: Te
 @click.argument("email")
 def email(cx: frame.CommandContext, name: str, email: str) -> None:
     """Name the address by which the identity provider knows a person. Their first login binds them to their account there."""
-    from everturn.store.people import People
-
-    store = _shared_store(cx)
-    with store.write():
-        People(store).set_email(name, email)
-    if cx.json:
-        cx.out.emit_json("admin-email", [], person=name, email=email)
-    cx.out.say(cx.out.text(f"{name} logs in as {email}: everturn team login URL --sso"))
+    with _changing(cx) as people:
+        people.set_email(name, email)
+    cx.out.report("admin-email", f"{name} logs in as {email}: everturn team login URL --sso", person=name, email=email)
 
 
 @frame.command("everturn admin token ann --scope read --days 30", make=command.command)
@@ -160,12 +152,8 @@ def email(cx: frame.CommandContext, name: str, email: str) -> None:
 )
 def token(cx: frame.CommandContext, name: str, scopes: tuple[str, ...], days: int) -> None:
     """Print another token of a person, for example one for an agent that may only read."""
-    from everturn import clock
-    from everturn.store.people import People
-
-    store = _shared_store(cx)
-    with store.write():
-        made = People(store).new_token(name, scopes, clock.now(), days)
+    with _changing(cx) as people:
+        made = people.new_token(name, scopes, clock.now(), days)
     _emit_token(cx, name, made)
 
 
@@ -173,15 +161,10 @@ def token(cx: frame.CommandContext, name: str, scopes: tuple[str, ...], days: in
 @click.argument("name")
 def revoke(cx: frame.CommandContext, name: str) -> None:
     """End the access of a person: all tokens are invalid from now on. What they pushed stays."""
-    from everturn import clock
-    from everturn.store.people import People
-
-    store = _shared_store(cx)
-    with store.write():
-        People(store).end_access(name, clock.now())
-    if cx.json:
-        cx.out.emit_json("admin-revoke", [], person=name)
-    cx.out.say(cx.out.text(f"{name} no longer has access; `everturn admin invite {name}` restores it"))
+    with _changing(cx) as people:
+        people.end_access(name, clock.now())
+    done = f"{name} no longer has access; `everturn admin invite {name}` restores it"
+    cx.out.report("admin-revoke", done, person=name)
 
 
 @frame.command("everturn admin people", make=command.command)
@@ -210,18 +193,12 @@ def project(
 
     The rule holds for what is pushed from now on; a person shares earlier sessions with `everturn team share`.
     """
-    from everturn import clock
-    from everturn.store.people import People
-
-    store = _shared_store(cx)
-    with store.write():
-        People(store).set_project(name, shares, clock.now())
+    with _changing(cx) as people:
+        people.set_project(name, shares, clock.now())
         for person in (*added, *removed):
-            People(store).set_member(name, person, person in added)
-    if cx.json:
-        cx.out.emit_json("admin-project", [], project=name, shares=shares, added=added, removed=removed)
+            people.set_member(name, person, person in added)
     rule = "shares what its members push" if shares else "keeps what its members push private until they share it"
-    cx.out.say(cx.out.text(f"{name} {rule}"))
+    cx.out.report("admin-project", f"{name} {rule}", project=name, shares=shares, added=added, removed=removed)
 
 
 @frame.command("everturn admin audit --since 7d", make=command.command)
@@ -229,7 +206,6 @@ def project(
 @click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 100_000))
 def audit(cx: frame.CommandContext, since: str, limit: int) -> None:
     """List who read, searched, pushed, shared and erased what, newest first. It never holds words of a session."""
-    from everturn import clock
     from everturn.store.people import People
     from everturn.text.times import iso, parse_when
 
@@ -287,16 +263,14 @@ def retention(cx: frame.CommandContext, span: str, project: str) -> None:
     store = _shared_store(cx)
     with store.write():
         set_retention(store, project, span)
-    if cx.json:
-        cx.out.emit_json("admin-retention", [], keep=span, project=project)
-    cx.out.say(cx.out.text(f"sessions of {project or 'every project without a rule of its own'} are kept: {span}"))
+    kept = f"sessions of {project or 'every project without a rule of its own'} are kept: {span}"
+    cx.out.report("admin-retention", kept, keep=span, project=project)
 
 
 @frame.command("everturn admin expire --dry-run", make=command.command)
 @click.option("--dry-run", is_flag=True, help="Only list what would be erased.")
 def expire(cx: frame.CommandContext, dry_run: bool) -> None:
     """Erase the sessions that are older than the retention rules keep them. The laptops of their owners keep theirs."""
-    from everturn import clock
     from everturn.team.limits import expire_files, expired_files
 
     store, now = _shared_store(cx), clock.now()
@@ -311,12 +285,20 @@ def expire(cx: frame.CommandContext, dry_run: bool) -> None:
 
 
 def _shared_store(cx: frame.CommandContext) -> Store:
-    from everturn.errors import UsageError
-
     store = cx.store()
     if not store.setting("shared"):
         raise UsageError("this archive is not shared; run `everturn admin init` first")
     return store
+
+
+@contextmanager
+def _changing(cx: frame.CommandContext) -> Iterator[People]:
+    """Yield the people of a shared archive, within a transaction."""
+    from everturn.store.people import People
+
+    store = _shared_store(cx)
+    with store.write():
+        yield People(store)
 
 
 def _emit_token(cx: frame.CommandContext, name: str, token: str) -> None:

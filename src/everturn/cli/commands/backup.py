@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from everturn import clock
 from everturn.cli import frame
 
 
@@ -17,7 +18,6 @@ def command(cx: frame.CommandContext, path: Path) -> None:
     Others may keep writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
     are not part of it: `everturn sync --meaning` makes them again.
     """
-    from everturn import clock
     from everturn.cli.meaning_options import say_if_there
     from everturn.model.archive import KeptRow
 

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -92,8 +93,6 @@ def _session_number(store: Store, session: str) -> int:
 
 
 def _write_new_file(target: str, pieces: Iterable[bytes]) -> int:
-    from pathlib import Path
-
     from everturn.cli.commands.export import write_file
 
     path = Path(target).expanduser()

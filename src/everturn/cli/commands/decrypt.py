@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import click
 
-from everturn.cli import frame
-from everturn.cli.encryption_options import (
-    archive_file,
-    backups_option,
-    files_of_archive,
-    report_conversion,
-    save_sources,
-    yes_option,
-)
+from everturn.cli import encryption_options, frame
 
 
 @frame.command("everturn decrypt", "everturn decrypt --no-backups --yes")
-@backups_option
-@yes_option
+@encryption_options.backups_option
+@encryption_options.yes_option
 def command(cx: frame.CommandContext, no_backups: bool, yes: bool) -> int:
     """Rewrite the archive, its vectors, the copies beside it and the backups it knows of without encryption.
 
@@ -25,12 +17,12 @@ def command(cx: frame.CommandContext, no_backups: bool, yes: bool) -> int:
     """
     from everturn.maintenance.encryption import convert_archive
 
-    archive = archive_file(cx)
-    others = files_of_archive(cx, no_backups)
+    archive = encryption_options.archive_file(cx)
+    others = encryption_options.files_of_archive(cx, no_backups)
     if not yes and not click.confirm(f"Write {cx.settings.db} in plain text?", err=True):
         raise click.Abort
     cx.close_store()
     report = convert_archive(archive, others, None)
     if not report.left:  # else the key is still needed
-        save_sources(cx, "")
-    return report_conversion(cx, report, "decrypted")
+        encryption_options.save_sources(cx, "")
+    return encryption_options.report_conversion(cx, report, "decrypted")

@@ -30,12 +30,11 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
     Exit code 1 if something is wrong, 4 if something needs attention.
     """
     from everturn.maintenance.doctor import examine_archive
-    from everturn.sources.contract import all_sources
 
     store = cx.store(create=True)
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
     places = search_places(cx, folders)
-    doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    doctor = examine_archive(store, cx.sources, places, cx.settings.machine, folder, clock.now)
     _check_integrations(cx, store, doctor)
     _check_encryption(cx, store, doctor)
     _check_retention(cx, store, doctor)
@@ -60,11 +59,10 @@ def _check_integrations(cx: frame.CommandContext, store: Store, doctor: HealthRe
     from everturn.cli.commands.install import installable_agents, program_command, record_folder
     from everturn.install.plan import changed_files, read_record
     from everturn.maintenance.doctor import Integration, check_integrations
-    from everturn.sources.contract import all_sources
 
     found = []
     for name in installable_agents():
-        source, record = all_sources()[name], read_record(record_folder(cx), name)
+        source, record = cx.sources[name], read_record(record_folder(cx), name)
         if record is not None and source.install is not None:
             found.append(
                 Integration(name, source.title, record.at, tuple(changed_files(record)), source.install.remark)

@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everturn.cli import frame
-from everturn.cli.encryption_options import (
-    archive_file,
-    backups_option,
-    chosen_source,
-    files_of_archive,
-    key_option,
-    new_secret,
-    report_conversion,
-    save_sources,
-    use_secrets,
-    yes_option,
-)
+from everturn.cli import encryption_options, frame
 from everturn.errors import UsageError
 from everturn.text.printable import plural
 
@@ -33,10 +21,10 @@ if TYPE_CHECKING:
     "everturn encrypt --key 'command:pass show everturn'   what a password manager prints",
     "everturn encrypt --key passphrase                     asked for at every command",
 )
-@key_option
+@encryption_options.key_option
 @click.option("--keep-chats", is_flag=True, help="Leave the Markdown files of `everturn chat`.")
-@backups_option
-@yes_option
+@encryption_options.backups_option
+@encryption_options.yes_option
 def command(cx: frame.CommandContext, source: str, keep_chats: bool, no_backups: bool, yes: bool) -> int:
     """Encrypt the archive with its log, its vectors, the copies beside it and the backups it knows of.
 
@@ -47,26 +35,26 @@ def command(cx: frame.CommandContext, source: str, keep_chats: bool, no_backups:
     from everturn.maintenance.encryption import convert_archive, prepared_files
     from everturn.store.cipher import is_encrypted
 
-    archive = archive_file(cx)
+    archive = encryption_options.archive_file(cx)
     text = source or cx.settings.encryption.key
-    chosen = chosen_source(cx, text)
+    chosen = encryption_options.chosen_source(cx, text)
     if is_encrypted(archive) and source and str(chosen) != cx.settings.encryption.key:
         raise UsageError("the archive is encrypted already; `everturn rekey` changes its key")
-    others = files_of_archive(cx, no_backups)
+    others = encryption_options.files_of_archive(cx, no_backups)
     chats, foreign = ([], []) if keep_chats else _saved_chats(cx)
     copies = [*prepared_files(cx.settings.data, cx.settings.state), *chats]
     _confirm(cx, chosen, others, chats, yes)
-    secret = new_secret(cx, chosen)
+    secret = encryption_options.new_secret(cx, chosen)
     if source:
-        save_sources(cx, str(chosen), cx.settings.encryption.previous)
+        encryption_options.save_sources(cx, str(chosen), cx.settings.encryption.previous)
     cx.close_store()
-    use_secrets(cx, (chosen, secret))
+    encryption_options.use_secrets(cx, (chosen, secret))
     report = convert_archive(archive, others, secret)
     for path in copies:
         path.unlink(missing_ok=True)
         report.removed.append(str(path))
     report.left += [(str(path), "not a conversation of this archive") for path in foreign]
-    return report_conversion(cx, report, "encrypted", key=str(chosen))
+    return encryption_options.report_conversion(cx, report, "encrypted", key=str(chosen))
 
 
 def _confirm(cx: frame.CommandContext, source: KeySource, others: list[Path], chats: list[Path], yes: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, make_sync_job, search_places, sync_progress
+from everturn.errors import MissingPath
 
 
 @frame.command(
@@ -31,7 +32,6 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], **folders: Any) -
     """
     from everturn.capture.spool import drain_spool, enrich_calls
     from everturn.capture.sync import add_paths, find_transcripts
-    from everturn.errors import MissingPath
 
     for path in paths:
         if not path.exists():

@@ -76,7 +76,7 @@ def command(
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
     """
-    from everturn.sessions.lookup import resolve_session, session_edition
+    from everturn.sessions.lookup import session_edition
 
     _check_form(form)
     if analytics or form in _TABLES:
@@ -86,7 +86,7 @@ def command(
     if shown["redacted"] and (cx.reveal or form == "raw"):
         raise UsageError("--redacted masks secrets; leave out --reveal, and use --as native for the agent's own format")
     store = cx.store()
-    rows = [resolve_session(store, session) for session in sessions]
+    rows = [cx.session(session) for session in sessions]
     if shown["to"]:
         _send(cx, store, rows, form, shown)
         return
@@ -259,9 +259,8 @@ def _written_anew(cx: frame.CommandContext, store: Store, session: Session) -> t
     from everturn.cli.commands.handoff import native_options
     from everturn.export.original import masked_copy
     from everturn.resume.handoff import plan_native
-    from everturn.sources.contract import all_sources
 
-    plan = plan_native(store, all_sources(), session, native_options(cx, session, "", None, None))
+    plan = plan_native(store, cx.sources, session, native_options(cx, session, "", None, None))
     cx.out.say(f"its agent keeps it in a database; written as a new session {plan.new.id} in the agent's own format")
     if plan.take_in:
         cx.out.say(f"the agent imports it with: {cx.out.text(' '.join(plan.take_in[:-1]))} FILE")
@@ -277,9 +276,8 @@ def _bundle(cx: frame.CommandContext, store: Store, sessions: list[Session]) -> 
 
 def _standard(cx: frame.CommandContext, store: Store, session: Session, form: str) -> Iterator[bytes]:
     from everturn.export.interchange import as_standard
-    from everturn.sources.contract import all_sources
 
-    return as_standard(store, all_sources(), session, form, cx.out.clean_line)
+    return as_standard(store, cx.sources, session, form, cx.out.clean_line)
 
 
 def _wire(form: str) -> WireForm:
@@ -308,9 +306,8 @@ def _send(cx: frame.CommandContext, store: Store, sessions: list[Session], form:
 
 def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:
     from everturn.export.json_document import as_json
-    from everturn.sources.contract import all_sources
 
-    pieces = as_json(store, all_sources(), session, cx.out.clean_line)
+    pieces = as_json(store, cx.sources, session, cx.out.clean_line)
     return (piece.encode() for piece in pieces)
 
 
@@ -318,9 +315,8 @@ def _markdown(
     cx: frame.CommandContext, store: Store, session: Session, thinking: bool, context: bool
 ) -> Iterator[bytes]:
     from everturn.export.markdown import as_markdown
-    from everturn.sources.contract import all_sources
 
-    pieces = as_markdown(store, all_sources(), session, cx.out.clean, thinking, context)
+    pieces = as_markdown(store, cx.sources, session, cx.out.clean, thinking, context)
     return (piece.encode("utf-8", "replace") for piece in pieces)
 
 
@@ -328,10 +324,9 @@ def _html(
     cx: frame.CommandContext, store: Store, sessions: list[Session], context: bool, pictures: bool
 ) -> Iterator[bytes]:
     from everturn.export.page.standalone import as_html
-    from everturn.sources.contract import all_sources
 
     clean, pictures = (None, True) if cx.out.reveal else (cx.out.clean, pictures)
     if pictures:
         cx.out.say("pictures are shown as they were: look at them before you pass the file on")
-    pieces = as_html(store, all_sources(), sessions, clean, context, pictures)
+    pieces = as_html(store, cx.sources, sessions, clean, context, pictures)
     return (piece.encode("utf-8", "replace") for piece in pieces)

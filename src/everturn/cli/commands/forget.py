@@ -11,6 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ def command(
     is interrupted, the next command completes it. The agent's own file is not touched: delete it yourself if it is still
     there.
     """
-    from everturn.errors import UsageError
-
     turn, message, matching = part["turn"], part["message"], part["matching"]
     retention = part["retention"]
     if sum(map(bool, (turn, message, matching, before, retention))) > 1 or not (
@@ -68,14 +67,12 @@ def command(
 
 
 def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> list[Session]:
-    from everturn.errors import NothingFound
-    from everturn.sessions.lookup import resolve_session
     from everturn.store.contract import SessionFilter
     from everturn.text.times import parse_when
 
     store = cx.store()
     if not before:
-        return [resolve_session(store, session)]
+        return [cx.session(session)]
     limit, cursor, found = parse_when(before, clock.now()), "", list[Any]()
     while True:
         rows, cursor = store.sessions(SessionFilter(until=limit), 200, cursor)
@@ -96,7 +93,6 @@ def retention_rules(cx: frame.CommandContext) -> RetentionRules:
 
 
 def _expired_sessions(cx: frame.CommandContext) -> list[Session]:
-    from everturn.errors import NothingFound
     from everturn.maintenance.retention import expired_sessions
 
     rules = retention_rules(cx)
@@ -112,10 +108,8 @@ def _expired_sessions(cx: frame.CommandContext) -> list[Session]:
 def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
     """Erase the sessions that are older than the rules keep them, once a day; return their ids."""
     from everturn.cli.meaning_options import vectors_to_erase
-    from everturn.errors import EverturnError
     from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
     from everturn.maintenance.retention import expired_sessions, is_due
-    from everturn.sources.contract import all_sources
 
     rules = retention_rules(cx)
     if rules.shortest is None or not is_due(store, clock.now()):
@@ -125,7 +119,7 @@ def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
         return []
     _erase_beside(cx, names_beside(store, [one for row in rows for one in plan_forget(store, row)], keep_forks=False))
     try:
-        done = forget_sessions(_desk(cx, store), all_sources(), rows, False, vectors_to_erase(cx, store))
+        done = forget_sessions(_desk(cx, store), cx.sources, rows, False, vectors_to_erase(cx, store))
         _erase_beside(cx, done.names)
     except EverturnError as failure:  # recorded: the next command completes it
         cx.out.warn(f"an erasure is not complete yet: {failure}")
@@ -139,7 +133,6 @@ def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: 
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.cli.output import in_one_line
     from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
     doomed = [one for row in rows for one in plan_forget(store, row)]
@@ -151,7 +144,7 @@ def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: 
         return 0
     desk, removals = _desk(cx, store), note_removals(store, {one.native_id for one in doomed})
     copies = _erase_beside(cx, names_beside(store, doomed, keep_forks))
-    done = forget_sessions(desk, all_sources(), rows, keep_forks, vectors_to_erase(cx, store))
+    done = forget_sessions(desk, cx.sources, rows, keep_forks, vectors_to_erase(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
     _finish(cx, store, done, copies + _erase_beside(cx, done.names), removals)
     return 0
@@ -162,13 +155,10 @@ def _forget_messages(
 ) -> int:
     from everturn.attribution.exports import note_removals
     from everturn.cli.meaning_options import vectors_to_erase
-    from everturn.errors import NothingFound
     from everturn.maintenance.forget import find_matching, forget_messages, text_pattern
-    from everturn.sessions.lookup import resolve_session
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
-    row = resolve_session(store, session) if session else None
+    row = cx.session(session) if session else None
     pattern = text_pattern(text) if text else None
     if pattern is not None:
         found = [one for one in find_matching(store, pattern) if row is None or one.session == row.id]
@@ -187,7 +177,7 @@ def _forget_messages(
         return 0
     whole, removals = pattern if row is None else None, note_removals(store, names)
     copies = _erase_beside(cx, names)
-    done = forget_messages(_desk(cx, store), all_sources(), found, whole, vectors_to_erase(cx, store))
+    done = forget_messages(_desk(cx, store), cx.sources, found, whole, vectors_to_erase(cx, store))
     _finish(cx, store, done, copies + _erase_beside(cx, names), removals)
     return 0
 
@@ -215,11 +205,10 @@ def complete_erasures(cx: frame.CommandContext, store: Store) -> None:
     """Complete the erasures that were interrupted, with the files beside the archive. Raises Busy."""
     from everturn.cli.meaning_options import vectors_to_erase
     from everturn.maintenance.forget import finish_erasures, pending_erasures
-    from everturn.sources.contract import all_sources
 
     names = [name for one in pending_erasures(store) for name in one.names]
     _erase_beside(cx, names)
-    finish_erasures(_desk(cx, store), all_sources(), vectors_to_erase(cx, store))
+    finish_erasures(_desk(cx, store), cx.sources, vectors_to_erase(cx, store))
     cx.out.say("an interrupted erasure was completed")
 
 

@@ -47,13 +47,11 @@ def command(
     No model is asked for it. What does not fit is reached by recall. The same as `everturn resume --strategy document`.
     """
     from everturn.resume.handoff import tell_history
-    from everturn.sessions.lookup import resolve_session
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
-    found = resolve_session(store, session)
+    found = cx.session(session)
     options = native_options(cx, found, agent, None, workspace)
-    opening = tell_history(store, all_sources(), found, options, cx.out.clean, budget)
+    opening = tell_history(store, cx.sources, found, options, cx.out.clean, budget)
     return carry_out_handoff(cx, found, opening, "print" if only_print else "")
 
 
@@ -64,10 +62,9 @@ def native_options(
     cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None, fit: int = 0
 ) -> NativeOptions:
     from everturn.resume.handoff import NativeOptions, agent_named, recorded_workspace
-    from everturn.sources.contract import all_sources
 
-    target = agent_named(all_sources(), agent or session.agent)
-    original = recorded_workspace(cx.store(), all_sources(), session)
+    target = agent_named(cx.sources, agent or session.agent)
+    original = recorded_workspace(cx.store(), cx.sources, session)
     folder = os.path.realpath(workspace) if workspace else ""
     if not folder and not os.path.isdir(original):
         folder = os.getcwd()

@@ -13,7 +13,8 @@ from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.forget import apply_retention
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
-from everturn.sources.contract import SearchPlaces
+from everturn.errors import NoArchive
+from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.text.printable import plural
 
 _NEXT = (
@@ -28,15 +29,13 @@ _NEXT = (
 @frame.command()
 def command(cx: frame.CommandContext) -> int:
     """Archive what is new on this machine and say how things stand."""
-    from everturn.sources.contract import all_sources
-
     places = cx.places()
     if not _has_history(places) and _is_empty(cx):
         return _show_sample(cx)
     if cx.settings.is_missing:
         out = cx.out
         out.say("This is the first run. everturn reads these folders and changes nothing in them:")
-        for source in all_sources().values():
+        for source in cx.sources.values():
             for root in source.roots(places):
                 out.say(
                     f"  {out.text(str(root))}  ({source.title}, {plural(sum(1 for _ in source.find(root)), 'file')})"
@@ -50,8 +49,6 @@ def command(cx: frame.CommandContext) -> int:
 
 def _has_history(places: SearchPlaces) -> bool:
     """Whether an agent has left a file here. A folder that cannot be listed counts: the sync reports it."""
-    from everturn.sources.contract import all_sources
-
     try:
         return any(
             True for source in all_sources().values() for root in source.roots(places) for _ in source.find(root)
@@ -62,7 +59,6 @@ def _has_history(places: SearchPlaces) -> bool:
 
 def _is_empty(cx: frame.CommandContext) -> bool:
     """Nothing was ever added by hand either."""
-    from everturn.errors import NoArchive
     from everturn.store.contract import SessionFilter
 
     try:
@@ -112,14 +108,13 @@ def _print_status(cx: frame.CommandContext, store: Any) -> None:
 
 def _show_sample(cx: frame.CommandContext) -> int:
     """Show a bundled sample in its own archive, when there is no history."""
-    from everturn.sources.contract import SearchPlaces, all_sources
     from everturn.store.contract import open_store
 
     cx.out.say("No agent history was found on this machine; here is a bundled sample instead.")
     cx.settings.make_folders()
     path = cx.settings.data / "sample.db"
     with resources.as_file(resources.files("everturn") / "sample") as folder:
-        extra = {name: (folder / name,) for name in all_sources() if (folder / name).is_dir()}
+        extra = {name: (folder / name,) for name in cx.sources if (folder / name).is_dir()}
         nowhere = SearchPlaces(Path(folder) / "nowhere", {}, "linux", extra)
         store = open_store(str(path))
         try:

@@ -16,7 +16,7 @@ import msgspec
 from everturn import clock
 from everturn.cli import frame
 from everturn.errors import NothingFound, PartlyFailed, UsageError
-from everturn.sources.contract import Source, all_sources
+from everturn.sources.contract import InstallPrograms, Source, all_sources
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -166,7 +166,6 @@ def _chosen_agents(cx: frame.CommandContext, agent: str) -> list[Source]:
 
 def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options: dict[str, bool | None]) -> Planned:
     from everturn.install.plan import InstallRecord, plan_install, read_record, record_name
-    from everturn.sources.contract import InstallPrograms
 
     here = Path.cwd() if project else None
     name, folder = record_name(source.name, here), record_folder(cx)

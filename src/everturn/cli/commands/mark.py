@@ -24,10 +24,10 @@ def command(cx: frame.CommandContext, session: str, title: str | None, star: boo
 
     They are kept apart from what is derived from transcripts: no rebuild touches them. `everturn web` shows them.
     """
-    from everturn.sessions.lookup import marks_of, put_marks, resolve_session
+    from everturn.sessions.lookup import marks_of, put_marks
 
     store = cx.store()
-    found = resolve_session(store, session)
+    found = cx.session(session)
     if (title, star, note) == (None, None, None):
         marks = marks_of(store, found)
     else:

@@ -69,7 +69,7 @@ def command(
     from everturn.mcp.stdio import ServerStopped
 
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
-    archive = McpArchive(cx.settings.db, session, folder, folder or _current_folder())
+    archive = McpArchive(cx.settings.db, session, folder, folder or str(cx.places().working or ""))
     archive.meaning = for_searches(cx)
     _allow_model(cx, archive, restore["model"], restore["files"] or "")
     signal.signal(signal.SIGTERM, _stop_server)
@@ -185,10 +185,3 @@ def _stop_server(number: int, frame: Any) -> None:
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the shutdown
     raise ServerStopped
-
-
-def _current_folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder is gone
-        return ""

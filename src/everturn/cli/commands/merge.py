@@ -8,6 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
+from everturn.errors import UsageError
 from everturn.text.printable import plural
 
 
@@ -24,9 +25,7 @@ def command(cx: frame.CommandContext, other: str) -> None:
     """
     from everturn.capture.sync import writer_for
     from everturn.cli.meaning_options import say_if_there
-    from everturn.errors import UsageError
     from everturn.maintenance.merge import merge_archive
-    from everturn.sources.contract import all_sources
     from everturn.store.contract import open_store
 
     theirs = open_store(other, create=False)
@@ -37,7 +36,7 @@ def command(cx: frame.CommandContext, other: str) -> None:
         job = make_sync_job(cx, mine, cx.places())
         desk = writer_for(job)
         with cx.out.progress("merge") as step:
-            done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total), job.policy)
+            done = merge_archive(desk, theirs, cx.sources, lambda n, total, path: step(n, path, total), job.policy)
     finally:
         theirs.close()
     say_if_there(cx, mine, "what was added has no vectors here yet; `everturn sync --meaning` makes them")

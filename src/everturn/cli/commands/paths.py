@@ -42,7 +42,6 @@ def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int,
         return _print_positions(cx, scope, top)
     from everturn.analytics.path_counts import LEAST_SUPPORT
     from everturn.analytics.paths import find_paths
-    from everturn.text.printable import plural
 
     found = find_paths(cx.store(), scope, top, everything)
     if cx.json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.errors import EverturnError
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ def command(cx: frame.CommandContext, full: bool, again: bool, limit: str) -> in
 
 def push_after_sync(cx: frame.CommandContext, store: Store) -> None:
     """Push if the user is logged in. A failure is a warning: the next sync pushes the rest."""
-    from everturn.errors import EverturnError
-
     if not (cx.settings.state / "team.json").exists():
         return
     try:

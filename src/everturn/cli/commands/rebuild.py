@@ -16,12 +16,11 @@ def command(cx: frame.CommandContext) -> None:
     """
     from everturn.capture.writer import ArchiveWriter, rebuild_archive
     from everturn.cli.meaning_options import say_if_there
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
     desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
     with cx.out.progress("rebuild") as step:
-        count = rebuild_archive(desk, all_sources(), lambda done, total, path: step(done, path, total))
+        count = rebuild_archive(desk, cx.sources, lambda done, total, path: step(done, path, total))
     if cx.json:
         cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
     else:

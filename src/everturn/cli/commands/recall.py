@@ -13,7 +13,8 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.cli.frame import WordsCommand
+from everturn.cli.commands.search import WordsCommand
+from everturn.errors import UsageError
 
 if TYPE_CHECKING:
     from everturn.recall.answer import AnswerEntry
@@ -121,12 +122,11 @@ def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
 def where(cx: frame.CommandContext, workspace: str) -> int:
     """Print where the last session of a folder stopped, as `everturn install --where-you-were` tells it a new session."""
     from everturn.resume.handoff import where_you_were
-    from everturn.sources.contract import all_sources
     from everturn.store.contract import SessionFilter
 
     store = cx.store()
     rows, _ = store.sessions(SessionFilter(workspace=os.path.abspath(workspace)), 1)
-    text = where_you_were(store, all_sources(), rows[0][0], cx.out.clean, clock.now()) if rows else ""
+    text = where_you_were(store, cx.sources, rows[0][0], cx.out.clean, clock.now()) if rows else ""
     if cx.json:
         cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
     elif text:
@@ -136,24 +136,19 @@ def where(cx: frame.CommandContext, workspace: str) -> int:
 
 def _answer_about(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:
     """Answer a request about one session, which the query must name: a command runs in none."""
-    from everturn.sessions.lookup import resolve_session
-
-    named = f'session:"{resolve_session(cx.store(), session or "@last").native_id}"'
+    named = f'session:"{cx.session(session or "@last").native_id}"'
     return _answer(cx, "", budget, {**request, "query": f"{named} {request.get('query', '')}".strip()})
 
 
 def _answer(cx: frame.CommandContext, session: str, budget: int | None, request: dict[str, Any]) -> int:
     from everturn.cli.meaning_options import for_search
-    from everturn.errors import UsageError
     from everturn.recall.tool import ConversationRecall
-    from everturn.sessions.lookup import resolve_session
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
-    row = resolve_session(store, session) if session else None
+    row = cx.session(session) if session else None
     meaning = for_search(cx, store) if request["action"] == "search" else None
     recall = ConversationRecall(
-        store, all_sources(), row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
+        store, cx.sources, row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
     )
     answer = recall.answer(request)
     if answer.status == "mistake":

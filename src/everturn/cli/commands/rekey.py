@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.cli import frame
-from everturn.cli.encryption_options import (
-    archive_file,
-    backups_option,
-    chosen_source,
-    files_of_archive,
-    key_option,
-    new_secret,
-    report_conversion,
-    save_sources,
-    use_secrets,
-)
+from everturn.cli import encryption_options, frame
 from everturn.errors import UsageError
 
 
@@ -22,8 +11,8 @@ from everturn.errors import UsageError
     "everturn rekey --key passphrase",
     "everturn rekey                                   complete an interrupted one",
 )
-@key_option
-@backups_option
+@encryption_options.key_option
+@encryption_options.backups_option
 def command(cx: frame.CommandContext, source: str, no_backups: bool) -> int:
     """Encrypt the archive, its vectors, the copies beside it and the backups it knows of with another key.
 
@@ -33,22 +22,22 @@ def command(cx: frame.CommandContext, source: str, no_backups: bool) -> int:
     from everturn.maintenance.encryption import convert_archive
     from everturn.store.cipher import is_encrypted, key_sources
 
-    archive = archive_file(cx)
+    archive = encryption_options.archive_file(cx)
     if not is_encrypted(archive):
         raise UsageError("the archive is not encrypted; `everturn encrypt` does that")
-    others = files_of_archive(cx, no_backups)
+    others = encryption_options.files_of_archive(cx, no_backups)
     known = cx.settings.encryption
     old = key_sources()
-    chosen = chosen_source(cx, source or (known.key if known.previous else ""))
+    chosen = encryption_options.chosen_source(cx, source or (known.key if known.previous else ""))
     if source and str(chosen) == known.key and chosen.kind != "passphrase":
         raise UsageError(f"{chosen} is the key in use; name another file or entry, and a new key is created there")
     pairs = [(one, old.secret(number)) for number, one in enumerate(old.sources)]
-    secret = new_secret(cx, chosen) if source else pairs[0][1]
+    secret = encryption_options.new_secret(cx, chosen) if source else pairs[0][1]
     if source:
-        save_sources(cx, str(chosen), known.key if str(chosen) != known.key else "")
+        encryption_options.save_sources(cx, str(chosen), known.key if str(chosen) != known.key else "")
     cx.close_store()
-    use_secrets(cx, (chosen, secret), *pairs)
+    encryption_options.use_secrets(cx, (chosen, secret), *pairs)
     report = convert_archive(archive, others, secret)
     if not report.left:
-        save_sources(cx, str(chosen))
-    return report_conversion(cx, report, "encrypted again", key=str(chosen))
+        encryption_options.save_sources(cx, str(chosen))
+    return encryption_options.report_conversion(cx, report, "encrypted again", key=str(chosen))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,8 +64,6 @@ def _find_broken(
 ) -> tuple[BrokenSession, Session | None]:
     """Return the copies to repair, and the session if it is in the archive."""
     from everturn.resume.repair import copies_for_other_session, copies_of_file, copies_of_session, session_in
-    from everturn.sessions.lookup import resolve_session
-    from everturn.sources.contract import all_sources
 
     path, machine = Path(wanted), cx.settings.machine
     session: Session | None = None
@@ -72,11 +71,11 @@ def _find_broken(
         if not cx.settings.is_missing and not options["source"]:
             session = session_in(cx.store(), machine, path)
     else:
-        session = resolve_session(cx.store(), wanted)
+        session = cx.session(wanted)
     if session is None:
-        patient = copies_of_file(all_sources(), path, options["source"])
+        patient = copies_of_file(cx.sources, path, options["source"])
     else:
-        patient = copies_of_session(cx.store(), all_sources(), session, machine)
+        patient = copies_of_session(cx.store(), cx.sources, session, machine)
     return (copies_for_other_session(patient, options["native_id"]) if options["native_id"] else patient), session
 
 
@@ -85,11 +84,10 @@ def _write_repair(
 ) -> int:
     from everturn.resume.handoff import write_native
     from everturn.resume.repair import plan_repair
-    from everturn.sources.contract import all_sources
 
     if diagnosis.refused and cx.json:
         _report(cx, diagnosis, None)
-    plan = plan_repair(diagnosis, all_sources(), _native_options(cx, diagnosis, options["agent"]))
+    plan = plan_repair(diagnosis, cx.sources, _native_options(cx, diagnosis, options["agent"]))
     if options["only_print"]:
         for note in _notes(diagnosis, plan):
             cx.out.say(note)
@@ -103,10 +101,9 @@ def _write_repair(
 
 def _native_options(cx: frame.CommandContext, diagnosis: Diagnosis, agent: str) -> NativeOptions:
     from everturn.resume.handoff import NativeOptions, agent_named
-    from everturn.sources.contract import all_sources
 
     source, session = diagnosis.patient.source, diagnosis.session
-    target = agent_named(all_sources(), agent) if agent else source
+    target = agent_named(cx.sources, agent) if agent else source
     held = diagnosis.store.session(session.id)[1].workspace if session is not None else ""
     folder = "" if os.path.isdir(held) else os.getcwd()
     if folder and session is not None and not diagnosis.refused:
@@ -127,7 +124,6 @@ def _report(cx: frame.CommandContext, diagnosis: Diagnosis, plan: NativePlan | N
         cx.out.say(note)
     if plan is not None:
         cx.out.say(f"wrote {plan.path} ({len(plan.content):,} bytes)")
-        from shlex import join
 
         commands = [["cd", plan.new.workspace], plan.take_in, plan.command]
         cx.out.emit(cx.out.text(" && ".join(join(words) for words in commands if words and words[-1])))

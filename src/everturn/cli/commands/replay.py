@@ -32,16 +32,14 @@ def command(cx: frame.CommandContext, session: str, speed: float, longest: float
     """
     from everturn.cli.commands.show import turn_range
     from everturn.cli.transcript_printer import PacedPrinter, PrintOptions
-    from everturn.sessions.lookup import resolve_session
     from everturn.sessions.messages import Pace, read_turns
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
-    row = resolve_session(store, session)
+    row = cx.session(session)
     first, last = turn_range(turns, row)
     views = read_turns(store, row, first, last)
     pace = Pace(speed if cx.out.fancy and not cx.json else 0, longest, time.sleep)
-    reader = PacedPrinter(cx.out, store, all_sources(), row, PrintOptions(**flags), pace)
+    reader = PacedPrinter(cx.out, store, cx.sources, row, PrintOptions(**flags), pace)
     if cx.json:
         cx.out.emit_json("replay", reader.moments(views), **reader.facts())
         return

@@ -124,7 +124,6 @@ def _write_turns(cx: frame.CommandContext, target: RestoreTarget, options: Optio
 def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, job: Callable[..., Made]) -> Made:
     """Run a job with a progress bar. If it asks a model, show the cost."""
     from everturn.restore.job import RestoreOptions, open_asker
-    from everturn.sources.contract import all_sources
 
     asker, searches = None, options["max_searches"]
     if options["model"]:
@@ -137,7 +136,7 @@ def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, 
         options["workspace"] or "",
     )
     with cx.out.progress("turn", target.session.n_turns) as step:
-        made = job(target, all_sources(), choices, asker, lambda done, total: step(done, total=total))
+        made = job(target, cx.sources, choices, asker, lambda done, total: step(done, total=total))
     if asker is not None:
         used = asker.spent
         cx.out.say(

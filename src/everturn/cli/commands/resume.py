@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,9 +75,6 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **o
 
 def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], options: dict[str, Any]) -> Session | None:
     """Return the session if it opens in an agent's own program, else None."""
-    from everturn.sessions.lookup import resolve_session
-    from everturn.sources.contract import all_sources
-
     is_native = bool(
         options["target"] or options["upto"] or options["fit"] or options["only_print"] or options["dry_run"]
     )
@@ -86,21 +84,19 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], option
     if not is_native and (len(names) > 1 or options["strategy"] or cx.settings.is_missing):
         return None
     try:
-        session = resolve_session(cx.store(), names[0])
+        session = cx.session(names[0])
     except UnknownSession:
         if is_native:
             raise
         return None
-    source = all_sources().get(session.agent)
+    source = cx.sources.get(session.agent)
     return session if is_native or (source is not None and source.native is not None) else None
 
 
 def _check_sessions(cx: frame.CommandContext, names: tuple[str, ...]) -> None:
     """Raise UnknownSession for a name that fits no session of the archive."""
-    from everturn.sessions.lookup import resolve_session
-
     for name in names:
-        resolve_session(cx.store(), name)
+        cx.session(name)
 
 
 def _resume_chat(
@@ -118,8 +114,6 @@ def _resume_chat(
         raise
     program = ChatProgram(setup, screen)
     if chain:
-        from pathlib import Path
-
         from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
 
         texts = [chain_text(setup, find_earlier(setup.store, name, program.list())) for name in sessions]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.cli.frame import WordsCommand
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS, ORIGINS, QUERY_RULE
 from everturn.text.folders import FOLDER_RULE, resolve_folder
@@ -21,6 +21,32 @@ if TYPE_CHECKING:
 
 _ROLES = ("user", "assistant")
 _SIMILAR = 4  # matches with the same text that are named
+
+
+class WordsCommand(click.Command):
+    """A command whose words may start with a minus: `everturn search parser -yaml`.
+
+    Only `-h` and arguments with two minuses are options. All others are words, in order; after `--` everything is a word.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Pass the options first, then the words after a `--`."""
+        if ctx.resilient_parsing:  # shell completion
+            return super().parse_args(ctx, args)
+        with_value = {
+            name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts
+        }
+        options: list[str] = []
+        words: list[str] = []
+        rest = iter(args)
+        for arg in rest:
+            if arg == "--":
+                words += rest
+            elif arg == "-h" or arg.startswith("--"):
+                options += [arg, *islice(rest, 1 if arg in with_value else 0)]
+            else:
+                words.append(arg)
+        return super().parse_args(ctx, [*options, "--", *words])
 
 
 @frame.command(
@@ -80,7 +106,6 @@ def command(
     from everturn.cli.output import paged
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
-    from everturn.sources.contract import all_sources
 
     _check_filter_names(" ".join(words))
     store, now = cx.store(), clock.now()
@@ -91,7 +116,7 @@ def command(
 
         meaning = for_search(cx, store)
     page = search(
-        store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning,
+        store, cx.sources, " ".join(words), filters, limit, after, cx.out.clean, now, meaning,
         understand=not options["literal"], sort=options["sort"], collapse=not options["no_collapse"], home=os.path.expanduser("~"),
     )  # fmt: skip
     items = _add_context(cx, page.items, context)
@@ -123,7 +148,6 @@ def _check_filter_names(words: str) -> None:
 
 def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
     from everturn.retrieval.scope import SPEAKERS, SearchFilters
-    from everturn.sessions.lookup import resolve_session
     from everturn.text.times import parse_when
 
     session, since, until = (options[name] for name in ("session", "since", "until"))
@@ -134,7 +158,7 @@ def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilter
     return SearchFilters(
         agent=options["agent"],
         workspace=resolve_folder("." if options["here"] else options["workspace"], home=os.path.expanduser("~")),
-        session=resolve_session(cx.store(), session) if session else None,
+        session=cx.session(session) if session else None,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
         fields=options["fields"],
@@ -148,9 +172,8 @@ def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -
     if not turns:
         return items
     from everturn.retrieval.hits import with_neighbours
-    from everturn.sources.contract import all_sources
 
-    return [with_neighbours(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
+    return [with_neighbours(cx.store(), cx.sources, found, turns, cx.out.clean) for found in items]
 
 
 def _print_hits(out: Output, items: list[SearchHit], now: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,12 +11,13 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.errors import EverturnError
+from everturn.text.folders import FOLDER_RULE
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.sessions.secrets import SecretPlace
-    from everturn.store.contract import SessionFilter, Store
+    from everturn.store.contract import Store
 
 _MOST_TOLD_APART = 100_000  # distinct secrets that are counted
 
@@ -33,7 +33,7 @@ _MOST_TOLD_APART = 100_000  # distinct secrets that are counted
 @click.option("--workspace", default="", metavar="FOLDER", help=FOLDER_RULE)
 @click.option("--since", default="", metavar="WHEN", help="Only in sessions active since then: 2026-01-31, 7d.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="How many places to list.")
-def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, since: str, limit: int) -> int:
+def command(cx: frame.CommandContext, session: str, limit: int, **filters: str) -> int:
     """Look through SESSION, or the whole archive, for keys, tokens and passwords; tell kinds, counts and places.
 
     Nothing of a secret is shown. SECRET in the list is a keyed digest: equal secrets have the same one, also in
@@ -42,21 +42,20 @@ def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, 
 
     Exit code 0 if there are none, 4 if there are some.
     """
-    from everturn.sessions.lookup import iterate_sessions, resolve_session
+    from everturn.sessions.lookup import iterate_sessions
     from everturn.sessions.secrets import find_archive_secrets
-    from everturn.sources.contract import all_sources
 
     store = cx.store()
     chosen: Iterable[Session]
     if session:
-        row = resolve_session(store, session)
+        row = cx.session(session)
         chosen = store.sessions_of(row.agent, row.native_id)
     else:
-        chosen = iterate_sessions(store, _filter(agent, workspace, since))
+        chosen = iterate_sessions(store, cx.filter(True, **filters))
     found = SecretTally(limit)
     with cx.out.progress("looking for secrets, MB read:") as step:
         places = find_archive_secrets(
-            store, all_sources(), chosen, _archive_key(cx, store), lambda done: step(done // 1_000_000)
+            store, cx.sources, chosen, _archive_key(cx, store), lambda done: step(done // 1_000_000)
         )
         for place in places:
             found.add(place)
@@ -98,23 +97,8 @@ class SecretTally:
         ]
 
 
-def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
-    from everturn.model.vocabulary import SESSION_KINDS
-    from everturn.store.contract import SessionFilter
-    from everturn.text.times import parse_when
-
-    return SessionFilter(
-        agent=agent,
-        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
-        since=parse_when(since, clock.now()) if since else None,
-        kinds=SESSION_KINDS,
-        states=("current", "superseded"),
-    )
-
-
 def _archive_key(cx: frame.CommandContext, store: Store) -> bytes:
     """Return the archive's key; if it has none and cannot be written, a key for this report only."""
-    from everturn.errors import EverturnError
     from everturn.sessions.secrets import make_key
 
     try:

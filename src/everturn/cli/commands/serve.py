@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from everturn import clock
 from everturn.cli import frame
+from everturn.errors import EverturnError, UsageError
 
 _PORT = 8790
 
@@ -39,9 +41,6 @@ def command(
     or shared with their projects, nothing else. Without TLS it listens on this machine only, for a reverse proxy or a trial.
     docs/team.md is the runbook.
     """
-    from everturn import clock
-    from everturn.errors import EverturnError, UsageError
-
     if host not in ("127.0.0.1", "localhost", "::1") and not certificate:
         raise UsageError(f"{host} can be reached by others, and tokens must not travel without TLS; give --certificate")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,7 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.output import print_session_rows
-from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.folders import FOLDER_RULE
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def command(
     from everturn.sessions.lookup import list_sessions
 
     now = clock.now()
-    session_filter = _filter(" ".join(text), everything, now, **filters)
+    session_filter = cx.filter(everything, text=" ".join(text), **filters)
     if live:
         return _list_running(cx, session_filter, now)
     page = list_sessions(cx.store(), session_filter, limit, after)
@@ -113,24 +112,6 @@ def _list_running(cx: frame.CommandContext, session_filter: SessionFilter, now: 
     if not found:
         cx.out.warn("no session is running: none was written to within the last five minutes")
     return 0 if found else 3
-
-
-def _filter(
-    text: str, everything: bool, now: int, workspace: str, since: str, until: str, **names: str
-) -> SessionFilter:
-    from everturn.model.vocabulary import SESSION_KINDS
-    from everturn.store.contract import SessionFilter
-    from everturn.text.times import parse_when
-
-    return SessionFilter(
-        **names,  # agent, owner, machine, project
-        workspace=resolve_folder(workspace, home=os.path.expanduser("~")),
-        since=parse_when(since, now) if since else None,
-        until=parse_when(until, now) if until else None,
-        text=text,
-        kinds=SESSION_KINDS if everything else ("main",),
-        states=("current", "superseded") if everything else ("current",),
-    )
 
 
 def _nothing(session_filter: SessionFilter, after: str) -> str:

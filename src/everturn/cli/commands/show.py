@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.errors import NothingFound
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -59,12 +60,11 @@ def command(
     """
     from everturn.cli.output import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
-    from everturn.sessions.lookup import resolve_session, session_edition
+    from everturn.sessions.lookup import session_edition
     from everturn.sessions.messages import read_turns
-    from everturn.sources.contract import all_sources
 
-    store, sources = cx.store(), all_sources()
-    row = resolve_session(store, session)
+    store, sources = cx.store(), cx.sources
+    row = cx.session(session)
     if number is not None:
         row = session_edition(store, row, number)
     if summaries:
@@ -91,8 +91,6 @@ def command(
 
 def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
     """Return the first and last turn of the option, counted from 0."""
-    from everturn.errors import NothingFound
-
     if not turns:
         return 0, None
     asked = _TURNS.fullmatch(str(max(session.n_turns, 1)) if turns == "last" else turns)
@@ -111,7 +109,6 @@ def _show_file(
     cx: frame.CommandContext, store: Store, sources: Sources, session: Session, path: str, at_turn: str
 ) -> None:
     from everturn.attribution.file_history import file_at_turn
-    from everturn.errors import NothingFound
 
     turn = session.n_turns if at_turn == "end" else turn_range(at_turn, session)[0]
     found = file_at_turn(store, sources, session, path, turn)
@@ -125,7 +122,6 @@ def _show_file(
 
 
 def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) -> None:
-    from everturn.errors import NothingFound
     from everturn.restore.job import is_stale, kept_summaries
     from everturn.text.times import iso
 
@@ -146,7 +142,6 @@ def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) ->
 
 
 def _tell_record(cx: frame.CommandContext, store: Store, sources: Sources, session: Session, seq: int) -> None:
-    from everturn.errors import NothingFound
     from everturn.export.json_document import record_item
     from everturn.sessions.messages import Records
 

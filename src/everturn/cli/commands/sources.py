@@ -9,6 +9,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
+from everturn.errors import MissingPath, NothingFound, UsageError
 
 
 @frame.command(
@@ -23,7 +24,7 @@ from everturn.cli.commands.sync import folder_options, search_places
 def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.capture.sync import UNREAD, find_unread, listed_paths
-    from everturn.sources.contract import abilities, all_sources
+    from everturn.sources.contract import abilities
 
     if ctx.invoked_subcommand is not None:
         return
@@ -31,7 +32,7 @@ def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> 
     places = search_places(cx, folders)
     known = _archived_files(cx)
     items = []
-    for name, source in sorted(all_sources().items()):
+    for name, source in sorted(cx.sources.items()):
         roots = [str(root) for root in source.roots(places)]
         files = [file for file in known if file.format == name]
         failed = [
@@ -43,8 +44,8 @@ def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> 
             {"name": name, "title": source.title, "parser": source.parser, "folders": roots, "files": len(files),
              "gone": sum(file.state == "gone" for file in files), "can": abilities(source), "quarantine": failed}
         )  # fmt: skip
-    paths = {file.path for file in known} | listed_paths(all_sources(), places)
-    unread = find_unread(all_sources(), places, paths)
+    paths = {file.path for file in known} | listed_paths(cx.sources, places)
+    unread = find_unread(cx.sources, places, paths)
     if cx.json:
         cx.out.emit_json("sources", items, unread=unread)
         return
@@ -64,8 +65,7 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
 
     Exit code 3 if the file would not be read.
     """
-    from everturn.errors import MissingPath, UsageError
-    from everturn.sources.contract import all_sources, read_beginning
+    from everturn.sources.contract import read_beginning
     from everturn.sources.recognition import describe_tie, resembles_transcript, tied, weigh_claims, winner
 
     if not path.exists():
@@ -73,7 +73,7 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
     if not path.is_file():
         raise UsageError(f"{path} is not a regular file; `everturn add {path}` looks at every file of a folder")
     head = read_beginning(path)
-    claims = weigh_claims(all_sources().values(), path.resolve(), head, every=True)
+    claims = weigh_claims(cx.sources.values(), path.resolve(), head, every=True)
     best = winner(claims)
     items = [
         {"source": claim.source.name, "title": claim.source.title, "score": claim.score, "reason": claim.reason,
@@ -108,8 +108,6 @@ def _source_row(item: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _archived_files(cx: frame.CommandContext) -> list[Any]:
-    from everturn.errors import NothingFound
-
     try:
         return [file for file, _ in cx.store().files()]
     except NothingFound:  # nothing archived yet: the list of formats is worth showing all the same

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
+import msgspec
 
 from everturn.cli import frame
 
@@ -53,15 +56,12 @@ def login(cx: frame.CommandContext, url: str, sso: bool) -> None:
     path = cx.settings.state / "team.json"
     save_login(path, made)
     me = TeamClient(made).get("/v1/me")
-    if cx.json:
-        cx.out.emit_json("team-login", [], server=made.server, **me)
-    cx.out.say(cx.out.text(f"you are {me['name']} on {made.server}; the token is in {path}"))
+    done = f"you are {me['name']} on {made.server}; the token is in {path}"
+    cx.out.report("team-login", done, server=made.server, **me)
 
 
 def _log_in_by_browser(cx: frame.CommandContext, url: str) -> str:
     import webbrowser
-
-    import msgspec
 
     from everturn.team.client import Login, TeamClient
     from everturn.team.sign_in import ProviderRules, fetch_code
@@ -120,14 +120,9 @@ def sessions(cx: frame.CommandContext, owner: str, machine: str, project: str, l
 @click.option("--turns", default="", metavar="FIRST-LAST", help="Only these turns.")
 def show(cx: frame.CommandContext, session: str, turns: str) -> None:
     """Read a session on the server."""
-    from urllib.parse import quote
-
     first, _, last = turns.partition("-")
-    found = _client(cx).get(f"/v1/sessions/{quote(session, safe='')}", first=first, last=last or first)
-    if cx.json:
-        cx.out.emit_json("team-show", [found])
-    else:
-        cx.out.emit(cx.out.text(found["text"], "\n"))
+    found = _client(cx).get(_session_path(session), first=first, last=last or first)
+    _print_text(cx, "team-show", found, [found])
 
 
 @frame.command("everturn team restore 3f2a9c --budget 2000", make=command.command)
@@ -137,13 +132,8 @@ def show(cx: frame.CommandContext, session: str, turns: str) -> None:
 )
 def restore(cx: frame.CommandContext, session: str, budget: int) -> None:
     """Restore a session on the server: what a fresh agent must know to continue it, each statement with its place."""
-    from urllib.parse import quote
-
-    found = _client(cx).get(f"/v1/sessions/{quote(session, safe='')}/restore", budget=budget)
-    if cx.json:
-        cx.out.emit_json("team-restore", [found])
-    else:
-        cx.out.emit(cx.out.text(found["text"], "\n"))
+    found = _client(cx).get(f"{_session_path(session)}/restore", budget=budget)
+    _print_text(cx, "team-restore", found, [found])
 
 
 @frame.command("everturn team stats --by project --days 30", make=command.command)
@@ -179,16 +169,11 @@ def why(cx: frame.CommandContext, target: str, project: str) -> None:
 
     The server looks at its own copy of the repository (`everturn serve --repository`), as it is there.
     """
-    from pathlib import Path
-
     from everturn.team.client import repository_target
 
     named, path = repository_target(Path.cwd(), target)
     found = _client(cx).get("/v1/why", project=project or named, target=path)
-    if cx.json:
-        cx.out.emit_json("team-why", found["items"], commits=found["commits"])
-    else:
-        cx.out.emit(cx.out.text(found["text"], "\n"))
+    _print_text(cx, "team-why", found, found["items"], commits=found["commits"])
 
 
 @frame.command("everturn team share 3f2a9c github.com/example/shop", make=command.command)
@@ -196,14 +181,10 @@ def why(cx: frame.CommandContext, target: str, project: str) -> None:
 @click.argument("project", required=False)
 def share(cx: frame.CommandContext, session: str, project: str | None) -> None:
     """Share one of your sessions with the members of PROJECT; without PROJECT, take it back."""
-    import msgspec
-
     body: dict[str, Any] = {"session": session, "project": project}
     done = _client(cx).post("/v1/share", msgspec.json.encode(body))
-    if cx.json:
-        cx.out.emit_json("team-share", [], **done)
     who = f"the members of {project} can read it" if project else "only you can read it"
-    cx.out.say(cx.out.text(f"{done['session']}: {who}"))
+    cx.out.report("team-share", f"{done['session']}: {who}", **done)
 
 
 @frame.command("everturn team link 3f2a9c --days 7", make=command.command)
@@ -214,8 +195,6 @@ def link(cx: frame.CommandContext, session: str, days: int) -> None:
 
     Secrets are masked and pictures are left out. The link is not shown again; `everturn team unlink` ends it early.
     """
-    import msgspec
-
     from everturn.text.times import iso
 
     client = _client(cx)
@@ -246,9 +225,7 @@ def links(cx: frame.CommandContext) -> None:
 def unlink(cx: frame.CommandContext, number: int) -> None:
     """End a link before it expires."""
     _client(cx).post(f"/v1/links/{number}/revoke", b"{}")
-    if cx.json:
-        cx.out.emit_json("team-unlink", [], id=number)
-    cx.out.say(f"link {number} is no longer valid")
+    cx.out.report("team-unlink", f"link {number} is no longer valid", id=number)
 
 
 @frame.command("everturn team erase 3f2a9c", "everturn team erase --everything --yes", make=command.command)
@@ -260,15 +237,23 @@ def erase(cx: frame.CommandContext, session: str, everything: bool, yes: bool) -
 
     A session is not pushed again; after --everything, the next push sends all of it again. Backups of the server keep what they hold.
     """
-    import msgspec
-
     what = "everything you have pushed" if everything else session
     if not yes:
         click.confirm(cx.out.text(f"erase {what} on the server?"), abort=True, err=True)
     done = _client(cx).post("/v1/erase", msgspec.json.encode({"session": session, "everything": everything}))
+    cx.out.report("team-erase", f"{done['erased']:,} files were erased on the server", **done)
+
+
+def _session_path(session: str) -> str:
+    return f"/v1/sessions/{quote(session, safe='')}"
+
+
+def _print_text(cx: frame.CommandContext, name: str, found: dict[str, Any], items: list[Any], **more: Any) -> None:
+    """Print the text of an answer of the server; with --json its items."""
     if cx.json:
-        cx.out.emit_json("team-erase", [], **done)
-    cx.out.say(f"{done['erased']:,} files were erased on the server")
+        cx.out.emit_json(name, items, **more)
+    else:
+        cx.out.emit(cx.out.text(found["text"], "\n"))
 
 
 def _client(cx: frame.CommandContext) -> TeamClient:

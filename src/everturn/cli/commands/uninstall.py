@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
-from everturn.cli.commands.install import (
-    ALL,
-    SERVICE,
-    find_agent,
-    plan_items,
-    record_folder,
-    run_commands,
-    show_plan,
-    write_failure,
-)
+from everturn.cli.commands import install
 from everturn.errors import NothingFound, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +44,7 @@ def command(
 
     if not (agent or service or purge):
         raise UsageError("which agent? `all` for every one; or --service, or --purge")
-    folder = record_folder(cx)
+    folder = install.record_folder(cx)
     found = [one for one in records(folder) if purge or _is_chosen(one, agent, project, service)]
     if not found and not purge:
         raise NothingFound("nothing of that is installed; `everturn install --help` says how")
@@ -70,21 +61,23 @@ def command(
 
 
 def _is_chosen(record: InstallRecord, agent: str, project: bool, service: bool) -> bool:
-    if record.name == SERVICE:
-        return service or agent == ALL
+    if record.name == install.SERVICE:
+        return service or agent == install.ALL
     if project and record.project != str(Path.cwd()):
         return False
     name = record.name.partition("@")[0]
-    return agent == ALL or (bool(agent) and name == find_agent(agent).name and (project or not record.project))
+    return agent == install.ALL or (
+        bool(agent) and name == install.find_agent(agent).name and (project or not record.project)
+    )
 
 
 def _show(
     cx: frame.CommandContext, plans: list[tuple[InstallRecord, InstallPlan]], ours: list[Path], dry_run: bool
 ) -> None:
     for _, plan in plans:
-        show_plan(cx, plan)
+        install.show_plan(cx, plan)
     if cx.json:
-        items = [item for record, plan in plans for item in plan_items(record.name, plan)]
+        items = [item for record, plan in plans for item in install.plan_items(record.name, plan)]
         cx.out.emit_json("uninstall", items, dry_run=dry_run, erased=[str(path) for path in ours])
     for path in ours:
         cx.out.say(f"to be erased: {path}")
@@ -106,12 +99,12 @@ def _take_out_plans(cx: frame.CommandContext, plans: list[tuple[InstallRecord, I
     from everturn.install.plan import take_out
 
     for record, plan in plans:
-        for line in run_commands(record.stop):
+        for line in install.run_commands(record.stop):
             cx.out.warn(f"could not be run: {line}")
         try:
-            take_out(plan, record, record_folder(cx))
+            take_out(plan, record, install.record_folder(cx))
         except OSError as failure:
-            raise write_failure(failure) from None
+            raise install.write_failure(failure) from None
         cx.out.say(f"{record.name}: taken out")
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from everturn import clock
 from everturn.cli import frame
+from everturn.errors import UsageError
 from everturn.text.printable import plural
 
 
@@ -68,8 +70,6 @@ def command(cx: frame.CommandContext, live: bool, sign: bool, signed: bool, key:
 
 def _check_chain(cx: frame.CommandContext, sign: bool, key: str) -> int:
     """Append a manifest, or check them all."""
-    from everturn import clock
-    from everturn.errors import UsageError
     from everturn.maintenance.manifests import check_manifests, sign_archive
 
     store = cx.store()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.clock import now
 
 if TYPE_CHECKING:
     from everturn.attribution.job import WhyJob
@@ -50,13 +51,11 @@ def command(
     neighbours), `likely` (reformatted or alone). Lines that the archive does not know have no answer.
     """
     from everturn.attribution.job import WhyOptions, open_why
-    from everturn.clock import now
-    from everturn.sources.contract import all_sources
 
     if form is None and any(export.values()):
         flag = next(name for name, is_set in export.items() if is_set).replace("_", "-")
         raise click.UsageError(f"--{flag} goes with --export", click.get_current_context())
-    job, path, lines = open_why(cx.store(), all_sources(), now(), folder, target)
+    job, path, lines = open_why(cx.store(), cx.sources, now(), folder, target)
     with job.repository:
         few = lines is not None and lines[1] - lines[0] < _FEW
         options = WhyOptions(old, few)
@@ -72,7 +71,6 @@ def _export(
 ) -> None:
     """Print records, or show the notes and write them when the person agrees."""
     from everturn.attribution.exports import SURE, note_drafts, requests_of, trace_records, write_notes
-    from everturn.clock import now
     from everturn.text.printable import plural, to_json
 
     levels = (*SURE, "likely") if likely else SURE

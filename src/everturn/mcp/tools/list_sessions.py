@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
 from everturn.model.conversation import prepared
-from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.folders import FOLDER_RULE
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -44,18 +45,11 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 
 def _make_filter(archive: McpArchive, arguments: ListSessionsArguments) -> SessionFilter:
-    from everturn.store.contract import SessionFilter
-    from everturn.text.times import parse_when
+    from everturn.sessions.lookup import typed_filter
 
-    now = archive.clock()
-    return SessionFilter(
-        agent=arguments.agent,
-        workspace=resolve_folder(arguments.workspace, archive.folder),
-        since=parse_when(arguments.since, now) if arguments.since else None,
-        until=parse_when(arguments.until, now) if arguments.until else None,
-        text=arguments.text,
-        kinds=("main", "subagent", "sidechain") if arguments.subagents else ("main",),
-    )
+    given = {name: getattr(arguments, name) for name in ("text", "agent", "workspace", "since", "until")}
+    found = typed_filter(given, archive.clock(), base=archive.folder)
+    return replace(found, kinds=("main", "subagent", "sidechain")) if arguments.subagents else found
 
 
 def _list_within_budget(store: Store, session_filter: SessionFilter, arguments: ListSessionsArguments) -> ToolAnswer:

@@ -6,10 +6,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from everturn.model.archive import Session, SessionText
-from everturn.model.vocabulary import SESSION_KINDS
-from everturn.sessions.lookup import starred_sessions
+from everturn.sessions.lookup import starred_sessions, typed_filter
 from everturn.store.contract import SessionFilter
-from everturn.text.folders import folder_filter, resolve_folder
+from everturn.text.folders import folder_filter
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import archived_agents, session_rows
 
@@ -54,13 +53,5 @@ def _is_match(pair: tuple[Session, SessionText], session_filter: SessionFilter) 
 
 def filter_of(request: WebRequest) -> SessionFilter:
     """Return the filter of the request. Raises UsageError for an invalid time."""
-    everything = bool(request.word("all"))
-    return SessionFilter(
-        agent=request.word("agent"),
-        workspace=resolve_folder(request.word("workspace")),
-        since=request.when("since"),
-        until=request.when("until"),
-        text=request.word("q"),
-        kinds=SESSION_KINDS if everything else ("main",),
-        states=("current", "superseded") if everything else ("current",),
-    )
+    given = {name: request.word(name) for name in ("agent", "workspace", "since", "until")}
+    return typed_filter({**given, "text": request.word("q")}, request.now, bool(request.word("all")))
