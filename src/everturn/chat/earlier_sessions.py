@@ -31,11 +31,11 @@ from everturn.loop.journal_state import AGENT
 from everturn.model.archive import Session, SessionText
 from everturn.model.conversation import Block, Link, Message, SessionFacts, SessionPart
 from everturn.sessions.lineage import ancestors
-from everturn.sessions.lookup import best_match, resolve_session, short_ids
+from everturn.sessions.lookup import best_match, iterate_sessions, resolve_session, short_ids
 from everturn.sessions.messages import Records, read_turns
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.printable import one_line
-from everturn.text.times import iso
+from everturn.text.times import minute
 from everturn.text.tokens import estimate_tokens
 
 _RESTORED_HEADING = "## Session Restored"
@@ -122,14 +122,10 @@ def erase_saved(folder: Path, session: str) -> int:
 
 def saved_files(folder: Path, store: Store) -> tuple[list[Path], list[Path]]:
     """Return the files of a folder that are conversations of the archive, and the others."""
-    ours, others, cursor = list[Path](), list[Path](), ""
+    ours, others = list[Path](), list[Path]()
     found = sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else []
-    ids = set[str]()
-    while found:
-        rows, cursor = store.sessions(SessionFilter(agent=AGENT), 500, cursor)
-        ids |= {_file_id(session.native_id) for session, _ in rows}
-        if not cursor:
-            break
+    chats = iterate_sessions(store, SessionFilter(agent=AGENT), 500) if found else ()
+    ids = {_file_id(session.native_id) for session in chats}
     for path in found:
         name = _SAVED_NAME.fullmatch(path.name)
         (ours if name is not None and name[1] in ids else others).append(path)
@@ -221,7 +217,7 @@ def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: st
     return EarlierSummary(
         session.native_id,
         session.agent,
-        iso(session.ended or session.started)[:16].replace("T", " "),
+        minute(session.ended or session.started),
         session.n_prompts,
         session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write,
         elders[0].native_id if elders else "",
@@ -288,7 +284,7 @@ class EarlierSession(Struct, frozen=True):
     def line(self, width: int = 100) -> str:
         """Return the line of the list, such as `1. 2026-01-31 10:00  47 turns  model  first words…`."""
         row = self.session
-        date = iso(row.ended or row.started)[:16].replace("T", " ")
+        date = minute(row.ended or row.started)
         turns = f"{row.n_prompts} quer{'y' if row.n_prompts == 1 else 'ies'}"
         head = f"{self.number:>3}. {date}  {self.short}  {turns}  {row.model or '-'}  {self.state}  "
         return head + one_line(self.text.title or self.text.first_prompt, max(20, width - len(head)))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everturn import __version__, clock
+from everturn import __version__
 from everturn.errors import Busy, EverturnError, NoArchive, OlderArchive
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ class CommandContext:
 
     def filter(self, everything: bool = False, /, **given: str) -> SessionFilter:
         """Return the filter of the options of a command (`typed_filter`). Raises UsageError."""
+        from everturn import clock
         from everturn.sessions.lookup import typed_filter
 
         return typed_filter(given, clock.now(), everything, home=os.path.expanduser("~"))

@@ -92,6 +92,28 @@ class Output:
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
         self.emit(to_json(document, None if self.reveal else self.cleaner))
 
+    def emit_result(self, name: str, line: str, **facts: Any) -> None:
+        """Print the result of a command in one line; with --json its facts."""
+        if self.json:
+            self.emit_json(name, [], **facts)
+        else:
+            self.emit(line)
+
+    def emit_rows(
+        self,
+        name: str,
+        items: Iterable[Any],
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        right: Iterable[int] = (),
+        **more: Any,
+    ) -> None:
+        """Print a table; with --json the items it was made from."""
+        if self.json:
+            self.emit_json(name, items, **more)
+        else:
+            self.table(columns, rows, right)
+
     def report(self, name: str, done: str, **facts: Any) -> None:
         """Say what a command has done, which contains no line end; with --json print the facts, too."""
         if self.json:

@@ -25,12 +25,22 @@ from everturn.cli.output import Output, Pen, first_lines, in_one_line
 from everturn.export.json_document import lineage_facts, passage_item, session_facts, source_facts, turn_facts
 from everturn.model.archive import Call, Session
 from everturn.model.conversation import CallStart
-from everturn.sessions.lineage import Relative, lineage
+from everturn.sessions.lineage import Relative, lineage, relation_words
 from everturn.sessions.lookup import short_ids
-from everturn.sessions.messages import Pace, Passage, Sources, TurnView, has_words, input_text, is_quiet, passages
+from everturn.sessions.messages import (
+    Pace,
+    Passage,
+    Sources,
+    TurnView,
+    failure_words,
+    has_words,
+    input_text,
+    is_quiet,
+    passages,
+)
 from everturn.store.contract import Store
 from everturn.text.printable import count_cells, plural, short_path, wrap_cells
-from everturn.text.times import duration, iso, turn_ms
+from everturn.text.times import duration, iso, minute, turn_ms
 
 _PROMPT = "❯ "  # the margin of a prompt
 _PROSE = 60  # lines of a prompt or an answer
@@ -98,14 +108,14 @@ class TranscriptPrinter:
             out.text(session.native_id),
             " ".join(filter(None, (session.agent, session.client, session.model))),
             " ".join(filter(None, (text.workspace, branch))),
-            " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None),
+            " to ".join(minute(at) for at in (session.started, session.ended) if at is not None),
             ", ".join(work),
         ]
         for fact in filter(None, facts):
             out.emit_wrapped(self.pen("dim", out.text(fact)), "  ")
         for one in (*self.relatives.ancestors, *self.relatives.forks):
             below = one in self.relatives.ancestors
-            out.emit(self.pen("dim", f"  {_RELATIONS[one.relation, below]} {self._name(one)}"))
+            out.emit(self.pen("dim", f"  {relation_words(one, below)} {self._name(one)}"))
         if session.state != "current":
             out.emit(self.pen("yellow", "  an older version: its file has been rewritten since"))
         if not has_words(session):
@@ -118,7 +128,7 @@ class TranscriptPrinter:
 
     def print_turn(self, view: TurnView) -> None:
         turn, out = view.turn, self.out
-        parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
+        parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
         parts += ["inherited"] * turn.inherited + ["taken back"] * turn.taken_back
         out.emit()
         out.emit(self.pen("cyan", f"── {' · '.join(filter(None, parts))} ──"))
@@ -195,12 +205,13 @@ class TranscriptPrinter:
         call, start, out = passage.call, passage.start, self.out
         style, sign = _SIGNS[call.status if call else "open"]
         name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
-        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _failure_text(call))))
+        went = "no result" if call is None or call.status == "open" else failure_words(call)
+        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", went)))
         room = out.width - count_cells(f"{sign} {name}  {facts}  ") if out.fancy else max(40, out.width - 30)
         facts = "  ".join(filter(None, (facts, self._subject(start, max(20, room)))))
         out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
         for one in self._children(call):
-            out.emit_wrapped(f"{_CHILDREN.get(one.relation, one.relation)} {self._name(one)}", "  ", "↳ ")
+            out.emit_wrapped(f"{relation_words(one)} {self._name(one)}", "  ", "↳ ")
         for commit in passage.commits:
             name = f"commit {commit.hash} " if commit.hash else "commit " * (not commit.url)
             out.emit_wrapped(f"{name}{in_one_line(out, commit.subject, 100)}", "  ", "↳ ")
@@ -236,21 +247,6 @@ class TranscriptPrinter:
         return self.out.text(self.shorts[one.session.id])
 
 
-_CHILDREN = {"subagent_of": "subagent", "output_of": "saved output"}
-_RELATIONS = {
-    ("subagent_of", True): "subagent of",
-    ("subagent_of", False): "subagent",
-    ("forked_from", True): "forked from",
-    ("forked_from", False): "forked into",
-    ("continues", True): "continues",
-    ("continues", False): "continued by",
-    ("output_of", True): "saved output of",
-    ("output_of", False): "saved output",
-    ("teammate_of", True): "in the team of",
-    ("teammate_of", False): "teammate",
-}
-
-
 def point_to_why(out: Output, store: Store, session: Session) -> None:
     """Say how to get from the files and commits of a session to the turns behind them."""
     edited = {one.row.path for one in store.edits_of_session(session.id)}
@@ -259,14 +255,6 @@ def point_to_why(out: Output, store: Store, session: Session) -> None:
         out.say(
             f"\n{files}: `everturn why FILE` says which turn wrote a line, `everturn why COMMIT` who wrote a commit"
         )
-
-
-def _failure_text(call: Call | None) -> str:
-    if call is None or call.status == "open":
-        return "no result"
-    if call.exit_status:
-        return f"exit {call.exit_status}"
-    return call.error_class.replace("_", " ") if call.error_class not in ("", "other", "exit_status") else ""
 
 
 class PacedPrinter(TranscriptPrinter):

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Passage, Sources, has_words, is_quiet, passages, read_turns
+from everturn.sessions.messages import Passage, Sources, failure_words, has_words, is_quiet, passages, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, printable
-from everturn.text.times import duration, iso, turn_ms
+from everturn.text.times import duration, minute, turn_ms
 
 Clean = Callable[[str], str]
 
@@ -50,7 +50,7 @@ def as_markdown(
     for view in read_turns(store, session):
         turn, lasted = view.turn, turn_ms(view.turn)
         parts = [f"## Turn {turn.idx + 1}"]
-        parts += [minute_text(turn.started)] if turn.started is not None else []
+        parts += [minute(turn.started)] if turn.started is not None else []
         parts += [duration(lasted)] if lasted else []
         parts += ["taken back"] * turn.taken_back
         yield " · ".join(parts) + "\n\n"
@@ -108,7 +108,7 @@ def _head_facts(store: Store, session: Session, text: SessionText, page: _Markdo
     yield "Model", page.code(session.model)
     yield "Workspace", page.code(text.workspace)
     yield "Branch", page.code(text.branch)
-    yield "Time", " to ".join(minute_text(ms) for ms in (session.started, session.ended) if ms is not None)
+    yield "Time", " to ".join(minute(ms) for ms in (session.started, session.ended) if ms is not None)
     yield "Turns", f"{session.n_turns:,}"
     yield "Tool calls", f"{session.n_calls:,}" + (f", {session.n_errors:,} failed" if session.n_errors else "")
     source = source_facts(store, session)
@@ -132,10 +132,6 @@ def _relative(one: Relative, ancestors: list[Relative], page: _MarkdownPage) -> 
     if one.call is not None:
         text += f", started in turn {one.call.turn + 1}"
     return text if one.session is not None else f"{text} (not in the archive)"
-
-
-def minute_text(ms: int) -> str:
-    return iso(ms)[:16].replace("T", " ")
 
 
 def _write_passage(passage: Passage, page: _MarkdownPage) -> Iterator[str]:
@@ -174,8 +170,4 @@ def status(call: Call | None) -> str:
     if call is None or call.status == "open":
         return "no result"
     words = "ok" if call.status == "ok" or (call.status == "orphan" and not call.error_class) else "error"
-    if call.exit_status:
-        words += f", exit {call.exit_status}"
-    elif call.error_class not in ("", "other", "exit_status"):
-        words += f", {call.error_class.replace('_', ' ')}"
-    return words + (f", {duration(call.duration_ms)}" if call.duration_ms is not None else "")
+    return ", ".join(filter(None, (words, failure_words(call), duration(call.duration_ms))))

@@ -144,12 +144,12 @@ class TranscriptStore:
 
     async def list_sessions(self, project_key: str) -> list[Any]:
         """Return ids and times of the last change, in ms."""
-        rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
+        rows = await self.archive.ado(SqlStore.item_owners, FAMILY, quote(project_key, safe=""))
         return [{"session_id": row.revision, "mtime": row.at} for row in rows]
 
     async def list_session_summaries(self, project_key: str) -> list[Any]:
         """Return the SDK's summary of each session."""
-        rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
+        rows = await self.archive.ado(SqlStore.item_owners, FAMILY, quote(project_key, safe=""))
         return [json.loads(row.data) for row in rows]
 
     async def delete(self, key: Any) -> None:
@@ -158,7 +158,8 @@ class TranscriptStore:
 
     async def list_subkeys(self, key: Any) -> list[str]:
         """Return the subpaths of a session."""
-        return [row.revision for row in await self.archive.ado(_list_owners, _session_scope(key))]
+        rows = await self.archive.ado(SqlStore.item_owners, FAMILY, _session_scope(key))
+        return [row.revision for row in rows]
 
     # --- in the archive's thread ---
     def _append(self, store: SqlStore, key: Any, entries: Sequence[Any]) -> None:
@@ -203,10 +204,6 @@ class TranscriptStore:
         sessions = frozenset((row.agent, row.key) for row in buried if row.kind == "session")
         messages = frozenset(int(row.key) for row in buried if row.kind == "message")
         return ArchiveWriter(as_store(store), self.machine, self.owner, at, sessions, messages)
-
-
-def _list_owners(store: SqlStore, scope: str) -> list[ItemOwner]:
-    return store.item_owners(FAMILY, scope)
 
 
 def _new_entries(store: SqlStore, path: str, entries: Sequence[Any]) -> list[Any]:

@@ -52,7 +52,7 @@ class ArchiveSession:
         most = resolve_session_limit(limit, self.session_settings)
         if most is not None and most < 0:
             most = None
-        return _decode_items(await self._archive().ado(_read_items, self.session_id, most))
+        return _decode_items(await self._archive().ado(SqlStore.items, FAMILY, self.session_id, most))
 
     async def add_items(self, items: list[Any]) -> None:
         """Append items, all of them or none."""
@@ -80,7 +80,7 @@ class ArchiveSession:
         """Return a tail that the SDK's compaction can replace if it is unchanged."""
         from agents.memory.session import _CompactionSnapshot  # type: ignore[import-not-found, unused-ignore]
 
-        rows = await self._archive().ado(_read_items, self.session_id, limit + 1)
+        rows = await self._archive().ado(SqlStore.items, FAMILY, self.session_id, limit + 1)
         tail = rows[-limit:] if limit > 0 else []
 
         def replace_suffix(start: int, output: list[Any]) -> Awaitable[bool]:
@@ -94,10 +94,6 @@ class ArchiveSession:
         if self._closed:
             raise RuntimeError(f"{type(self).__name__} is closed: {self.session_id}")
         return self.archive
-
-
-def _read_items(store: SqlStore, session: str, most: int | None) -> list[ListItem]:
-    return store.items(FAMILY, session, most)
 
 
 def _add_items(

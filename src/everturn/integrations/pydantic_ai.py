@@ -43,12 +43,13 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """Return the record of a conversation, or None."""
-        row = await self.archive.ado(_read_owner, conversation_id)
+        row = await self.archive.ado(SqlStore.item_owner, RECORDS, conversation_id)
         return _decode_record(row) if row is not None else None
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """Return all records, or those of a scope, newest first."""
-        rows = await self.archive.ado(_read_owners, _encode_scope(scope) if scope is not None else None, limit)
+        within = _encode_scope(scope) if scope is not None else None
+        rows = await self.archive.ado(SqlStore.item_owners, RECORDS, within, limit)
         return [_decode_record(row) for row in rows]
 
     async def write_record(
@@ -83,14 +84,6 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """Return the entries up to `head_id`, oldest first, or the last `limit` of them."""
         return await self.archive.ado(_read_history, head_id, limit)
-
-
-def _read_owner(store: SqlStore, conversation: str) -> ItemOwner | None:
-    return store.item_owner(RECORDS, conversation)
-
-
-def _read_owners(store: SqlStore, scope: str | None, limit: int | None) -> list[ItemOwner]:
-    return store.item_owners(RECORDS, scope, limit)
 
 
 def _write(

@@ -157,10 +157,10 @@ def session_pointer(native_id: str) -> str:
 
 def _page_head(store: Store, session: Session, clean: Clean) -> str:
     from everturn.text.printable import quote_for_model, safe_line
-    from everturn.text.times import iso
+    from everturn.text.times import minute
 
     text = store.session(session.id)[1]
-    times = " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None)
+    times = " to ".join(minute(at) for at in (session.started, session.ended) if at is not None)
     work = f"{plural(session.n_turns, 'turn')}, {plural(session.n_calls, 'call')}, {plural(session.n_errors, 'error')}"
     ours = " · ".join(filter(None, (session_handle(session.native_id), session.agent, times, work)))
     facts = {"title": text.title, "workspace": text.workspace, "branch": text.branch}

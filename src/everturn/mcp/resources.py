@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from everturn.errors import NoArchive
 from everturn.mcp import rpc
-from everturn.mcp.archive import SESSION, TURNS, McpArchive, parse_handle, session_handle
+from everturn.mcp.archive import SESSION, TURNS, McpArchive, find_session, parse_handle, read_page, session_handle
 from everturn.mcp.rpc import RpcError
+from everturn.mcp.tools.contract import MOST_TOKENS
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ def read_resource(archive: McpArchive, uri: str) -> dict[str, Any]:
 
 
 def _session_text(archive: McpArchive, store: Store, name: str, first: int | None, last: int | None) -> str:
-    from everturn.mcp.archive import read_page
-    from everturn.mcp.tools.contract import MOST_TOKENS
     from everturn.sessions.lookup import resolve_session
 
     session = resolve_session(store, name)
@@ -74,11 +73,11 @@ def _session_text(archive: McpArchive, store: Store, name: str, first: int | Non
 
 def _resource_facts(item: SessionListing, clean: Clean) -> dict[str, Any]:
     from everturn.text.printable import safe_line
-    from everturn.text.times import iso
+    from everturn.text.times import minute
 
     session, text = item.session, item.text
     about = safe_line(text.title or text.first_prompt or text.summary, clean, 120)
-    ended = iso(session.ended)[:16].replace("T", " ")
+    ended = minute(session.ended)
     folder = safe_line(text.workspace, clean, 120)
     return {
         "uri": session_handle(session.native_id),
@@ -149,9 +148,6 @@ def _read_arguments(prompt: dict[str, Any], arguments: Any) -> dict[str, str]:
 
 
 def _handoff_text(archive: McpArchive, given: dict[str, str]) -> str:
-    from everturn.mcp.archive import find_session, read_page
-    from everturn.mcp.tools.contract import MOST_TOKENS
-
     def read_latest(store: Store) -> str:
         session = find_session(archive, store, given.get("session", ""))
         first = max(session.n_turns - _HANDOFF_TURNS + 1, 1)

@@ -100,5 +100,12 @@ def encode(message: Any) -> bytes:
         return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
+def show_client_word(text: str) -> str:
+    """Return text of the client, safe to repeat in an answer."""
+    from everturn.text.printable import one_line
+
+    return repr(one_line(text, 80))
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")

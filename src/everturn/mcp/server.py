@@ -11,9 +11,10 @@ from typing import Any
 
 from everturn import __version__
 from everturn.errors import EverturnError, NothingFound, UsageError
-from everturn.mcp import rpc
+from everturn.mcp import resources, rpc
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.rpc import RpcError
+from everturn.mcp.tools.contract import all_tools, call_tool, describe_tool
 
 #: Published protocol versions, newest first. A client that requests another one is offered the newest.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -56,16 +57,16 @@ class McpServer:
         self.archive = archive
         self._at_hand: dict[str, Method] = {
             "ping": lambda params: {},
-            "tools/list": self._tools,
-            "resources/templates/list": self._templates,
-            "prompts/list": self._prompts,
+            "tools/list": lambda params: one_page(params, tools=list(map(describe_tool, all_tools().values()))),
+            "resources/templates/list": lambda params: one_page(params, resourceTemplates=resources.TEMPLATES),
+            "prompts/list": lambda params: one_page(params, prompts=resources.list_prompts()),
         }
         self._in_archive: dict[str, Method] = {
             "tools/call": self._call,
-            "resources/list": self._resources,
-            "resources/read": self._read,
+            "resources/list": lambda params: resources.list_resources(archive, text_of(params, "cursor", "")),
+            "resources/read": lambda params: resources.read_resource(archive, text_of(params, "uri")),
             "prompts/get": self._prompt,
-            "completion/complete": self._complete,
+            "completion/complete": lambda params: resources.complete_argument(archive, params),
         }
 
     def is_at_hand(self, method: str) -> bool:
@@ -91,7 +92,7 @@ class McpServer:
             return {}
         known = self._at_hand.get(method) or self._in_archive.get(method)
         if known is None:
-            raise RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {show_client_word(method)}")
+            raise RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {rpc.show_client_word(method)}")
         try:
             return known(params)
         except EverturnError as error:
@@ -100,61 +101,14 @@ class McpServer:
     def close(self) -> None:
         self.archive.close()
 
-    # tools ------------------------------------------------------------------------------------------------------------
-    def _tools(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp.tools.contract import all_tools, describe_tool
-
-        first_page(params)
-        return {"tools": [describe_tool(tool) for tool in all_tools().values()]}
-
     def _call(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp.tools.contract import call_tool
-
         arguments = params.get("arguments")
         if arguments is not None and not isinstance(arguments, dict):
             raise RpcError(rpc.INVALID_PARAMS, "arguments is a JSON object")
         return call_tool(self.archive, text_of(params, "name"), arguments or {})
 
-    # resources --------------------------------------------------------------------------------------------------------
-    def _resources(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
-        return resources.list_resources(self.archive, text_of(params, "cursor", ""))
-
-    def _templates(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
-        first_page(params)
-        return {"resourceTemplates": resources.TEMPLATES}
-
-    def _read(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
-        return resources.read_resource(self.archive, text_of(params, "uri"))
-
-    # prompts ----------------------------------------------------------------------------------------------------------
-    def _prompts(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
-        first_page(params)
-        return {"prompts": resources.list_prompts()}
-
     def _prompt(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
         return resources.get_prompt(self.archive, text_of(params, "name"), params.get("arguments") or {})
-
-    def _complete(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp import resources
-
-        return resources.complete_argument(self.archive, params)
-
-
-def show_client_word(text: str) -> str:
-    """Return text of the client, safe to repeat in an answer."""
-    from everturn.text.printable import one_line
-
-    return repr(one_line(text, 80))
 
 
 def text_of(params: Params, key: str, default: str | None = None) -> str:
@@ -167,10 +121,11 @@ def text_of(params: Params, key: str, default: str | None = None) -> str:
     return value
 
 
-def first_page(params: Params) -> None:
-    """Refuse a cursor, as there is one page only. Raises RpcError."""
+def one_page(params: Params, **items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a list that is complete. Refuses a cursor, as there is one page only: raises RpcError."""
     if params.get("cursor"):
         raise RpcError(rpc.INVALID_PARAMS, "there is no such page; leave the cursor out")
+    return items
 
 
 def _make_refusal(method: str, params: Params, error: EverturnError) -> RpcError:

@@ -211,6 +211,15 @@ class SearchHit(Struct, frozen=True):
         """The time of the message, or else of the session."""
         return hit_time(self.session, self.row)
 
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The excerpt in pieces, each with whether it matches."""
+        found, at = list[tuple[str, bool]](), 0
+        for start, end in self.spans:
+            found += [(self.snippet[at:start], False), (self.snippet[start:end], True)]
+            at = end
+        return [piece for piece in (*found, (self.snippet[at:], False)) if piece[0]]
+
 
 class HitOptions(Struct, frozen=True):
     """The fields, cleaner and pattern of search hits."""

@@ -39,6 +39,17 @@ def _descent_json(descent: Descent) -> str:
     return msgspec.json.encode(descent).decode()
 
 
+#: A relation in words before the name of a relative: as an elder of the session, or as a younger one.
+_RELATION_WORDS = {
+    ("subagent_of", True): "subagent of",
+    ("subagent_of", False): "subagent",
+    ("forked_from", True): "forked from",
+    ("forked_from", False): "forked into",
+    ("continues", False): "continued by",
+    ("output_of", True): "saved output of",
+    ("output_of", False): "saved output",
+    ("teammate_of", True): "in the team of",
+}
 #: Relations that lead from a session to its ancestors, the most telling first.
 UPWARD = ("subagent_of", "forked_from", "continues", "output_of", "teammate_of")
 _NEIGHBOUR_RELATIONS = ("about", "summary_of")
@@ -53,6 +64,11 @@ class Relative(Struct, frozen=True):
     session: Session | None = None
     call: Call | None = None
     shared: int = 0  # messages both contain, for forks
+
+
+def relation_words(one: Relative, is_elder: bool = False) -> str:
+    """Return what a relative is to the session, in words before its name."""
+    return _RELATION_WORDS.get((one.relation, is_elder)) or one.relation.replace("_", " ")
 
 
 class Lineage(Struct, frozen=True):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -127,14 +128,11 @@ def iterate_sessions(store: Store, session_filter: SessionFilter, portion: int =
 
 
 def _find_by_age(store: Store, number: int, name: str) -> Session:
-    cursor = ""
-    while True:
-        rows, cursor = store.sessions(SessionFilter(), min(number, 500), cursor)
-        if number <= len(rows):
-            return rows[number - 1][0]
-        number -= len(rows)
-        if not cursor or not rows:
-            raise UnknownSession(name)
+    newest = iterate_sessions(store, SessionFilter(), min(number, 500))
+    found = next(islice(newest, number - 1, None), None)
+    if found is None:
+        raise UnknownSession(name)
+    return found
 
 
 def _typed_id(session: Session) -> str:

@@ -38,6 +38,11 @@ def iso(ms: int | None) -> str:
     return at.isoformat(timespec="milliseconds" if ms % _SECOND else "seconds").replace("+00:00", "Z")
 
 
+def minute(ms: int | None) -> str:
+    """Format as `2026-01-31 10:00` in UTC; empty for no time."""
+    return iso(ms)[:16].replace("T", " ")
+
+
 def parse_when(text: str, now_ms: int) -> int:
     """Parse a time typed by a person: a date, a date and time, a span back from now, or a word such as `monday`."""
     words = " ".join(text.split())

@@ -7,16 +7,20 @@ on with it, in its workspace: that of its agent, or else a chat. `r` shows the c
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
+from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.timer import Timer
+from textual.widgets import Input
 
 from everturn.model.archive import Session
 from everturn.sessions.lookup import short_ids
 from everturn.store.contract import Store
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.screen_frame import BrowserScreen
+from everturn.tui.screen_frame import BrowserScreen, InputLine
 
 #: Writes a new file completely or not at all and returns its size. Raises EverturnError.
 Write = Callable[[str, Iterable[bytes]], int]
@@ -42,17 +46,18 @@ class SessionActions(BrowserScreen):
     def chosen_session(self) -> int | None:
         return None
 
-    def action_resume(self) -> None:
-        """Show the commands that continue the session."""
+    def _act(self, work: Callable[[int], Awaitable[None]]) -> None:
         session = self.chosen_session()
         if session is not None:
-            self.do(self._resume(session))
+            self.do(work(session))
+
+    def action_resume(self) -> None:
+        """Show the commands that continue the session."""
+        self._act(self._resume)
 
     def action_start(self) -> None:
         """Leave, and go on with the session."""
-        session = self.chosen_session()
-        if session is not None:
-            self.do(self._resume(session, at_once=True))
+        self._act(partial(self._resume, at_once=True))
 
     async def _resume(self, session: int, at_once: bool = False) -> None:
         from everturn.chat.identity import agent_file
@@ -78,9 +83,7 @@ class SessionActions(BrowserScreen):
             self.app.push_screen(resume_screen(self.archive, command, ours, start))
 
     def action_document(self) -> None:
-        session = self.chosen_session()
-        if session is not None:
-            self.do(self._document(session))
+        self._act(self._document)
 
     async def _document(self, session: int) -> None:
         from everturn.tui.text_screen import TextScreen
@@ -93,9 +96,7 @@ class SessionActions(BrowserScreen):
 
     def action_export(self) -> None:
         """Write the session as Markdown to a file that the user names."""
-        session = self.chosen_session()
-        if session is not None:
-            self.do(self._export(session))
+        self._act(self._export)
 
     async def _export(self, session: int) -> None:
         name = await self.archive.ask(lambda store: file_name(store, session, "md"))
@@ -108,6 +109,35 @@ class SessionActions(BrowserScreen):
     async def write(self, target: str, pieces: Callable[[Store], Iterable[bytes]]) -> None:
         size = await self.archive.ask_separately(lambda store: self.browser.write(target, pieces(store)))
         self.say(f"wrote {size:,} bytes to {target}", "ok")
+
+
+class TypingScreen(SessionActions):
+    """A screen with a line to type into, which is applied a moment after the last key."""
+
+    by_item = True
+    wait = 0.15  # seconds
+
+    def __init__(self, archive: ScreenArchive, label: str, typed: str) -> None:
+        super().__init__(archive)
+        self.typing = InputLine(label, typed)
+        self._timer: Timer | None = None
+        self._serial = 0  # of what was typed last
+
+    def above(self) -> ComposeResult:
+        yield self.typing
+
+    async def apply_typed(self) -> None:
+        """Show what fits the line."""
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input is not self.typing:
+            return
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(self.wait, lambda: self.do(self.apply_typed()))
+
+    def action_type(self) -> None:
+        self.set_focus(self.typing)
 
 
 def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> str:

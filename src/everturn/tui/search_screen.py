@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.timer import Timer
 from textual.widgets import Input
 
 from everturn.errors import EverturnError
@@ -14,12 +12,11 @@ from everturn.retrieval.hits import SearchHit
 from everturn.retrieval.search import search
 from everturn.store.contract import Store
 from everturn.text.printable import short_folder
-from everturn.text.times import iso, short_ago
-from everturn.tui.actions import SessionActions
+from everturn.text.times import minute, short_ago
+from everturn.tui.actions import SessionActions, TypingScreen
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.lines import Line, Span, cut
 from everturn.tui.paged_view import FeedPage, FeedWidget
-from everturn.tui.screen_frame import InputLine
 from everturn.tui.session_items import StartSpot
 
 HITS = 30
@@ -72,36 +69,27 @@ class HitFeed:
         where.append((f" {short_folder(line(one.text.workspace, 400))}", "head"))
         where.append((f" turn {row.turn + 1}" if row is not None else " title", "bold"))
         where.append((f" {one.field.replace('_', ' ')}", "dim"))
-        where.append((f" {iso(one.at)[:16].replace('T', ' ')}", "dim"))
+        where.append((f" {minute(one.at)}", "dim"))
         where.append((f" and {len(one.similar)} more like it" if one.similar else "", "dim"))
         where.append((f"  {about}", ""))
         spot = None
         if row is not None:
             marks = dict.fromkeys(one.snippet[start:end] for start, end in one.spans)
             spot = StartSpot(row.seq, one.field, tuple(marks))
-        return HitItem((session.id, row.seq if row else -1), session.id, spot, tuple(where), tuple(_snippet_spans(one)))
+        shown = tuple((steady_text(text), "match" if is_match else "") for text, is_match in one.pieces)
+        return HitItem((session.id, row.seq if row else -1), session.id, spot, tuple(where), shown)
 
 
-def _snippet_spans(one: SearchHit) -> list[Span]:
-    spans, at = list[Span](), 0
-    for start, end in one.spans:
-        spans += [(one.snippet[at:start], ""), (one.snippet[start:end], "match")]
-        at = end
-    spans.append((one.snippet[at:], ""))
-    return [(steady_text(text), style) for text, style in spans if text]
-
-
-WAIT = 0.25  # seconds after the last key before the archive is asked
 _HELP = f"""
 {QUERY_RULE} /a pattern/i is a regular expression.
 Filters among them: agent: session: workspace: branch: role: tool: path: field: owner: machine: project: since: until: turn:3-7 error:yes taken-back:yes
 """
 
 
-class SearchScreen(SessionActions):
+class SearchScreen(TypingScreen):
     """The line for the query, and the hits."""
 
-    by_item = True
+    wait = 0.25
     empty = "nothing found"
     HELP = _HELP
     AUTO_FOCUS = "InputLine"
@@ -114,15 +102,9 @@ class SearchScreen(SessionActions):
     ]
 
     def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
-        super().__init__(archive)
-        self.typing = InputLine('search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
-        self._timer: Timer | None = None
-        self._serial = 0
+        super().__init__(archive, 'search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
         self._found: HitFeed | None = None
         self._given = typed.strip()
-
-    def above(self) -> ComposeResult:
-        yield self.typing
 
     def title_line(self) -> Line:
         notes = "; ".join(self._found.notes) if self._found else ""
@@ -134,15 +116,11 @@ class SearchScreen(SessionActions):
 
     # searching ------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input is not self.typing:
-            return
-        self._serial += 1
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(WAIT, lambda: self.run_worker(self._search(self._serial)))
+        self._serial += event.input is self.typing
+        super().on_input_changed(event)
 
-    async def _search(self, serial: int) -> None:
-        query = self.typing.value.strip()
+    async def apply_typed(self) -> None:
+        query, serial = self.typing.value.strip(), self._serial
         if len(query) < 2 or query == self._given:  # nothing but the filter that the screen was opened with
             return
         hits = _LatestHits(self, HitFeed(self.archive, query), serial)
@@ -164,9 +142,6 @@ class SearchScreen(SessionActions):
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
-
-    def action_type(self) -> None:
-        self.set_focus(self.typing)
 
 
 class _LatestHits:

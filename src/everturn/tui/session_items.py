@@ -12,12 +12,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from everturn.model.archive import Call, Session, SessionText, Turn
-from everturn.sessions.lineage import Lineage, Relative
-from everturn.sessions.messages import Passage, Records, has_words, input_text, is_quiet
+from everturn.sessions.lineage import Lineage, Relative, relation_words
+from everturn.sessions.messages import Passage, Records, failure_words, has_words, input_text, is_quiet
 from everturn.store.contract import Store
 from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural
-from everturn.text.times import duration, iso, turn_ms
+from everturn.text.times import duration, minute, turn_ms
 from everturn.tui.archive import ScreenArchive
 from everturn.tui.lines import Line, Span, block, cut, mark_spans
 from everturn.tui.paged_view import FeedItem
@@ -160,15 +160,6 @@ _WIDEST = 300  # cells of what a line says about a call
 _LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
 _MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
 _SIGNS = {"ok": ("✓", "ok"), "error": ("✗", "error"), "open": ("…", "warn"), "orphan": ("?", "warn")}
-_CHILDREN = {"subagent_of": "subagent", "output_of": "saved output"}
-_RELATIONS = {
-    ("subagent_of", True): "subagent of",
-    ("forked_from", True): "forked from",
-    ("forked_from", False): "forked into",
-    ("continues", False): "continued by",
-    ("output_of", True): "saved output of",
-    ("teammate_of", True): "in the team of",
-}
 
 Key = tuple[str, int, int]
 
@@ -261,7 +252,7 @@ class ItemBuilder:
         parts = tuple(self._call_parts(store, passage, most, marks)) if key in self.opened else None
         yield FoldedItem(key, (*self._call_spans(passage),), parts, margin, marks)
         for one in self._children.get((seq, idx), ()):
-            yield relative_link(self._archive, one, _CHILDREN.get(one.relation, one.relation), margin + "  ")
+            yield relative_link(self._archive, one, relation_words(one), margin + "  ")
 
     def _call_spans(self, passage: Passage) -> Iterator[Span]:
         """Yield the one line of a call: outcome, name, duration, subject."""
@@ -270,7 +261,7 @@ class ItemBuilder:
         name = start.name if start else (call.name if call else "") or "result without a call"
         yield f"{sign} ", style
         yield line(name, 60), "bold"
-        if went := _failure_text(call):
+        if call is not None and call.status in ("error", "orphan") and (went := failure_words(call)):
             yield f"  {went}", "error"
         if call is not None and call.duration_ms is not None:
             yield f"  {duration(call.duration_ms)}", "dim"
@@ -323,10 +314,10 @@ def head_of(archive: ScreenArchive, session: Session, text: SessionText, relativ
         yield HeadingItem(("fact", -2), (("only the structure of this session was stored, without text", "warn"),))
     for one in (*relatives.ancestors, *relatives.forks, *relatives.others):
         elder = one in relatives.ancestors
-        yield relative_link(archive, one, _RELATIONS.get((one.relation, elder), one.relation.replace("_", " ")))
+        yield relative_link(archive, one, relation_words(one, elder))
     for one in relatives.children:
         if one.call is None:
-            yield relative_link(archive, one, _CHILDREN.get(one.relation, one.relation))
+            yield relative_link(archive, one, relation_words(one))
 
 
 def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str = "") -> LinkItem:
@@ -343,18 +334,6 @@ def turn_heading(turn: Turn) -> HeadingItem:
     if turn.n_errors:
         spans.append((f" · {plural(turn.n_errors, 'error')}", "error"))
     return HeadingItem(("turn", turn.idx), (*spans, (" ──", "head")), turn.idx, blank=True)
-
-
-def minute(at: int | None) -> str:
-    return iso(at)[:16].replace("T", " ")
-
-
-def _failure_text(call: Call | None) -> str:
-    if call is None or call.status not in ("error", "orphan"):
-        return ""
-    if call.exit_status:
-        return f"exit {call.exit_status}"
-    return "" if call.error_class in ("", "other", "exit_status") else call.error_class.replace("_", " ")
 
 
 def _has_mark(text: str, marks: tuple[str, ...]) -> bool:

@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.timer import Timer
-from textual.widgets import Input
 
 from everturn.errors import EverturnError
 from everturn.sessions.lookup import RowLayout, SessionRow, lay_out_rows, list_sessions, session_row, typed_filter
 from everturn.sources.agent_names import find_agent
 from everturn.store.contract import SessionFilter, Store
 from everturn.text.printable import plural
-from everturn.tui.actions import SessionActions
+from everturn.tui.actions import SessionActions, TypingScreen
 from everturn.tui.archive import ScreenArchive, steady_text
 from everturn.tui.lines import Line, Span, cut, plain_line
 from everturn.tui.paged_view import FeedPage, FeedWidget
-from everturn.tui.screen_frame import InputLine, StatusBar
+from everturn.tui.screen_frame import StatusBar
 
 if TYPE_CHECKING:
     from everturn.sources.contract import Source
@@ -109,11 +107,7 @@ def _words_only(typed: str) -> str:
     return " ".join(word for word in typed.split() if word.partition(":")[0] not in _FILTER_NAMES)
 
 
-WAIT = 0.15  # seconds after the last key before the archive is asked
-
-
-class SessionsScreen(SessionActions):
-    by_item = True
+class SessionsScreen(TypingScreen):
     empty = "no session matches; clear the filter with esc, or look inside sessions with /"
     HELP = """
 Sessions, newest first: title, folder, agent, turns, calls, failed calls, last activity, id.
@@ -122,7 +116,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
     BINDINGS = [
         Binding("enter", "start", "resume", tooltip="leave, and continue the session in its agent, or else in a chat"),
         Binding("o,right", "open", "open", tooltip="read the session"),
-        Binding("f", "filter", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
+        Binding("f", "type", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
         Binding("slash", "search", "search", tooltip="look for words inside all sessions"),
         *SessionActions.SESSION_KEYS,
         Binding("a", "everything", "include subagents and older versions", show=False),
@@ -131,16 +125,13 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
     ]
 
     def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
-        super().__init__(archive)
-        self.typing = InputLine("filter: words, agent: workspace: branch: since:", typed)
+        super().__init__(archive, "filter: words, agent: workspace: branch: since:", typed)
         self.headings = StatusBar()
         self.everything = False
         self.total: int | None = None
-        self._timer: Timer | None = None
-        self._serial = 0
 
     def above(self) -> ComposeResult:
-        yield self.typing
+        yield from super().above()
         yield self.headings
 
     def on_resize(self) -> None:
@@ -165,9 +156,9 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.do(self._load())
+        self.do(self.apply_typed())
 
-    async def _load(self) -> None:
+    async def apply_typed(self) -> None:
         self._serial += 1
         serial, now = self._serial, self.archive.clock()
         mistake = ""
@@ -189,27 +180,17 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         return item.row.number if isinstance(item, SessionItem) else None
 
     # keys -----------------------------------------------------------------------------------------------------------
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input is not self.typing:
-            return
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
-
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         if isinstance(event.item, SessionItem):
             self.browser.open_session(event.item.row.number)
 
-    def action_filter(self) -> None:
-        self.set_focus(self.typing)
-
     def action_everything(self) -> None:
         """Toggle subagents and older versions."""
         self.everything = not self.everything
-        self.do(self._load())
+        self.do(self.apply_typed())
 
     def action_reload(self) -> None:
-        self.do(self._load())
+        self.do(self.apply_typed())
 
     def action_search(self) -> None:
         self.browser.open_search()

@@ -9,7 +9,7 @@ from everturn.analytics import cost, counts
 from everturn.analytics.cost import Prices
 from everturn.analytics.counts import AnalyticsScope
 from everturn.sessions.lookup import typed_filter
-from everturn.web.request import WebRequest
+from everturn.web.request import Bytes, Draw, PageReply, RedirectReply, WebRequest
 from everturn.web.site import Step, WebJob
 
 T = TypeVar("T")
@@ -43,6 +43,16 @@ def start_counting(request: WebRequest) -> WebJob | None:
         return request.site.archive.run_separately(lambda store: counts.catch_up(store, step))
 
     return request.site.jobs.start(COUNT, "", work)
+
+
+def counted(draw: Draw) -> Draw:
+    """Draw a page when the counts are up to date; until then, the progress of the job that updates them."""
+
+    def draw_counted(request: WebRequest) -> PageReply | RedirectReply | Bytes:
+        job = start_counting(request)
+        return draw(request) if job is None else PageReply("counting", {"job": job})
+
+    return draw_counted
 
 
 def cached_answer(request: WebRequest, name: str, look: Callable[[], T]) -> T:

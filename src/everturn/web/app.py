@@ -32,7 +32,7 @@ from everturn.sessions.lookup import ROW_COLUMNS
 from everturn.sessions.secrets import archive_cleaner
 from everturn.store.contract import Store
 from everturn.text.printable import plural, printable, to_json
-from everturn.text.times import ago, duration, iso
+from everturn.text.times import ago, duration, iso, minute
 from everturn.web.addresses import OPERATIONS, PAGES, PageAddress
 from everturn.web.api.operation import Operation
 from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
@@ -118,10 +118,10 @@ def environment() -> Environment:
     made.filters |= {
         "iso": iso,
         "duration": duration,
-        "number": _number_text,
+        "number": "{:,}".format,
         "size": size_text,
         "moment": time_html,
-        "day": _minute_text,
+        "day": minute,
     }
     made.globals |= {"ago": ago, "counted": plural, "row_columns": ROW_COLUMNS}
     return made
@@ -140,14 +140,6 @@ def time_html(ms: int | None, now: int) -> Markup:
     if ms is None:
         return Markup("")
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), ago(ms, now))
-
-
-def _number_text(value: Any) -> str:
-    return f"{value:,}"
-
-
-def _minute_text(ms: int | None) -> str:
-    return iso(ms)[:16].replace("T", " ")
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]

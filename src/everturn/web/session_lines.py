@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import Session, SessionText, Turn
+from everturn.retrieval.hits import SearchHit
 from everturn.sessions.lookup import NONE, Marks, SessionRow, session_listings, session_row, session_title
 from everturn.sessions.messages import TurnView
 from everturn.store.contract import Store
@@ -31,6 +32,11 @@ def session_rows(request: WebRequest, pairs: Sequence[tuple[Session, SessionText
 def title_of(request: WebRequest, session: Session, text: SessionText, marks: Marks = NONE) -> str:
     """Return the title of a session: the user's, its own, or its first prompt or summary."""
     return request.line(marks.title or session_title(session, text), _PREPARED)
+
+
+def excerpt_pieces(request: WebRequest, hit: SearchHit) -> list[tuple[str, bool]]:
+    """Return the excerpt of a search hit for a page, in pieces, each with whether it matches."""
+    return [(request.text(text, " "), is_match) for text, is_match in hit.pieces]
 
 
 def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:

@@ -173,12 +173,9 @@ def people(cx: frame.CommandContext) -> None:
     from everturn.store.people import People
 
     rows = People(_shared_store(cx)).people()
-    if cx.json:
-        names = ("name", "role", "ended_at", "tokens")
-        cx.out.emit_json("admin-people", [dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        shown = [[cx.out.text(name), role, "ended" if ended else "active", str(n)] for name, role, ended, n in rows]
-        cx.out.table(("name", "role", "access", "tokens"), shown, right=(3,))
+    items = [dict(zip(("name", "role", "ended_at", "tokens"), row, strict=True)) for row in rows]
+    shown = [[cx.out.text(name), role, "ended" if ended else "active", str(n)] for name, role, ended, n in rows]
+    cx.out.emit_rows("admin-people", items, ("name", "role", "access", "tokens"), shown, right=(3,))
 
 
 @frame.command("everturn admin project github.com/example/shop --shares --add ann --add bob", make=command.command)
@@ -210,14 +207,10 @@ def audit(cx: frame.CommandContext, since: str, limit: int) -> None:
     from everturn.text.times import iso, parse_when
 
     rows = People(_shared_store(cx)).audit(parse_when(since, clock.now()), limit)
-    if cx.json:
-        names = ("at", "person", "action", "subject")
-        cx.out.emit_json("admin-audit", [dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        cx.out.table(
-            ("at", "person", "action", "subject"),
-            [[iso(at), cx.out.text(who), what, cx.out.text(subject)] for at, who, what, subject in rows],
-        )
+    names = ("at", "person", "action", "subject")
+    items = [dict(zip(names, row, strict=True)) for row in rows]
+    shown = [[iso(at), cx.out.text(who), what, cx.out.text(subject)] for at, who, what, subject in rows]
+    cx.out.emit_rows("admin-audit", items, names, shown)
 
 
 @frame.command("everturn admin quota 5GB", "everturn admin quota 20GB --person ann", make=command.command)
@@ -237,11 +230,8 @@ def quota(cx: frame.CommandContext, size: str | None, person: str) -> None:
             set_quota(store, person, size)
     names = [person] if person else [name for name, *_ in People(store).people()]
     rows = [{"person": name, "used": used_bytes(store, name), "quota": quota_of(store, name)} for name in names]
-    if cx.json:
-        cx.out.emit_json("admin-quota", rows)
-    else:
-        shown = [[cx.out.text(str(row["person"])), *map(_megabytes, (row["used"], row["quota"]))] for row in rows]
-        cx.out.table(("person", "stored", "quota"), shown, right=(1, 2))
+    shown = [[cx.out.text(str(row["person"])), *map(_megabytes, (row["used"], row["quota"]))] for row in rows]
+    cx.out.emit_rows("admin-quota", rows, ("person", "stored", "quota"), shown, right=(1, 2))
 
 
 def _megabytes(size: object) -> str:

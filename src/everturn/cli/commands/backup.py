@@ -27,8 +27,5 @@ def command(cx: frame.CommandContext, path: Path) -> None:
     with store.write():
         store.keep(KeptRow("backup", "", "", str(target), "{}", clock.now()))
     size = target.stat().st_size
-    if cx.json:
-        cx.out.emit_json("backup", [], path=str(target), bytes=size)
-    else:
-        cx.out.emit(f"{target}: {size / 1e6:,.1f} MB, checked")
+    cx.out.emit_result("backup", f"{target}: {size / 1e6:,.1f} MB, checked", path=str(target), bytes=size)
     say_if_there(cx, store, "vectors are not part of a backup; `everturn sync --meaning` makes them again")

@@ -44,10 +44,8 @@ def command(ctx: click.Context, cx: frame.CommandContext) -> None:
     if ctx.invoked_subcommand is not None:
         return
     items = [{"key": key, "value": value, "from": origin} for key, value, origin in _effective_settings(cx)]
-    if cx.json:
-        cx.out.emit_json("config", items)
-    else:
-        cx.out.table(("key", "value", "from"), [(i["key"], _value_text(i["value"]), i["from"]) for i in items])
+    rows = [(one["key"], _value_text(one["value"]), one["from"]) for one in items]
+    cx.out.emit_rows("config", items, ("key", "value", "from"), rows)
 
 
 @frame.command("everturn config get capture.mode", make=command.command)

@@ -43,10 +43,8 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], **folders: Any) -
     report = add_paths(job, named) if named else None
     done = enrich_calls(store)
     cx.update_counts(store)  # it names the turns
-    if cx.json:
-        cx.out.emit_json("enrich", [], found=done.found, left=done.left, heard=drained.rows)
-    else:
-        cx.out.emit(f"calls found in transcripts: {done.found:,}; only heard of by the hook: {done.left:,}")
+    line = f"calls found in transcripts: {done.found:,}; only heard of by the hook: {done.left:,}"
+    cx.out.emit_result("enrich", line, found=done.found, left=done.left, heard=drained.rows)
     for where, why in (*((*report.skipped, *report.failed) if report else ()), *drained.problems):
         cx.out.warn(f"{where}: {why}" if why else f"left out {where}")
     if report is not None and report.failed:

@@ -107,20 +107,40 @@ def _pieces(
     cx: frame.CommandContext, store: Store, rows: list[Session], form: str, number: int | None, shown: dict[str, Any]
 ) -> tuple[Iterable[bytes], str]:
     """Return the content, and the name of the file in a folder if it has one of its own."""
-    from everturn.export.interchange import as_binary
-
     if form == "native":
         return _native(cx, store, rows[0], number)
+    if form == "raw":
+        return _raw_chunks(cx, store, rows[0], number), ""
     if form == "bundle":
-        return _bundle(cx, store, rows), ""
+        from everturn.export.bundle import as_bundle
+
+        cx.out.say("verbatim: nothing is masked, secrets included")
+        return as_bundle(store, rows), ""
     if form not in _FORMS:
-        pieces = _standard(cx, store, rows[0], form)
-        return as_binary(_wire(form), pieces) if shown["binary"] else pieces, ""
-    if form == "html":
-        return _html(cx, store, rows, shown["context"], shown["pictures"]), ""
+        from everturn.export.interchange import as_binary
+
+        lines = _standard(cx, store, rows[0], form)
+        return as_binary(_wire(form), lines) if shown["binary"] else lines, ""
+    return (piece.encode("utf-8", "replace") for piece in _texts(cx, store, rows, form, shown)), ""
+
+
+def _texts(
+    cx: frame.CommandContext, store: Store, rows: list[Session], form: str, shown: dict[str, Any]
+) -> Iterator[str]:
+    if form == "json":
+        from everturn.export.json_document import as_json
+
+        return as_json(store, cx.sources, rows[0], cx.out.clean_line)
     if form == "markdown":
-        return _markdown(cx, store, rows[0], shown["thinking"], shown["context"]), ""
-    return (_json(cx, store, rows[0]) if form == "json" else _raw_chunks(cx, store, rows[0], number)), ""
+        from everturn.export.markdown import as_markdown
+
+        return as_markdown(store, cx.sources, rows[0], cx.out.clean, shown["thinking"], shown["context"])
+    from everturn.export.page.standalone import as_html
+
+    clean, pictures = (None, True) if cx.out.reveal else (cx.out.clean, shown["pictures"])
+    if pictures:
+        cx.out.say("pictures are shown as they were: look at them before you pass the file on")
+    return as_html(store, cx.sources, rows, clean, shown["context"], pictures)
 
 
 def _check_form(form: str) -> None:
@@ -267,13 +287,6 @@ def _written_anew(cx: frame.CommandContext, store: Store, session: Session) -> t
     return [plan.content] if cx.reveal else masked_copy([plan.content], cx.out.cleaner), plan.path.name
 
 
-def _bundle(cx: frame.CommandContext, store: Store, sessions: list[Session]) -> Iterator[bytes]:
-    from everturn.export.bundle import as_bundle
-
-    cx.out.say("verbatim: nothing is masked, secrets included")
-    return as_bundle(store, sessions)
-
-
 def _standard(cx: frame.CommandContext, store: Store, session: Session, form: str) -> Iterator[bytes]:
     from everturn.export.interchange import as_standard
 
@@ -302,31 +315,3 @@ def _send(cx: frame.CommandContext, store: Store, sessions: list[Session], form:
     requests = sum(send(wire, shown["to"], headers, _standard(cx, store, one, form)) for one in sessions)
     masked = "secrets included" if cx.reveal else "secrets masked"
     cx.out.say(f"sent {plural(len(sessions), 'session')} in {plural(requests, 'request')} to {shown['to']}, {masked}")
-
-
-def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:
-    from everturn.export.json_document import as_json
-
-    pieces = as_json(store, cx.sources, session, cx.out.clean_line)
-    return (piece.encode() for piece in pieces)
-
-
-def _markdown(
-    cx: frame.CommandContext, store: Store, session: Session, thinking: bool, context: bool
-) -> Iterator[bytes]:
-    from everturn.export.markdown import as_markdown
-
-    pieces = as_markdown(store, cx.sources, session, cx.out.clean, thinking, context)
-    return (piece.encode("utf-8", "replace") for piece in pieces)
-
-
-def _html(
-    cx: frame.CommandContext, store: Store, sessions: list[Session], context: bool, pictures: bool
-) -> Iterator[bytes]:
-    from everturn.export.page.standalone import as_html
-
-    clean, pictures = (None, True) if cx.out.reveal else (cx.out.clean, pictures)
-    if pictures:
-        cx.out.say("pictures are shown as they were: look at them before you pass the file on")
-    pieces = as_html(store, cx.sources, sessions, clean, context, pictures)
-    return (piece.encode("utf-8", "replace") for piece in pieces)

@@ -67,18 +67,16 @@ def command(
 
 
 def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> list[Session]:
+    from everturn.sessions.lookup import iterate_sessions
     from everturn.store.contract import SessionFilter
     from everturn.text.times import parse_when
 
     store = cx.store()
     if not before:
         return [cx.session(session)]
-    limit, cursor, found = parse_when(before, clock.now()), "", list[Any]()
-    while True:
-        rows, cursor = store.sessions(SessionFilter(until=limit), 200, cursor)
-        found += [row for row, _ in rows if (row.ended or row.started or 0) < limit and (row.ended or row.started)]
-        if not cursor:
-            break
+    limit = parse_when(before, clock.now())
+    older = iterate_sessions(store, SessionFilter(until=limit))
+    found = [row for row in older if (row.ended or row.started or 0) < limit and (row.ended or row.started)]
     if not found:
         raise NothingFound(f"no session ended before {before}")
     return found

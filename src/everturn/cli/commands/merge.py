@@ -40,11 +40,9 @@ def command(cx: frame.CommandContext, other: str) -> None:
     finally:
         theirs.close()
     say_if_there(cx, mine, "what was added has no vectors here yet; `everturn sync --meaning` makes them")
-    if cx.json:
-        cx.out.emit_json("merge", [], merged=asdict(done))
-        return
-    cx.out.emit(
+    line = (
         f"{plural(done.files, 'file')}: {plural(done.added, 'version')} added, {done.continued:,} continued, {done.same:,} already here, "
         f"{done.forgotten:,} left out because they were forgotten here, {done.off:,} by your rules; "
         f"{done.bytes / 1e6:,.1f} MB"
     )
+    cx.out.emit_result("merge", line, merged=asdict(done))

@@ -29,13 +29,11 @@ def command(cx: frame.CommandContext, machines: tuple[str, ...]) -> int | None:
         done = Pull(
             writer_for(job), client, job.policy, machines, lambda number, total, path: step(number, path, total)
         ).run()
-    if cx.json:
-        cx.out.emit_json("pull", [], report=asdict(done))
-    else:
-        cx.out.emit(
-            f"{plural(done.files, 'file')}: {done.pulled:,} pulled, {done.same:,} already here, {done.left_out:,} left out by your "
-            f"rules, {done.forgotten:,} because you forgot them here; {done.bytes / 1e6:,.1f} MB"
-        )
+    line = (
+        f"{plural(done.files, 'file')}: {done.pulled:,} pulled, {done.same:,} already here, {done.left_out:,} left out by your "
+        f"rules, {done.forgotten:,} because you forgot them here; {done.bytes / 1e6:,.1f} MB"
+    )
+    cx.out.emit_result("pull", line, report=asdict(done))
     for path, why in done.failed:
         cx.out.warn(f"not pulled {path}: {why}")
     return 4 if done.failed else None

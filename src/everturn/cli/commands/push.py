@@ -33,13 +33,11 @@ def command(cx: frame.CommandContext, full: bool, again: bool, limit: str) -> in
     `everturn config set team.limit 500kB` limits what a push sends in a second.
     """
     done = _push(cx, cx.store(), full, again, limit)
-    if cx.json:
-        cx.out.emit_json("push", [], report=asdict(done))
-    else:
-        cx.out.emit(
-            f"{plural(done.files, 'file')}: {done.pushed:,} pushed, {done.same:,} already there, "
-            f"{done.left_out:,} left out by your rules, {done.erased:,} erased; {done.bytes / 1e6:,.1f} MB"
-        )
+    line = (
+        f"{plural(done.files, 'file')}: {done.pushed:,} pushed, {done.same:,} already there, "
+        f"{done.left_out:,} left out by your rules, {done.erased:,} erased; {done.bytes / 1e6:,.1f} MB"
+    )
+    cx.out.emit_result("push", line, report=asdict(done))
     return 4 if done.failed else None
 
 

@@ -21,11 +21,9 @@ def command(cx: frame.CommandContext) -> None:
     desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
     with cx.out.progress("rebuild") as step:
         count = rebuild_archive(desk, cx.sources, lambda done, total, path: step(done, path, total))
-    if cx.json:
-        cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
-    else:
-        sessions, messages = (plural(desk.written[f"{noun}s"], noun) for noun in ("session", "message"))
-        cx.out.emit(f"rebuilt from {plural(count, 'file')}: {sessions}, {messages}")
+    sessions, messages = (plural(desk.written[f"{noun}s"], noun) for noun in ("session", "message"))
+    line = f"rebuilt from {plural(count, 'file')}: {sessions}, {messages}"
+    cx.out.emit_result("rebuild", line, versions=count, written=desk.written)
     say_if_there(
         cx, store, "vectors stay where nothing is read in another way; `everturn doctor` says how many are stale"
     )

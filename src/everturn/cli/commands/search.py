@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -232,9 +233,9 @@ def _time_text(out: Output, at: int | None, now: int) -> str:
 
 
 def _place_text(found: SearchHit, pen: Pen, is_short: bool) -> str:
-    from everturn.text.times import iso
+    from everturn.text.times import minute
 
-    field, at = found.field.replace("_", " "), "" if is_short else f" {iso(found.at)[:16].replace('T', ' ')}"
+    field, at = found.field.replace("_", " "), "" if is_short else f" {minute(found.at)}"
     if found.row is None:
         return pen("cyan", field) + pen("dim", at)
     return pen("cyan", f"turn {found.row.turn + 1}") + pen("dim", f" #{found.row.seq + 1} {field}{at}")
@@ -242,13 +243,9 @@ def _place_text(found: SearchHit, pen: Pen, is_short: bool) -> str:
 
 def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:
     """Return the excerpt with its matches marked: in colour on a terminal, «so» elsewhere."""
-    shown, at = [], 0
-    text = found.snippet
-    for start, end in found.spans:
-        match = out.text(text[start:end], " ")
-        shown += [out.text(text[at:start], " "), pen("match", match) if pen.on else f"«{match}»"]
-        at = end
-    return "".join((*shown, out.text(text[at:], " ")))
+    pieces = ((out.text(text, " "), is_match) for text, is_match in found.pieces)
+    mark = partial(pen, "match") if pen.on else "«{}»".format
+    return "".join(mark(text) if is_match else text for text, is_match in pieces)
 
 
 def _nothing_text(filters: SearchFilters, after: str, words: str) -> str:

@@ -104,14 +104,9 @@ def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int) -> int 
 def sessions(cx: frame.CommandContext, owner: str, machine: str, project: str, limit: int) -> int | None:
     """List the sessions you may see on the server, newest first."""
     found = _client(cx).get("/v1/sessions", owner=owner, machine=machine, project=project, limit=limit)
-    if cx.json:
-        cx.out.emit_json("team-sessions", found["items"], next=found["next"])
-    else:
-        rows = [
-            [cx.out.text(str(one[name])) for name in ("session", "owner", "agent", "turns", "title")]
-            for one in found["items"]
-        ]
-        cx.out.table(("session", "owner", "agent", "turns", "title"), rows, right=(3,))
+    columns = ("session", "owner", "agent", "turns", "title")
+    rows = [[cx.out.text(str(one[name])) for name in columns] for one in found["items"]]
+    cx.out.emit_rows("team-sessions", found["items"], columns, rows, right=(3,), next=found["next"])
     return None if found["items"] else 3
 
 
@@ -148,12 +143,9 @@ def stats(cx: frame.CommandContext, by: str, days: int) -> int | None:
     """
     found = _client(cx).get("/v1/stats", by=by, days=days)["items"]
     names = ("sessions", "turns", "calls", "errors", "tokens_in", "tokens_out", "tokens_cache_read")
-    if cx.json:
-        cx.out.emit_json("team-stats", found, by=by)
-    else:
-        rows = [[cx.out.text(one["key"]) or "-", *(f"{one[name]:,}" for name in names)] for one in found]
-        heads = ("sessions", "turns", "calls", "errors", "in", "out", "cached")
-        cx.out.table((by, *heads), rows, right=tuple(range(1, 8)))
+    rows = [[cx.out.text(one["key"]) or "-", *(f"{one[name]:,}" for name in names)] for one in found]
+    heads = ("sessions", "turns", "calls", "errors", "in", "out", "cached")
+    cx.out.emit_rows("team-stats", found, (by, *heads), rows, right=range(1, 8), by=by)
     return None if found else 3
 
 
@@ -213,11 +205,8 @@ def links(cx: frame.CommandContext) -> None:
     from everturn.text.times import iso
 
     found = _client(cx).get("/v1/links")["items"]
-    if cx.json:
-        cx.out.emit_json("team-links", found)
-    else:
-        rows = [[str(one["id"]), cx.out.text(one["session"]), iso(one["expires_at"])] for one in found]
-        cx.out.table(("link", "session", "valid until"), rows)
+    rows = [[str(one["id"]), cx.out.text(one["session"]), iso(one["expires_at"])] for one in found]
+    cx.out.emit_rows("team-links", found, ("link", "session", "valid until"), rows)
 
 
 @frame.command("everturn team unlink 12", make=command.command)

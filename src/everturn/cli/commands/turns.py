@@ -64,7 +64,7 @@ def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, t
     from msgspec.structs import asdict
 
     from everturn.analytics.turns import list_turn_rows
-    from everturn.text.times import duration, iso
+    from everturn.text.times import duration, iso, minute
 
     found = list_turn_rows(cx.store(), scope, wanted, top)
     if cx.json:
@@ -75,7 +75,7 @@ def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, t
         told = any(one.reported_calls for one in found)
         rows = [
             [
-                known[one.agent, one.session], str(one.turn), iso(one.started)[:16].replace("T", " "),
+                known[one.agent, one.session], str(one.turn), minute(one.started),
                 duration(one.duration_ms), f"{one.calls:,}", *([f"{one.inclusive_calls:,}"] if below else []),
                 *([f"{one.reported_calls:,}"] if told else []), f"{one.parallel:,}", f"{one.errors:,}", one.shape,
             ]

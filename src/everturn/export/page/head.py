@@ -13,26 +13,14 @@ from math import log2
 
 from msgspec import Struct
 
-from everturn.export.markdown import minute_text
 from everturn.export.page.markup import Html, PageLook, element, show_line, show_text
 from everturn.model.archive import Session, SessionText, Turn
-from everturn.sessions.lineage import Lineage, Relative
+from everturn.sessions.lineage import Lineage, Relative, relation_words
 from everturn.sessions.messages import has_words
 from everturn.text.printable import plural, short_number
-from everturn.text.times import duration, iso, turn_ms
+from everturn.text.times import duration, iso, minute, turn_ms
 
 _TITLE = 160
-_RELATIONS = {
-    ("subagent_of", True): "Subagent of",
-    ("subagent_of", False): "Started subagent",
-    ("forked_from", True): "Forked from",
-    ("forked_from", False): "Forked into",
-    ("continues", True): "Continues",
-    ("continues", False): "Continued by",
-    ("output_of", True): "Saved output of",
-    ("output_of", False): "Saved output",
-    ("teammate_of", True): "In the team of",
-}
 
 
 def head_html(session: Session, text: SessionText, relatives: Lineage, look: PageLook, is_nested: bool = False) -> Html:
@@ -56,7 +44,8 @@ def title_of(session: Session, text: SessionText, look: PageLook) -> Html:
 
 def relation_of(one: Relative, is_elder: bool) -> str:
     """Describe the relation of a relative, in words before its name."""
-    return _RELATIONS.get((one.relation, is_elder)) or one.relation.replace("_", " ").capitalize()
+    is_started = one.relation == "subagent_of" and not is_elder
+    return "Started subagent" if is_started else relation_words(one, is_elder).capitalize()
 
 
 def relative_link(one: Relative, look: PageLook, words: str = "") -> Html:
@@ -88,7 +77,7 @@ def _figure_facts(session: Session) -> Iterator[Html]:
         yield show_line(session.model, 80)
     if session.started is not None:
         start, end = session.started, session.ended
-        begun = element("time", minute_text(start), datetime=iso(start))
+        begun = element("time", minute(start), datetime=iso(start))
         lasted = duration(end - start) if end is not None and end > start else ""
         yield Html(f"{begun} UTC, {lasted}") if lasted else Html(f"{begun} UTC")
     yield Html(plural(session.n_turns, "turn"))
@@ -277,7 +266,7 @@ def _turn_link(bar: MinimapBar, address: str) -> Html:
     box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
     first, last = bar.turns[0], bar.turns[-1]
     numbers = f"Turn {first.idx + 1}" if first is last else f"Turns {first.idx + 1}–{last.idx + 1}"
-    facts = [numbers, iso(first.started)[:16].replace("T", " "), duration(turn_ms(first)) if first is last else ""]
+    facts = [numbers, minute(first.started), duration(turn_ms(first)) if first is last else ""]
     facts += [plural(bar.calls, "call")] * bool(bar.calls)
     facts += [f"{KINDS[kind]} {n:,}" for kind, n in bar.work.most_common(3)]
     facts += [f"{bar.errors:,} failed"] * bool(bar.errors)

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.derive.failures import error_line
-from everturn.export.markdown import minute_text, status
+from everturn.export.markdown import status
 from everturn.export.page.content import markdown_html, pictures_html
 from everturn.export.page.head import relation_of, relative_link
 from everturn.export.page.markup import Html, PageLook, PageRoom, element, make_visible, show_line, show_text
@@ -28,7 +28,7 @@ from everturn.sessions.lineage import Relative
 from everturn.sessions.messages import Passage, TurnView, input_text, is_quiet
 from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural, short_number
-from everturn.text.times import duration, iso, turn_ms
+from everturn.text.times import duration, iso, minute, turn_ms
 
 _PAUSE = 6 * 3_600_000  # the shortest pause between two turns that is marked, in ms
 _LABELS = {
@@ -132,7 +132,7 @@ def words_of(passage: Passage) -> str:
 def _turn_figures(view: TurnView) -> Iterator[str]:
     turn = view.turn
     if turn.started is not None:
-        yield element("time", minute_text(turn.started), datetime=iso(turn.started))
+        yield element("time", minute(turn.started), datetime=iso(turn.started))
     if took := turn_ms(turn):
         yield duration(took)
     if turn.n_calls:
@@ -339,7 +339,7 @@ def _duration_text(call: Call | None) -> str:
     if call is None or call.status == "open":
         return "no result"
     if call.status == "ok" and not call.exit_status:
-        return duration(call.duration_ms) if call.duration_ms is not None else ""
+        return duration(call.duration_ms)
     return status(call).removeprefix("error, ")
 
 

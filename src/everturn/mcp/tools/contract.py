@@ -12,15 +12,21 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from everturn.errors import EverturnError
 from everturn.mcp import rpc
-from everturn.mcp.archive import McpArchive
+from everturn.mcp.archive import McpArchive, clean
 from everturn.mcp.rpc import RpcError
+from everturn.model.conversation import prepared
+
+if TYPE_CHECKING:
+    from everturn.store.contract import Store
+
+T = TypeVar("T", bound=Struct)
 
 #: Limits of an answer in tokens.
 LEAST_TOKENS, MOST_TOKENS = 200, 8000
@@ -83,14 +89,21 @@ def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict
     """Run a tool. Raises RpcError for an unknown name."""
     tool = all_tools().get(name)
     if tool is None:
-        from everturn.mcp.server import show_client_word
-
-        raise RpcError(
-            rpc.INVALID_PARAMS, f"there is no tool {show_client_word(name)}; there are {', '.join(all_tools())}"
-        )
+        there = ", ".join(all_tools())
+        raise RpcError(rpc.INVALID_PARAMS, f"there is no tool {rpc.show_client_word(name)}; there are {there}")
     answer = _run_tool(tool, archive, arguments)
     result: dict[str, Any] = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
     return result | ({"structuredContent": dict(answer.data)} if answer.data is not None else {})
+
+
+def reading_tool(arguments: type[T], answer: Callable[[McpArchive, Store, T], ToolAnswer], **facts: Any) -> McpTool:
+    """Return a tool that answers from the archive, with its arguments as a struct."""
+
+    def run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
+        asked = msgspec.convert(given, prepared(arguments))
+        return archive.read(lambda store: answer(archive, store, asked))
+
+    return McpTool(input=schema(arguments), run=run, **facts)
 
 
 def schema(arguments: type[Struct]) -> dict[str, Any]:
@@ -108,6 +121,4 @@ def _run_tool(tool: McpTool, archive: McpArchive, arguments: dict[str, Any]) -> 
         takes = ", ".join(tool.input["properties"])
         return ToolAnswer(f"{tool.name}: these arguments cannot be used: {error}. It takes: {takes}.", is_error=True)
     except EverturnError as error:
-        from everturn.mcp.archive import clean
-
         return ToolAnswer(clean(str(error)), is_error=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from everturn.errors import UsageError
-from everturn.mcp.archive import McpArchive, sources
+from everturn.mcp.archive import McpArchive, session_name, session_pointer, sources
 from everturn.mcp.tools.contract import LEAST_TOKENS, MOST_TOKENS, McpTool, ToolAnswer
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 
@@ -40,7 +40,6 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 def _answer_recall(
     archive: McpArchive, store: Store, given: dict[str, Any], session: str, tokens: int | None
 ) -> ToolAnswer:
-    from everturn.mcp.archive import session_name, session_pointer
     from everturn.recall.tool import ConversationRecall
     from everturn.sessions.lookup import resolve_session
     from everturn.sessions.secrets import archive_cleaner

@@ -8,9 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from everturn.mcp.archive import McpArchive
-from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
-from everturn.model.conversation import prepared
+from everturn.mcp.archive import McpArchive, session_handle
+from everturn.mcp.tools.contract import MaxTokens, ToolAnswer, reading_tool
 from everturn.text.folders import FOLDER_RULE
 from everturn.text.printable import plural
 
@@ -39,11 +38,6 @@ class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: MaxTokens = 2000
 
 
-def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, prepared(ListSessionsArguments))
-    return archive.read(lambda store: _list_within_budget(store, _make_filter(archive, arguments), arguments))
-
-
 def _make_filter(archive: McpArchive, arguments: ListSessionsArguments) -> SessionFilter:
     from everturn.sessions.lookup import typed_filter
 
@@ -52,11 +46,12 @@ def _make_filter(archive: McpArchive, arguments: ListSessionsArguments) -> Sessi
     return replace(found, kinds=("main", "subagent", "sidechain")) if arguments.subagents else found
 
 
-def _list_within_budget(store: Store, session_filter: SessionFilter, arguments: ListSessionsArguments) -> ToolAnswer:
+def _list_within_budget(archive: McpArchive, store: Store, arguments: ListSessionsArguments) -> ToolAnswer:
     from everturn.recall.budget import cost
     from everturn.sessions.lookup import list_sessions
     from everturn.sessions.secrets import archive_cleaner
 
+    session_filter = _make_filter(archive, arguments)
     clean, limit, total = archive_cleaner(store), arguments.limit, store.count_sessions(session_filter)
     while True:
         page = list_sessions(store, session_filter, limit, arguments.cursor)
@@ -88,7 +83,6 @@ def _answer_page(page: ResultPage[SessionListing], total: int, clean: Clean, wid
 
 
 def _session_facts(item: SessionListing, clean: Clean, width: int) -> dict[str, Any]:
-    from everturn.mcp.archive import session_handle
     from everturn.text.printable import safe_line
     from everturn.text.times import iso
 
@@ -111,8 +105,14 @@ def _session_facts(item: SessionListing, clean: Clean, width: int) -> dict[str, 
 
 def _session_line(facts: dict[str, Any]) -> str:
     ended = (facts["ended"] or "")[:16].replace("T", " ")
-    turns = f"{facts['turns']:,} turn" + ("" if facts["turns"] == 1 else "s")
-    parts = [facts["session"], ended, facts["agent"], turns, facts["workspace"], facts["title"]]
+    parts = [
+        facts["session"],
+        ended,
+        facts["agent"],
+        plural(facts["turns"], "turn"),
+        facts["workspace"],
+        facts["title"],
+    ]
     return " · ".join(filter(None, parts))
 
 
@@ -144,14 +144,14 @@ _OUTPUT = {
     "additionalProperties": False,
 }
 
-TOOL = McpTool(
+TOOL = reading_tool(
+    ListSessionsArguments,
+    _list_within_budget,
     name="list_sessions",
     title="List past sessions",
     description=(
         "Lists past conversations of AI agents, newest first, with title, workspace, time and size. Use it to find which "
         "session something happened in; open_session reads one, conversation_recall searches the words of all."
     ),
-    input=schema(ListSessionsArguments),
-    run=_run,
     output=_OUTPUT,
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everturn.mcp.archive import McpArchive
-from everturn.mcp.tools.contract import MaxTokens, McpTool, SessionName, ToolAnswer, schema
-from everturn.model.conversation import prepared
+from everturn.mcp.archive import McpArchive, find_session, read_page
+from everturn.mcp.tools.contract import MaxTokens, SessionName, ToolAnswer, reading_tool
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -29,14 +27,7 @@ class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: MaxTokens = 4000
 
 
-def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, prepared(OpenSessionArguments))
-    return archive.read(lambda store: _read_session(archive, store, arguments))
-
-
 def _read_session(archive: McpArchive, store: Store, arguments: OpenSessionArguments) -> ToolAnswer:
-    from everturn.mcp.archive import find_session, read_page
-
     session = find_session(archive, store, arguments.session)
     page = read_page(archive, store, session, *_turn_range(session, arguments), arguments.max_tokens)
     return ToolAnswer(page.text, is_error=page.status == "mistake")
@@ -53,7 +44,9 @@ def _turn_range(session: Session, arguments: OpenSessionArguments) -> tuple[int,
     return start, end or start + _DEFAULT_TURNS - 1
 
 
-TOOL = McpTool(
+TOOL = reading_tool(
+    OpenSessionArguments,
+    _read_session,
     name="open_session",
     title="Read a past session",
     description=(
@@ -61,6 +54,4 @@ TOOL = McpTool(
         "Without a range the latest turns; around_turn reads a place that a search found. Long tool output is cut first; the "
         "answer says how to get what was cut."
     ),
-    input=schema(OpenSessionArguments),
-    run=_run,
 )

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everturn.errors import UsageError
-from everturn.mcp.archive import McpArchive, sources
+from everturn.mcp.archive import McpArchive, find_session, sources
 from everturn.mcp.tools.contract import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
 from everturn.model.conversation import prepared
 
@@ -47,7 +47,6 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 
 def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionArguments) -> ToolAnswer:
-    from everturn.mcp.archive import find_session
     from everturn.restore.job import RestoreOptions, RestoreTarget, restore_session
     from everturn.restore.markdown import document_markdown
     from everturn.sessions.secrets import archive_cleaner

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
-from everturn.mcp.archive import McpArchive
-from everturn.mcp.tools.contract import MaxTokens, McpTool, ToolAnswer, schema
-from everturn.model.conversation import prepared
+from everturn.mcp.archive import McpArchive, clean, sources
+from everturn.mcp.tools.contract import MaxTokens, ToolAnswer, reading_tool
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -30,17 +28,11 @@ class WhyArguments(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: MaxTokens = 2000
 
 
-def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
-    arguments = msgspec.convert(given, prepared(WhyArguments))
-    return archive.read(lambda store: _answer(archive, store, arguments))
-
-
 def _answer(archive: McpArchive, store: Store, arguments: WhyArguments) -> ToolAnswer:
     from pathlib import Path
 
     from everturn.attribution.job import WhyOptions, open_why
     from everturn.attribution.summary import detail_lines, overview_lines
-    from everturn.mcp.archive import clean, sources
     from everturn.text.printable import quote_for_model
     from everturn.text.tokens import cut_to_tokens
 
@@ -57,7 +49,9 @@ def _answer(archive: McpArchive, store: Store, arguments: WhyArguments) -> ToolA
     return ToolAnswer(quote_for_model(cut_to_tokens(text, arguments.max_tokens)))
 
 
-TOOL = McpTool(
+TOOL = reading_tool(
+    WhyArguments,
+    _answer,
     name="why",
     title="Which turn wrote this line",
     description=(
@@ -65,6 +59,4 @@ TOOL = McpTool(
         "words before the edit, tests after it. Ask it before you change code that looks odd. It stays silent where the archive "
         "does not know, and says how sure an answer is (replayed, matched, likely)."
     ),
-    input=schema(WhyArguments),
-    run=_run,
 )

@@ -5,20 +5,13 @@ Operations that change something, or start a job, need the token of the run (`se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from everturn.errors import NothingFound
-from everturn.export.json_document import (
-    hit_item,
-    lineage_facts,
-    passage_item,
-    record_item,
-    session_facts,
-    session_item,
-    source_facts,
-    turn_facts,
-)
+from everturn.export import json_document
 from everturn.model.archive import Session
 from everturn.model.vocabulary import QUERY_RULE
 from everturn.sessions.lineage import Lineage, lineage
@@ -41,13 +34,14 @@ from everturn.web.pages.search import find_hits
 from everturn.web.pages.session_panels import outline_entries
 from everturn.web.pages.sessions import filter_of
 from everturn.web.request import WebRequest
+from everturn.web.site import Site, WebJob
 
 _TURNS = 50
 
 
 def _sessions(request: WebRequest) -> dict[str, Any]:
     page = list_sessions(request.store, filter_of(request), request.number("limit", 20, 1, 200), request.word("after"))
-    return list_frame("sessions", map(session_item, page.items), page.next)
+    return list_frame("sessions", map(json_document.session_item, page.items), page.next)
 
 
 def _show(request: WebRequest) -> dict[str, Any]:
@@ -57,9 +51,9 @@ def _show(request: WebRequest) -> dict[str, Any]:
     relatives = lineage(request.store, session)
     views = read_turns(request.store, session, first - 1, last - 1)
     about = {
-        "session": session_facts(session, request.store.session(session.id)[1]),
-        "source": source_facts(request.store, session),
-        "lineage": lineage_facts(relatives),
+        "session": json_document.session_facts(session, request.store.session(session.id)[1]),
+        "source": json_document.source_facts(request.store, session),
+        "lineage": json_document.lineage_facts(relatives),
     }
     following = str(last + 1) if last < session.n_turns else ""
     return list_frame("show", (_turn(request, session, view, relatives) for view in views), following, **about)
@@ -70,8 +64,8 @@ def _turn(request: WebRequest, session: Session, view: TurnView, relatives: Line
     children, items = relatives.children_by_call(), []
     for one in passages(request.store, request.sources, session, view, tools):
         started = children.get((one.call.seq, one.call.idx), ()) if one.call else ()
-        items.append(passage_item(one, tools, [child.native_id for child in started]))
-    return {**turn_facts(view.turn), "passages": items}
+        items.append(json_document.passage_item(one, tools, [child.native_id for child in started]))
+    return {**json_document.turn_facts(view.turn), "passages": items}
 
 
 def _outline(request: WebRequest) -> dict[str, Any]:
@@ -85,13 +79,13 @@ def _record(request: WebRequest) -> dict[str, Any]:
     row, record = captured_record(request, session_of(request), request.number("message", 1, 1) - 1)
     if not record:
         raise NothingFound("the bytes of this session were not kept; only its structure is there")
-    return list_frame("record", [record_item(row, request.clean.line(record))])
+    return list_frame("record", [json_document.record_item(row, request.clean.line(record))])
 
 
 def _search(request: WebRequest) -> dict[str, Any]:
     page = find_hits(request, request.word("q"), request.number("limit", 20, 1, 200))
     about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
-    return list_frame("search", map(hit_item, page.items), page.next, **about)
+    return list_frame("search", map(json_document.hit_item, page.items), page.next, **about)
 
 
 def _lineage(request: WebRequest) -> dict[str, Any]:
@@ -194,19 +188,9 @@ def _start_restore(request: WebRequest) -> dict[str, Any]:
     )
 
 
-def _start_examine(request: WebRequest) -> dict[str, Any]:
+def _start_job(start: Callable[[Site], WebJob], request: WebRequest) -> dict[str, Any]:
     body_of(request, schemas.NothingJson)
-    return job_without_result(start_examining(request.site))
-
-
-def _start_sync(request: WebRequest) -> dict[str, Any]:
-    body_of(request, schemas.NothingJson)
-    return job_without_result(start_sync(request.site))
-
-
-def _start_verify(request: WebRequest) -> dict[str, Any]:
-    body_of(request, schemas.NothingJson)
-    return job_without_result(start_verifying(request.site))
+    return job_without_result(start(request.site))
 
 
 CHANGE_OPERATIONS = (
@@ -219,15 +203,15 @@ CHANGE_OPERATIONS = (
         schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
     ),
     Operation(
-        "/api/sync", "Archive what is new in the agents' files.", _start_sync, schemas.JobJson, (), "POST",
+        "/api/sync", "Archive what is new in the agents' files.", partial(_start_job, start_sync), schemas.JobJson, (), "POST",
         schemas.NothingJson,
     ),
     Operation(
-        "/api/examine", "Prove health by writing, reading and searching.", _start_examine, schemas.JobJson, (), "POST",
+        "/api/examine", "Prove health by writing, reading and searching.", partial(_start_job, start_examining), schemas.JobJson, (), "POST",
         schemas.NothingJson,
     ),
     Operation(
-        "/api/verify", "Hash every stored byte again and compare with the live files.", _start_verify, schemas.JobJson, (),
+        "/api/verify", "Hash every stored byte again and compare with the live files.", partial(_start_job, start_verifying), schemas.JobJson, (),
         "POST", schemas.NothingJson,
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats, 
 from everturn.export.page.markup import Html
 from everturn.store.contract import SessionFilter
 from everturn.text.printable import short_folder, short_number
-from everturn.web.analytics_scope import cached_answer, filters_of, load_prices, scope_of, start_counting
+from everturn.web.analytics_scope import cached_answer, filters_of, load_prices, scope_of
 from everturn.web.pages.paths import query_of
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import archived_agents
@@ -39,8 +39,6 @@ def draw(request: WebRequest) -> PageReply:
 
 
 def draw_total(request: WebRequest) -> PageReply:
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
     found = _cached_stats(request, "")
     total = found.total
     unknown = [request.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
@@ -65,8 +63,6 @@ def draw_total(request: WebRequest) -> PageReply:
 
 
 def draw_by(request: WebRequest) -> PageReply:
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
     by = request.choice("by", KEYS) or "model"
     rows = spending_rows(request, _cached_stats(request, by), by)
     return PageReply(

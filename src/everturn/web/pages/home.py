@@ -22,7 +22,7 @@ from everturn.model.archive import Session, SessionText
 from everturn.sessions.state import session_state
 from everturn.store.contract import SessionFilter
 from everturn.text.printable import plural
-from everturn.web.analytics_scope import load_prices, start_counting
+from everturn.web.analytics_scope import load_prices
 from everturn.web.job_starts import health_now, safe_roots
 from everturn.web.pages.costs import plot_spending, spending_rows
 from everturn.web.pages.session import turn_address
@@ -49,8 +49,6 @@ def draw(request: WebRequest) -> PageReply:
 
 def draw_overview(request: WebRequest) -> PageReply:
     """Draw sessions, turns, failures and cost of the last day, week and month, and of all time."""
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
 
     def look() -> dict[str, Any]:
         spans = {name: _stats_since(request, days) for name, days in _SPANS.items()}
@@ -75,8 +73,6 @@ def draw_overview(request: WebRequest) -> PageReply:
 
 def draw_spending(request: WebRequest) -> PageReply:
     """Draw the cost of each month, and what projects and models cost."""
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
 
     def look() -> dict[str, Any]:
         tops = {

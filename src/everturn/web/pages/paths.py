@@ -15,7 +15,7 @@ from everturn.analytics.plots import errors_by_position, transitions, turn_lengt
 from everturn.analytics.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
 from everturn.export.page.markup import Html
-from everturn.web.analytics_scope import cached_answer, filters_of, scope_of, start_counting
+from everturn.web.analytics_scope import cached_answer, filters_of, scope_of
 from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import archived_agents
 
@@ -38,8 +38,6 @@ def draw(request: WebRequest) -> PageReply:
 
 
 def draw_tools(request: WebRequest) -> PageReply:
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
 
     def look() -> dict[str, Any]:
         scope = scope_of(request)
@@ -66,16 +64,12 @@ def draw_tools(request: WebRequest) -> PageReply:
 
 def draw_found(request: WebRequest) -> PageReply:
     """Draw the paths that chance does not explain."""
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
     found = cached_answer(request, "found", lambda: find_paths(request.store, scope_of(request), _PATHS))
     items = [{"path": request.line(one.path, 300), "one": one} for one in found.items]
     return PageReply("found", {"items": items, "found": found, "subagents": scope_of(request).subagents})
 
 
 def draw_struggles(request: WebRequest) -> PageReply:
-    if job := start_counting(request):
-        return PageReply("counting", {"job": job})
 
     def look() -> list[Kind]:
         return group_kinds(request.store, find_struggles(request.store, scope_of(request)))[:_KINDS]

@@ -19,7 +19,7 @@ from everturn.text.printable import short_folder
 from everturn.text.times import iso
 from everturn.web.pages.session import message_address
 from everturn.web.request import PageReply, WebRequest
-from everturn.web.session_lines import archived_agents, session_rows
+from everturn.web.session_lines import archived_agents, excerpt_pieces, session_rows
 
 HITS = 40
 _FILTERS = ("agent", "workspace", "since", "until")
@@ -117,16 +117,10 @@ def _search_answer(request: WebRequest, words: str) -> dict[str, Any]:
 
 def _make_hit(request: WebRequest, found: SearchHit) -> HitLine:
     row = found.row
-    pieces, at = list[tuple[str, bool]](), 0
-    for start, end in found.spans:
-        pieces += [(found.snippet[at:start], False), (found.snippet[start:end], True)]
-        at = end
-    pieces.append((found.snippet[at:], False))
-    shown = [(request.text(text, " "), marked) for text, marked in pieces if text]
     field = found.field.replace("_", " ")
     similar = [(_hit_address(one), _hit_name(one)) for one in found.similar]
     turn, role = (0, "") if row is None else (row.turn + 1, row.origin)
-    return HitLine(_hit_address(found), turn, field, role, found.at, shown, similar)
+    return HitLine(_hit_address(found), turn, field, role, found.at, excerpt_pieces(request, found), similar)
 
 
 def _hit_address(found: SearchHit | SimilarHit) -> str:

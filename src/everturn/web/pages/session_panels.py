@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from everturn.store.contract import SessionFilter
 from everturn.text.printable import short_path
 from everturn.web.analytics_scope import load_prices, start_counting
 from everturn.web.request import Bytes, PageReply, WebRequest
+from everturn.web.session_lines import excerpt_pieces
 
 _MOST_ENTRIES = 400  # of an outline at a time
 _MOST_MATCHES = 200
@@ -81,18 +82,10 @@ def _find_matches(request: WebRequest, session: Session, words: str) -> dict[str
         if rows:
             break
     matches = [
-        SessionMatch(row.turn + 1, row.seq + 1, hit.field.replace("_", " "), _pieces(request, hit.snippet, hit.spans))
+        SessionMatch(row.turn + 1, row.seq + 1, hit.field.replace("_", " "), excerpt_pieces(request, hit))
         for row, hit in rows
     ]
     return {"matches": matches, "more": bool(found.next)}
-
-
-def _pieces(request: WebRequest, text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[str, bool]]:
-    pieces, at = list[tuple[str, bool]](), 0
-    for start, end in spans:
-        pieces += [(text[at:start], False), (text[start:end], True)]
-        at = end
-    return [(request.text(one, " "), marked) for one, marked in (*pieces, (text[at:], False)) if one]
 
 
 def draw_details(request: WebRequest) -> PageReply:
