@@ -11,7 +11,8 @@ from benchmarks.recall.archive import Archive
 from benchmarks.recall.baselines import Ask
 from benchmarks.recall.questions import Place
 from everturn.llm.embedder import Embedder, LocalEmbedder, open_embedder, read_embedder_config
-from everturn.retrieval.meaning import HeldVectors, MeaningSearch, make_all_vectors
+from everturn.retrieval.meaning import MeaningSearch, make_all_vectors
+from tests.retrieval.held_vectors import HeldVectors
 
 
 @dataclass(frozen=True)

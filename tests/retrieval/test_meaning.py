@@ -11,7 +11,6 @@ from everturn.model.archive import Session
 from everturn.recall.tool import ConversationRecall
 from everturn.retrieval.meaning import (
     Coverage,
-    HeldVectors,
     MeaningSearch,
     VectorBatch,
     coverage,
@@ -25,8 +24,10 @@ from everturn.retrieval.search import NOTES, Results, SearchFilters, search
 from everturn.secrets.redaction import redact_text
 from everturn.sources.contract import all_sources
 from everturn.store.contract import IndexHit
+from everturn.store.vector_file import pack_vectors
 from tests.capture.history import OTHER
 from tests.recall.archives import Archive
+from tests.retrieval.held_vectors import HeldVectors
 
 #: Words of one meaning have one direction.
 MEANINGS = (("boat", "canoe", "ship"), ("slow", "lag", "latency"), ("bread", "loaf"))
@@ -345,10 +346,10 @@ def test_a_message_that_two_sessions_hold_is_embedded_once(archive: Archive) -> 
 
 def test_forgotten_sessions_have_no_vectors() -> None:
     vectors = HeldVectors()
-    vectors.put(7, "g", [(0, b"\1")], 1)
+    vectors.put(7, "m/1/g", [(0, pack_vectors([[1.0]], [1.0])[0])], 1)
     vectors.forget(7)
 
-    assert (vectors.get(7, "g", [0]), vectors.upto(7, "g")) == ({}, 0)
+    assert (vectors.get(7, "m/1/g", [0]), vectors.upto(7, "m/1/g")) == ({}, 0)
 
 
 # which queries --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from everturn.errors import BadVectors
-from everturn.retrieval.meaning import VectorSet
 from everturn.store.vector_file import (
     FULL,
     NearVectors,
@@ -41,8 +40,7 @@ def vectors(tmp_path: Path) -> Iterator[VectorFile]:
 
 
 def test_what_was_put_is_there_after_opening_again(vectors: VectorFile, tmp_path: Path) -> None:
-    face: VectorSet = vectors
-    face.put(1, "g", [(0, ONE), (5, TWO)], 6)
+    vectors.put(1, "g", [(0, ONE), (5, TWO)], 6)
     vectors.close()
     again = VectorFile(tmp_path / NAME)
 

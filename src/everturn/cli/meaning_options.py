@@ -92,13 +92,13 @@ def make_new_vectors(cx: frame.CommandContext, store: Store) -> None:
     """
     if not _makes_by_itself(cx):
         return
-    from everturn.retrieval.meaning import HeldVectors, make_all_vectors, pending_sessions
+    from everturn.retrieval.meaning import make_all_vectors, pending_sessions
 
     begun = time.process_time()
     until = begun + max(_LITTLE, _SHARE * begun)
     try:
         embedder, made = _static_embedder(), 0
-        if not pending_sessions(store, embedder, existing_vectors(cx, store) or HeldVectors()):
+        if not pending_sessions(store, embedder, existing_vectors(cx, store)):
             return
         vectors = open_vectors(cx, store)
         with cx.out.progress("vectors") as step:

@@ -34,7 +34,7 @@ from everturn.recall.budget import cost
 from everturn.sessions.lineage import lineage
 from everturn.sessions.messages import Passage, Records, Sources, has_words, read_turns
 from everturn.sessions.state import session_state
-from everturn.text.printable import Clean, plural, safe_line, safe_text
+from everturn.text.printable import Clean, map_strings, plural, safe_line, safe_text
 from everturn.text.times import iso
 
 _NAMED = 3  # cut outputs with a hint of their own
@@ -267,17 +267,9 @@ def _clean_block(block: Block, clean: Clean) -> Block:
 def _clean_strings(value: Any, clean: Clean) -> Any:
     """Clean every string in a value. A value that is nested too deeply is left out."""
     try:
-        return _clean_nested(value, clean)
+        return map_strings(value, clean)
     except RecursionError:
         return None
-
-
-def _clean_nested(value: Any, clean: Clean) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {name: _clean_nested(one, clean) for name, one in value.items()}
-    return [_clean_nested(one, clean) for one in value] if isinstance(value, list) else value
 
 
 def _statistics(request: RecallRequest, session: Session, state: SessionState) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -36,13 +36,7 @@ from everturn.retrieval.query import STOP_WORDS, SearchQuery
 from everturn.sessions.lookup import iterate_sessions
 from everturn.sessions.messages import Records, Sources, has_words
 from everturn.store.contract import IndexHit, SessionFilter, Store
-from everturn.store.vector_file import (
-    NearVectors,
-    make_block,
-    numpy_or_none,
-    pack_vectors,
-    sum_of_block,
-)
+from everturn.store.vector_file import NearVectors, VectorFile, numpy_or_none, pack_vectors
 
 if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
@@ -58,70 +52,6 @@ SCHEME = 3
 _SPEAKERS = ("human", "agent", "model")
 
 Clean = Callable[[str], str]
-
-
-class VectorSet(Protocol):
-    """A store of packed vectors. Those of a session belong to one generation; for any other there are none."""
-
-    def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Return the vectors of some messages, by seq."""
-
-    def upto(self, session: int, generation: str) -> int:
-        """Return the number of messages of the session that were processed."""
-
-    def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """Add vectors by seq, in order; delete those of another generation."""
-
-    def held(self) -> dict[int, tuple[str, int, int]]:
-        """Return for each session its generation, the number of processed messages, and the number of vectors."""
-
-    def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
-        """Yield the vectors of sessions in blocks (`store.vector_file`), the newest first."""
-
-    def blocks_near(self, near: NearVectors) -> Iterator[tuple[int, bytes]]:
-        """Yield the blocks that hold the vectors most like a query, or all blocks of its model."""
-
-    def centre(self, model: str) -> tuple[int, list[float]]:
-        """Return the number of vectors of a model (the generation without its last part), and their sum."""
-
-    def forget(self, session: int) -> None:
-        """Delete all vectors of a session."""
-
-
-class HeldVectors:
-    def __init__(self) -> None:
-        self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
-
-    def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        known, _, rows = self._held.get(session, ("", 0, {}))
-        return {seq: rows[seq] for seq in seqs if seq in rows} if known == generation else {}
-
-    def upto(self, session: int, generation: str) -> int:
-        known, upto, _ = self._held.get(session, ("", 0, {}))
-        return upto if known == generation else 0
-
-    def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        known, _, old = self._held.get(session, ("", 0, {}))
-        self._held[session] = (generation, upto, {**(old if known == generation else {}), **dict(rows)})
-
-    def held(self) -> dict[int, tuple[str, int, int]]:
-        return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
-
-    def blocks(self, sessions: Collection[int]) -> Iterator[tuple[int, bytes]]:
-        for session in sorted(set(sessions) & self._held.keys(), reverse=True):
-            yield session, make_block(self._held[session][2].items())
-
-    def blocks_near(self, near: NearVectors) -> Iterator[tuple[int, bytes]]:
-        known = {session for session, one in self._held.items() if one[0].rpartition("/")[0] == near.model}
-        return self.blocks(known if near.sessions is None else known.intersection(near.sessions))
-
-    def centre(self, model: str) -> tuple[int, list[float]]:
-        dimensions = int(model.rpartition("/")[2])
-        sessions = [session for session, (known, _, _) in self._held.items() if known.rpartition("/")[0] == model]
-        return sum_of_block(b"".join(data for _, data in self.blocks(sessions)), dimensions)
-
-    def forget(self, session: int) -> None:
-        self._held.pop(session, None)
 
 
 class VectorBatch(Struct, frozen=True):
@@ -163,7 +93,7 @@ def model_key(embedder: Embedder) -> str:
 
 
 def make_batch(
-    store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: VectorSet, clean: Clean
+    store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: VectorFile, clean: Clean
 ) -> Iterator[VectorBatch]:
     """Embed the new messages of a session, batch by batch. Raises ModelError; batches before it are kept."""
     current = generation(store.version(session.version), session, embedder)
@@ -183,19 +113,19 @@ def make_batch(
 
 
 def make_all_vectors(
-    store: Store, sources: Sources, embedder: Embedder, vectors: VectorSet, clean: Clean
+    store: Store, sources: Sources, embedder: Embedder, vectors: VectorFile, clean: Clean
 ) -> Iterator[VectorBatch]:
     """Embed every session that lacks vectors, the newest first. Delete vectors of sessions that are no longer there."""
     for session in pending_sessions(store, embedder, vectors):
         yield from make_batch(store, sources, session, embedder, vectors, clean)
 
 
-def pending_sessions(store: Store, embedder: Embedder, vectors: VectorSet) -> list[Session]:
+def pending_sessions(store: Store, embedder: Embedder, vectors: VectorFile | None) -> list[Session]:
     """Return the sessions that lack vectors, the newest first. Delete vectors of sessions that are no longer there.
 
     The work for a session that has its vectors is small, and nothing of it is read.
     """
-    held, versions = vectors.held(), _current_versions(store)
+    held, versions = vectors.held() if vectors else {}, _current_versions(store)
     seen, pending = set(), []
     for session in _sessions(store):
         seen.add(session.id)
@@ -204,7 +134,7 @@ def pending_sessions(store: Store, embedder: Embedder, vectors: VectorSet) -> li
         if upto < session.n_messages or known != generation(version, session, embedder):
             pending.append(session)
     for number in held.keys() - seen:
-        if not _current_generation(store, number, embedder):
+        if vectors and not _current_generation(store, number, embedder):
             vectors.forget(number)
     return pending
 
@@ -213,9 +143,9 @@ def _current_versions(store: Store) -> dict[int, Version]:
     return {version.id: version for _, version in store.files()}
 
 
-def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
+def coverage(store: Store, embedder: Embedder, vectors: VectorFile | None) -> Coverage:
     """Compare every session with its vectors."""
-    held, current = vectors.held(), _current_versions(store)
+    held, current = vectors.held() if vectors else {}, _current_versions(store)
     sessions = complete = stale = made = 0
     for session in _sessions(store):
         version = current.get(session.version) or store.version(session.version)
@@ -331,7 +261,7 @@ class MeaningSearch:
     def __init__(
         self,
         embedder: Embedder,
-        vectors: VectorSet,
+        vectors: VectorFile,
         clean: Clean,
         weight: float = WEIGHT,
         is_default: bool = False,
@@ -408,7 +338,7 @@ class MeaningSearch:
 class _Generations:
     """Tells whether the vectors of a session are of its current generation; each session is looked up once."""
 
-    def __init__(self, store: Store, embedder: Embedder, vectors: VectorSet) -> None:
+    def __init__(self, store: Store, embedder: Embedder, vectors: VectorFile) -> None:
         self._store, self._embedder, self._vectors = store, embedder, vectors
         self._known: dict[int, str] = {}
         self._current: dict[int, bool] = {}

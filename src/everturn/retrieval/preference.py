@@ -63,9 +63,7 @@ def narrow_filters(filters: SearchFilters, meant: Understanding, slack: bool = T
     return replace(filters, **changes)
 
 
-def prefer_hits(
-    store: Store, meant: Understanding, wide: list[IndexHit], narrow: list[IndexHit], factors: Factors = FACTORS
-) -> list[IndexHit]:
+def prefer_hits(store: Store, meant: Understanding, wide: list[IndexHit], narrow: list[IndexHit]) -> list[IndexHit]:
     """Return the hits of both queries, those that fit first."""
     spoken = {(hit.session, hit.seq) for hit in narrow} if meant.speaker else set[Key]()
     scores: dict[Key, float] = {}
@@ -75,43 +73,43 @@ def prefer_hits(
     looked_at = dict.fromkeys((hit.session, hit.seq) for hit in (*narrow[:LOOKED_AT], *wide[:LOOKED_AT]))
     facts = _MessageFacts(store, looked_at, bool(meant.times))
     for key in looked_at:
-        scores[key] *= facts.factor(key, meant, key in spoken, factors)
+        scores[key] *= facts.factor(key, meant, key in spoken)
     order = sorted((-score, -session, seq) for (session, seq), score in scores.items())
     return [IndexHit(-session, seq, -score) for score, session, seq in order]
 
 
-def time_factor(times: Iterable[SpokenTime], at: int | None, until: int | None, factors: Factors = FACTORS) -> float:
+def time_factor(times: Iterable[SpokenTime], at: int | None, until: int | None) -> float:
     """Return the factor of a message or session that lasted from `at` to `until`: the best of all times."""
     best = 1.0
     if at is None or until is None:
         return best
     for time in times:
         if at < max(time.last, time.first + 1) and until >= time.first:
-            within = factors.dated if time.is_dated else factors.within
-            best = max(best, within if time.is_definite else factors.soft)
+            within = FACTORS.dated if time.is_dated else FACTORS.within
+            best = max(best, within if time.is_definite else FACTORS.soft)
         elif time.is_definite and at < time.last + time.slack and until >= time.first - time.slack:
-            best = max(best, factors.near_date if time.is_dated else factors.near)
+            best = max(best, FACTORS.near_date if time.is_dated else FACTORS.near)
     return best
 
 
-def speaker_factor(speaker: str, origin: str, is_spoken: bool, factors: Factors = FACTORS) -> float:
+def speaker_factor(speaker: str, origin: str, is_spoken: bool) -> float:
     """Return the factor of a message by its author; `is_spoken` if the words are in what the speaker said."""
     if not speaker or origin not in _ORIGINS[speaker]:
         return 1.0
-    return factors.speaker if origin == "human" or (origin == "model" and is_spoken) else factors.same_role
+    return FACTORS.speaker if origin == "human" or (origin == "model" and is_spoken) else FACTORS.same_role
 
 
-def intent_factor(intent: str, row: MessageRow, calls: list[Call], factors: Factors = FACTORS) -> float:
+def intent_factor(intent: str, row: MessageRow, calls: list[Call]) -> float:
     """Return the factor of a message for a kind of answer; `calls` are those it makes or holds the result of."""
     if intent == "answer":
-        return factors.answer if row.origin == "model" and row.kind == "text" else 1.0
+        return FACTORS.answer if row.origin == "model" and row.kind == "text" else 1.0
     if intent == "told":
-        return factors.told if row.origin == "human" else 1.0
+        return FACTORS.told if row.origin == "human" else 1.0
     fits = row.origin in _SAID_BY.get(intent, ())
     if intent == "error":
         fits = fits or row.origin == "tool" or any(call.status == "error" for call in calls)
     kinds = _KINDS.get(intent, ())
-    return factors.intent if fits or any(call.kind in kinds for call in calls) else 1.0
+    return FACTORS.intent if fits or any(call.kind in kinds for call in calls) else 1.0
 
 
 class _MessageFacts:
@@ -126,16 +124,16 @@ class _MessageFacts:
         for row in store.messages_at([key for key in wanted if key[1] >= 0]):
             self._rows[row.session, row.seq] = row
 
-    def factor(self, key: Key, meant: Understanding, is_spoken: bool, factors: Factors) -> float:
+    def factor(self, key: Key, meant: Understanding, is_spoken: bool) -> float:
         row = self._rows.get(key)
         if row is None or row.at is None:
-            by_time = time_factor(meant.times, *self._times.get(key[0], (None, None)), factors)
+            by_time = time_factor(meant.times, *self._times.get(key[0], (None, None)))
         else:
-            by_time = time_factor(meant.times, row.at, row.at, factors)
+            by_time = time_factor(meant.times, row.at, row.at)
         if row is None:
             return by_time
-        by_intent = intent_factor(meant.intent, row, self._calls_of(row, meant.intent), factors)
-        return by_time * by_intent * speaker_factor(meant.speaker, row.origin, is_spoken, factors)
+        by_intent = intent_factor(meant.intent, row, self._calls_of(row, meant.intent))
+        return by_time * by_intent * speaker_factor(meant.speaker, row.origin, is_spoken)
 
     def _calls_of(self, row: MessageRow, intent: str) -> list[Call]:
         if intent not in ("command", "file", "error") or row.origin not in ("model", "tool"):

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from everturn.errors import UsageError
 from everturn.retrieval.query import STOP_WORDS, QueryPhrase, SearchQuery
-from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.scope import YES_NO, SearchFilters
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.terms import each_term
 from everturn.text.time_phrases import SpokenTime, find_times, lower_case
@@ -104,13 +104,10 @@ def split_literal(query: SearchQuery) -> tuple[SearchQuery, bool]:
     literal = False
     for one in query.filters:
         if one.name == "literal":
-            if one.value.lower() not in _YES_NO:
+            if one.value.lower() not in YES_NO:
                 raise UsageError(f"literal:{one.value} is not valid; give literal:yes or literal:no, or leave it out")
-            literal = _YES_NO[one.value.lower()] is not one.negated
+            literal = YES_NO[one.value.lower()] is not one.negated
     return replace(query, filters=rest), literal
-
-
-_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def understand_query(query: SearchQuery, filters: SearchFilters, now: int | None = None) -> UnderstoodQuery:

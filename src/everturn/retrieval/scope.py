@@ -212,7 +212,7 @@ T = TypeVar("T")
 SPEAKERS = {"user": ("human", "agent"), "assistant": ("model",), **{name: (name,) for name in ORIGINS}}
 _LAST_TURN = 1 << 30
 _TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
-_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def apply_typed_filters(
@@ -334,14 +334,9 @@ def _narrow_turn(typed: _TypedFilter) -> dict[str, object]:
     return typed.exclude("turns", (first, last)) if typed.filter.negated else {"turns": (first, last)}
 
 
-def _narrow_error(typed: _TypedFilter) -> dict[str, object]:
-    value = _one_of(typed, _YES_NO, typed.filter.value.lower())
-    return {"errors": value is not typed.filter.negated}
-
-
-def _narrow_taken_back(typed: _TypedFilter) -> dict[str, object]:
-    value = _one_of(typed, _YES_NO, typed.filter.value.lower())
-    return {"taken_back": value is not typed.filter.negated}
+def _narrow_yes_no(typed: _TypedFilter) -> dict[str, object]:
+    name = {"error": "errors", "taken-back": "taken_back"}[typed.filter.name]
+    return {name: _one_of(typed, YES_NO, typed.filter.value.lower()) is not typed.filter.negated}
 
 
 def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
@@ -372,6 +367,6 @@ _NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
     "since": _narrow_time,
     "until": _narrow_time,
     "turn": _narrow_turn,
-    "error": _narrow_error,
-    "taken-back": _narrow_taken_back,
+    "error": _narrow_yes_no,
+    "taken-back": _narrow_yes_no,
 }

@@ -21,7 +21,7 @@ from everturn.sessions.secrets import archive_cleaner
 from everturn.sources.contract import all_sources
 from everturn.store.contract import SessionFilter, Store
 from everturn.store.people import Caller, People, ShareLink
-from everturn.text.printable import one_line
+from everturn.text.printable import map_strings, one_line
 
 if TYPE_CHECKING:
     from everturn.attribution.report import WhyReport
@@ -160,8 +160,8 @@ def find_why(request: TeamRequest) -> dict[str, Any]:
     text, report = _why(request, request.given.get("project", ""), target)
     from everturn.attribution.summary import commit_items, report_items
 
-    items = [_mask_value(one, clean) for one in report_items(report)]
-    return {"target": target, "text": text, "items": items, "commits": _mask_value(commit_items(report), clean)}
+    items = [map_strings(one, clean) for one in report_items(report)]
+    return {"target": target, "text": text, "items": items, "commits": map_strings(commit_items(report), clean)}
 
 
 def _why(request: TeamRequest, project: str, target: str) -> tuple[str, WhyReport]:
@@ -207,15 +207,6 @@ def _check_target(target: str) -> None:
         raise UsageError("name a file of the repository by its path there (FILE, FILE:LINE), a commit, or a range A..B")
 
 
-def _mask_value(value: Any, clean: Callable[[str], str]) -> Any:
-    """Return a JSON value with secrets masked in every text."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {name: _mask_value(one, clean) for name, one in value.items()}
-    return [_mask_value(one, clean) for one in value] if isinstance(value, (list, tuple)) else value
-
-
 def _own_session(store: Store, caller: Caller, name: str) -> tuple[Session, set[int]]:
     """Return an own session and its files. Raises NothingFound for one of somebody else, as if it did not exist."""
     own = [row for row in store.sessions_like(name, 1000) if row.owner == caller.name] if name else []
@@ -224,8 +215,9 @@ def _own_session(store: Store, caller: Caller, name: str) -> tuple[Session, set[
     return own[0], {store.version(row.version).source for row in own}
 
 
-def make_link(store: Store, caller: Caller, wanted: LinkRequest, now: int) -> dict[str, Any]:
+def make_link(request: TeamRequest) -> dict[str, Any]:
     """Make a link to an own session."""
+    store, caller, now, wanted = request.store, request.caller, request.now, request.read(LinkRequest)
     if not 1 <= wanted.days <= LONGEST_LINK:
         raise UsageError(f"a link is valid for 1 to {LONGEST_LINK} days, not {wanted.days}")
     session, _ = _own_session(store, caller, wanted.session)
@@ -274,8 +266,9 @@ def session_html(store: Store, session: Session, alone: bool = False) -> bytes:
     return bytes(page)
 
 
-def erase_own(store: Store, caller: Caller, wanted: EraseRequest, now: int) -> dict[str, Any]:
+def erase_own(request: TeamRequest) -> dict[str, Any]:
     """Erase an own session, which is not pushed again, or all files of the caller. Raises UsageError, NothingFound."""
+    store, caller, now, wanted = request.store, request.caller, request.now, request.read(EraseRequest)
     if wanted.everything == bool(wanted.session):
         raise UsageError("name one session, or everything")
     people = People(store)
@@ -296,8 +289,9 @@ def erase_own(store: Store, caller: Caller, wanted: EraseRequest, now: int) -> d
     return {"erased": len(sources)}
 
 
-def share_session(store: Store, caller: Caller, wanted: ShareRequest, now: int) -> dict[str, Any]:
+def share_session(request: TeamRequest) -> dict[str, Any]:
     """Share an own session. Raises NothingFound for one of somebody else, as if it did not exist."""
+    store, caller, now, wanted = request.store, request.caller, request.now, request.read(ShareRequest)
     session, sources = _own_session(store, caller, wanted.session)
     people = People(store)
     project = people.membership(caller, wanted.project) if wanted.project else None

@@ -99,6 +99,13 @@ class TeamRequest(Struct):
             raise UsageError(f"{name}={value[:40]!r} is not a number from {least} to {most}")
         return int(value)
 
+    def read(self, kind: type[T], decode: Callable[..., T] = msgspec.json.decode) -> T:
+        """Return the body, which is JSON unless `decode` reads something else. Raises UsageError."""
+        try:
+            return decode(self.body, type=prepared(kind))
+        except msgspec.DecodeError as error:
+            raise UsageError(f"the request cannot be read: {error}") from error
+
 
 Answer = Callable[[TeamRequest], Any]
 
@@ -324,39 +331,29 @@ def _follow_link(store: Store, secret: str, now: int) -> tuple[Caller, ShareLink
 def _status(error: EverturnError) -> int:
     if isinstance(error, Refused):
         return error.status
-    for kind, status in (
-        (NothingFound, 404),
-        (UsageError, 400),
-        (LoginRefused, 403),
-        (QuotaExceeded, 413),
-        (Busy, 503),
-    ):
-        if isinstance(error, kind):
-            return status
-    return 500
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+
+
+_STATUSES = {NothingFound: 404, UsageError: 400, LoginRefused: 403, QuotaExceeded: 413, Busy: 503}
 
 
 # --- routes ---
 
 
-def _decode_body(request: TeamRequest, kind: Any) -> Any:
-    try:
-        return msgspec.msgpack.decode(request.body, type=prepared(kind))
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request cannot be read: {error}") from error
+_unpack = msgspec.msgpack.decode
 
 
 def _push_piece(request: TeamRequest) -> Any:
-    return intake.take_piece(request.store, request.caller, _decode_body(request, intake.Piece), request.now)
+    return intake.take_piece(request.store, request.caller, request.read(intake.Piece, _unpack), request.now)
 
 
 def _push_drop(request: TeamRequest) -> Any:
-    intake.drop_file(request.store, request.caller, _decode_body(request, intake.FileName), request.now)
+    intake.drop_file(request.store, request.caller, request.read(intake.FileName, _unpack), request.now)
     return {}
 
 
 def _push_erasures(request: TeamRequest) -> Any:
-    keys = _decode_body(request, list[intake.SessionKey])
+    keys = request.read(list[intake.SessionKey], _unpack)
     return {"erased": intake.forget_sessions(request.store, request.caller, keys, request.now)}
 
 
@@ -378,19 +375,6 @@ def _binary_response(data: bytes) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-def _read_json(request: TeamRequest, kind: type[T]) -> T:
-    """Return the body as JSON. Raises UsageError."""
-    try:
-        return msgspec.json.decode(request.body, type=prepared(kind))
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request cannot be read: {error}") from error
-
-
-def _share(request: TeamRequest) -> Any:
-    wanted = _read_json(request, answers.ShareRequest)
-    return answers.share_session(request.store, request.caller, wanted, request.now)
-
-
 def _login_rules(request: TeamRequest) -> Any:
     rules = provider_rules(request.store)
     if rules is None or request.sign_in is None:
@@ -400,13 +384,7 @@ def _login_rules(request: TeamRequest) -> Any:
 
 def _log_in(request: TeamRequest) -> Any:
     assert request.sign_in is not None
-    given = _read_json(request, LoginCode)
-    return request.sign_in.log_in(request.store, given, request.now)
-
-
-def _new_link(request: TeamRequest) -> Any:
-    wanted = _read_json(request, answers.LinkRequest)
-    return answers.make_link(request.store, request.caller, wanted, request.now)
+    return request.sign_in.log_in(request.store, request.read(LoginCode), request.now)
 
 
 def _links(request: TeamRequest) -> Any:
@@ -425,11 +403,6 @@ def _linked_page(request: TeamRequest) -> Any:
     assert request.link is not None
     page = answers.linked_page(request.store, request.caller, request.link)
     return Response(page, media_type="text/html", headers=answers.PAGE_HEADERS)
-
-
-def _erase(request: TeamRequest) -> Any:
-    wanted = _read_json(request, answers.EraseRequest)
-    return answers.erase_own(request.store, request.caller, wanted, request.now)
 
 
 def _mcp(request: TeamRequest) -> Any:
@@ -455,14 +428,14 @@ ROUTES = (
     TeamRoute("GET", "/v1/sessions/{session}/restore", "read", answers.restore_session, "restore"),
     TeamRoute("GET", "/v1/stats", "read", answers.sum_work, "stats"),
     TeamRoute("GET", "/v1/why", "read", answers.find_why, "why"),
-    TeamRoute("POST", "/v1/share", "push", _share, writes=True),
+    TeamRoute("POST", "/v1/share", "push", answers.share_session, writes=True),
     TeamRoute("GET", "/v1/login", PUBLIC, _login_rules, writes=True),
     TeamRoute("POST", "/v1/login", PUBLIC, _log_in, writes=True),
     TeamRoute("GET", "/v1/links", "push", _links, writes=True),
-    TeamRoute("POST", "/v1/links", "push", _new_link, writes=True),
+    TeamRoute("POST", "/v1/links", "push", answers.make_link, writes=True),
     TeamRoute("POST", "/v1/links/{number}/revoke", "push", _revoke_link, writes=True),
     TeamRoute("GET", "/s/{link}", "", _linked_page, "link"),
-    TeamRoute("POST", "/v1/erase", "push", _erase, writes=True),
+    TeamRoute("POST", "/v1/erase", "push", answers.erase_own, writes=True),
     TeamRoute("GET", "/v1/push", "push", _list_pushed, writes=True),
     TeamRoute("POST", "/v1/push/piece", "push", _push_piece, writes=True),
     TeamRoute("POST", "/v1/push/drop", "push", _push_drop, writes=True),

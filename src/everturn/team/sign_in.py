@@ -129,6 +129,20 @@ def _exchange(rules: ProviderRules, secret: str, given: LoginCode) -> str:
     return found
 
 
+def _required_rules(store: Store) -> ProviderRules:
+    if (rules := provider_rules(store)) is None:
+        raise LoginRefused("this server has no identity provider; log in with a token")
+    return rules
+
+
+def _drop_old(held: dict[str, Any], old: list[str]) -> None:
+    """Make room for one more: without these and, if there are too many others, the first."""
+    for key in old:
+        del held[key]
+    while len(held) >= _MOST_NONCES:
+        del held[next(iter(held))]
+
+
 class _PageLogin(Struct, frozen=True):
     """A login in a browser that has begun."""
 
@@ -152,23 +166,17 @@ class SignIn:
         """Return a nonce that is good for one login within ten minutes."""
         nonce = token_urlsafe(24)
         with self._lock:
-            self._nonces = {one: until for one, until in self._nonces.items() if until > now}
-            while len(self._nonces) >= _MOST_NONCES:
-                del self._nonces[next(iter(self._nonces))]
+            _drop_old(self._nonces, [one for one, until in self._nonces.items() if until <= now])
             self._nonces[nonce] = now + _NONCE_MS
         return nonce
 
     def begin_page(self, store: Store, redirect: str, now: int) -> tuple[str, str]:
         """Begin a login in a browser; return its state, which the browser must bring back, and the provider's address."""
-        rules = provider_rules(store)
-        if rules is None:
-            raise LoginRefused("this server has no identity provider; log in with a token")
+        rules = _required_rules(store)
         begun = _PageLogin(self.new_nonce(now), token_urlsafe(48), redirect, now + _NONCE_MS)
         state = token_urlsafe(24)
         with self._lock:
-            self._begun = {key: one for key, one in self._begun.items() if one.until > now}
-            while len(self._begun) >= _MOST_NONCES:
-                del self._begun[next(iter(self._begun))]
+            _drop_old(self._begun, [key for key, one in self._begun.items() if one.until <= now])
             self._begun[state] = begun
         return state, _provider_address(rules, redirect, state, begun.nonce, begun.verifier)
 
@@ -187,9 +195,7 @@ class SignIn:
         return self._admit(store, given, now)
 
     def _admit(self, store: Store, given: LoginCode, now: int, nonce: str = "") -> dict[str, Any]:
-        rules = provider_rules(store)
-        if rules is None:
-            raise LoginRefused("this server has no identity provider; log in with a token")
+        rules = _required_rules(store)
         claims = self._check(rules, _exchange(rules, store.setting(_SECRET), given), now)
         if nonce and claims["nonce"] != nonce:
             raise LoginRefused("the ID token is of another login; log in again")

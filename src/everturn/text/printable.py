@@ -200,7 +200,7 @@ def to_json(value: Any, clean: Clean | None = None) -> str:
 
     plain = msgspec.to_builtins(value)
     if clean is not None:
-        plain = _map_strings(plain, clean)
+        plain = map_strings(plain, clean)
     try:
         text = msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # half a surrogate pair, as transcripts contain them
@@ -210,12 +210,13 @@ def to_json(value: Any, clean: Clean | None = None) -> str:
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _map_strings(value: Any, change: Clean) -> Any:
+def map_strings(value: Any, change: Clean) -> Any:
+    """Return a JSON value with every text in it changed, but no key."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _map_strings(item, change) for key, item in value.items()}
-    return [_map_strings(item, change) for item in value] if isinstance(value, list | tuple) else value
+        return {key: map_strings(item, change) for key, item in value.items()}
+    return [map_strings(item, change) for item in value] if isinstance(value, list | tuple) else value
 
 
 def short_folder(workspace: str) -> str:

@@ -11,6 +11,12 @@ import re
 
 from everturn.text.lazy_pattern import lazy_pattern
 
+
+def _words(*alternatives: str) -> re.Pattern[str]:
+    """Return the pattern of these words, in any case."""
+    return lazy_pattern("|".join(alternatives), re.IGNORECASE)
+
+
 _AGREES = (
     r"y|yes|yep|yeah|yup|ya|ok(?:ay)?|k|sure|fine|good|go|go ahead|go for it|do it|do that|do so|please do|yes please|proceed|"
     r"sounds good|looks good|lgtm|perfect|great|correct|right|exactly|agreed|approved?|ship it|make it so|let['’]?s do it|let['’]?s go|"
@@ -18,78 +24,68 @@ _AGREES = (
     r"はい|お願い|いいね|お願いします|よろしく(?:お願いします)?|了解|いいです(?:ね)?|進めて(?:ください)?|是|是的|好|好的|可以|行|没问题|继续|同意|对"
 )
 #: A reply that does no more than agree, to be matched in full.
-APPROVAL = lazy_pattern(
+APPROVAL = _words(
     rf"(?:{_AGREES})"
-    r"(?:[ ,.!、。！]+(?:please|thanks?|thank you|do it|go ahead|do that|proceed|go for it|sounds good|looks good|bitte|danke|merci|gracias|お願いします))*",
-    re.I,
+    r"(?:[ ,.!、。！]+(?:please|thanks?|thank you|do it|go ahead|do that|proceed|go for it|sounds good|looks good|bitte|danke|merci|gracias|お願いします))*"
 )
 #: The beginning of a message that agrees.
-AGREEMENT = lazy_pattern(rf"\s*(?:{_AGREES})(?!\w)", re.I)
+AGREEMENT = _words(rf"\s*(?:{_AGREES})(?!\w)")
 #: Phrases with a negation that deny nothing, or take a negation back.
-NO_NEGATION = lazy_pattern(
+NO_NEGATION = _words(
     r"\b(?:not (?:only|just|least|sure)|whether or not|no matter|no doubt|why not|if not|nicht nur|pas seulement|no s[óo]lo"
     r"|no objections?|(?:not|n['’]t) (?:mind|object|opposed|against)|nichts dagegen|aucune objection|pas d['’]objection|ninguna objeción|no le importa)\b"
-    r"|(?:構|かま)(?:わない|いません)|不介意|不反对",
-    re.I,
+    r"|(?:構|かま)(?:わない|いません)|不介意|不反对"
 )
 #: What is neither demanded nor forbidden.
-OPTIONAL = lazy_pattern(
+OPTIONAL = _words(
     r"\b(?:not (?:strictly |really )?(?:necessary|needed|required|mandatory|obligatory|compulsory)|no need|need not|needn['’]?t"
     r"|(?:do|does|did)(?: not|n['’]?t) (?:have to|need|require|insist)|unnecessary|optional(?:ly)?|superfluous|dispensable"
     r"|nicht (?:nötig|notwendig|erforderlich)|(?:muss|musst|müssen|brauchst?|brauchen)\b.{0,40}\bnicht|unnötig"
     r"|pas (?:nécessaire|besoin|obligatoire)|facultati\w+|no (?:hace falta|es necesari\w|es obligatori\w)|opcional)\b"
-    r"|必要(?:は|が)?(?:ない|ありません)|しなくても?(?:いい|よい)|不必|不需要|无需|無需|没必要",
-    re.I,
+    r"|必要(?:は|が)?(?:ない|ありません)|しなくても?(?:いい|よい)|不必|不需要|无需|無需|没必要"
 )
 #: Negations that reach forward to the end of the clause.
-DENIAL = lazy_pattern(
+DENIAL = _words(
     r"\b(?:not|never|no longer|no|nor|neither|none|nobody|nothing|cannot|without|instead of|rather than|except"
     r"|forbid(?:s|den|ding)?|forbade|prohibit(?:s|ed|ing)?|ban(?:s|ned|ning)?|bars|barred|disallow(?:s|ed)?|avoid(?:s|ed|ing)?"
     r"|refrain(?:s|ed|ing)?|refus(?:e|es|ed|ing)|reject(?:s|ed|ing)?|rul(?:es?|ed|ing) out|(?:decide[sd]?|advise[sd]?|is|are|was|were|vote[sd]?|argue[sd]?|warn(?:s|ed)?) against|stop|stay away|keep away"
     r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
     r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
-    r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite)\b",
-    re.I,
+    r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite)\b"
 )
 #: Negations that cover the clause they stand in.
-DENIED_CLAUSE = lazy_pattern(
+DENIED_CLAUSE = _words(
     r"\b(?:is|are|was|were|be|remains?|stays?)\s+(?:strictly |explicitly |currently )?(?:forbidden|prohibited|banned|disallowed|off[- ]limits|unwanted"
     r"|taboo|out of the question|ruled out|refused|rejected|avoided|skipped|omitted|left out|untouched|not (?:allowed|permitted|wanted|acceptable|okay|ok|an option|to be))\b"
     r"|\b(?:must|should|may|can|shall|will)(?: not|n['’]t|not) be\b|\bleave\b.{1,60}\b(?:alone|untouched|as (?:is|it is|they are))\b"
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
-    r"|ない(?:で|こと|よう)|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用",
-    re.I,
+    r"|ない(?:で|こと|よう)|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
 )
 #: Somebody chooses something else than before.
-REVISION = lazy_pattern(
+REVISION = _words(
     r"\b(?:on second thought|actually|changed? my mind|scratch that|forget (?:that|it|about)|instead|rather|never ?mind|let['’]?s (?:switch|go back|not)|switch(?:ed)? to|no longer"
-    r"|doch lieber|lieber|stattdessen|doch nicht|plutôt|finalement|à la place|mejor|en su lugar|al final)\b|やっぱり|やはり|代わりに|还是|改用|改成|换成",
-    re.I,
+    r"|doch lieber|lieber|stattdessen|doch nicht|plutôt|finalement|à la place|mejor|en su lugar|al final)\b|やっぱり|やはり|代わりに|还是|改用|改成|换成"
 )
 #: Somebody takes back what was decided, whether or not something else takes its place.
-TAKEN_BACK = lazy_pattern(
+TAKEN_BACK = _words(
     r"\b(?:revert|undo|roll(?:ed)? back|scrap|drop|remove|forget|cancel|never ?mind|nvm|scratch that|take (?:it|that) back|go back to|no longer (?:want|need)"
     r"|rückgängig|verwirf|vergiss|streich\w*|doch nicht|annule[rz]?|oublie[rz]?|retire[rz]?|deshaz|revierte|olvida|cancela|quita)\b"
-    r"|元に戻|取り消|やめて|やめます|撤销|撤回|取消|还原|不要了|算了",
-    re.I,
+    r"|元に戻|取り消|やめて|やめます|撤销|撤回|取消|还原|不要了|算了"
 )
 #: Said of work that was not done: "not yet", "hasn't been".
 NOT_YET = r"(?:(?:not|haven['’]t|hasn['’]t|isn['’]t|aren['’]t|wasn['’]t|nothing|noch nicht|pas encore|todavía no|aún no)(?: yet| been)*)"
 #: Conditions: what follows them need not have happened.
-CONDITION = lazy_pattern(
-    r"\b(?:before|once|if|when|unless|until|whether|bevor|sobald|falls|wenn|avant|quand|si|antes|cuando)\b|たら|なければ|如果|之前",
-    re.I,
+CONDITION = _words(
+    r"\b(?:before|once|if|when|unless|until|whether|bevor|sobald|falls|wenn|avant|quand|si|antes|cuando)\b|たら|なければ|如果|之前"
 )
 #: Words after which a verb tells of something wanted or planned.
-WISH = lazy_pattern(
+WISH = _words(
     r"\b(?:to|should|must|shall|will|would|can|could|may|might|needs?|plan(?:s|ned)?|wants?|wanted|wishes|asks?|asked|requires?|requested|requests|demands?"
-    r"|suggest(?:s|ed)?|propos(?:es|ed)|recommend(?:s|ed)?|consider(?:s|ed)?|ready|soll(?:en|te)?|muss|müssen|wird|werden|doit|doivent|debe|deben)\b|べき|必要|予定|应该|需要|将",
-    re.I,
+    r"|suggest(?:s|ed)?|propos(?:es|ed)|recommend(?:s|ed)?|consider(?:s|ed)?|ready|soll(?:en|te)?|muss|müssen|wird|werden|doit|doivent|debe|deben)\b|べき|必要|予定|应该|需要|将"
 )
 #: The same with a finite verb: "is still to".
-STILL_TO = lazy_pattern(
-    r"\b(?:ha(?:s|ve|d) (?:yet )?to|(?:is|are|was|were) (?:yet |still |going |about |supposed |planned |ready |meant )*to)\b",
-    re.I,
+STILL_TO = _words(
+    r"\b(?:ha(?:s|ve|d) (?:yet )?to|(?:is|are|was|were) (?:yet |still |going |about |supposed |planned |ready |meant )*to)\b"
 )
 STEPS_HEADING = lazy_pattern(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
@@ -99,188 +95,147 @@ STEPS_HEADING = lazy_pattern(
     r"[ \t]*(?:\([^()\n]{0,80}\))?[ \t]*(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-NEXT_STEP = lazy_pattern(
+NEXT_STEP = _words(
     r"(?:(?:natural|logical|suggested|recommended|possible|immediate|good) next steps?\b|next,|next(?: up| step| i['’]?ll| i will| we)\b|the next step\b|remaining\b[^:\n]{0,60}:|still (?:to do|open|missing):|"
     r"(?:i['’]ll|i will) next\b|(?:what['’]s|what is) left\b|"
-    r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)",
-    re.IGNORECASE,
+    r"(?:next(?: steps?| up)?|remaining(?: work)?|pending|to-?do|follow-?ups?|deferred|not done(?: yet)?|left to do|blocked on)(?:\*\*|__)?:)"
 )
 #: Sentences at the end of an answer that leave something to do.
-LEFT_TO_DO = lazy_pattern(
-    "|".join(
-        (
-            r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
-            r"\b(?:once|after|when|as soon as) (?:you|that|it|this|the [\w ]{2,40})\b.{2,80}\b(?:i['’]ll|i will|i can|we can|you can|we['’]ll)\b|\bonce you\b",
-            r"\bready (?:for|to be|when)\b(?! use)|\bwhen(?:ever)? you(?:['’]re| are)(?: ready)?\b|\bwhenever you\b",
-            rf"\b{NOT_YET} (?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
-            r"\bwon['’]t (?:take effect|work|apply|be visible) until\b|\bstill (?:open|stale|pending|needs?|missing|queued|requires?|has to|have to|to be done|outstanding)\b",
-            r"\bworth (?:watching|a (?:separate|follow|quick|look|second|thank)|checking|doing)\b|\b(?:as )?a follow-?up\b",
-            r"\b(?:another|the next|a later) (?:agent|session|phase|pr)\b.{0,40}\b(?:will|can|should|adds?)\b|\bwill (?:pick up|catch) th",
-            r"^\W*(?:task|step|phase) \d+\b.{0,60}\b(?:manual|pending|remains?|left|you)\b|\bci is (?:queued|running|pending)\b|\b(?:run|job|build|workflow) is (?:queued|still running)\b",
-            r"\b(?:sag(?:en)? (?:sie|du)? ?(?:mir )?bescheid|wenn du (?:willst|möchtest)|noch nicht (?:gepusht|committet)|als nächstes)\b",
-            r"\b(?:si vous (?:voulez|souhaitez)|dites-moi|prochaine étape|reste à)\b|\b(?:si quieres|avísame|próximo paso|queda(?:n)? por)\b",
-            r"(?:次のステップ|必要であれば|必要なら|残りの|まだ.{0,12}(?:していません|未)|下一步|如果(?:你|您)?需要|尚未|还没有)",
-        )
-    ),
-    re.IGNORECASE,
+LEFT_TO_DO = _words(
+    r"\bif you(?:['’]d)? (?:like|want|prefer) (?:me|us) to\b|\b(?:just )?(?:let me know|say the word|tell me) (?:if|when|and|whether)\b|\bsay the word\b",
+    r"\b(?:once|after|when|as soon as) (?:you|that|it|this|the [\w ]{2,40})\b.{2,80}\b(?:i['’]ll|i will|i can|we can|you can|we['’]ll)\b|\bonce you\b",
+    r"\bready (?:for|to be|when)\b(?! use)|\bwhen(?:ever)? you(?:['’]re| are)(?: ready)?\b|\bwhenever you\b",
+    rf"\b{NOT_YET} (?:pushed|committed|merged|published|deployed|released|implemented)\b|\b(?:still|remains?|left) (?:uncommitted|unpushed|unmerged|untested)\b",
+    r"\bwon['’]t (?:take effect|work|apply|be visible) until\b|\bstill (?:open|stale|pending|needs?|missing|queued|requires?|has to|have to|to be done|outstanding)\b",
+    r"\bworth (?:watching|a (?:separate|follow|quick|look|second|thank)|checking|doing)\b|\b(?:as )?a follow-?up\b",
+    r"\b(?:another|the next|a later) (?:agent|session|phase|pr)\b.{0,40}\b(?:will|can|should|adds?)\b|\bwill (?:pick up|catch) th",
+    r"^\W*(?:task|step|phase) \d+\b.{0,60}\b(?:manual|pending|remains?|left|you)\b|\bci is (?:queued|running|pending)\b|\b(?:run|job|build|workflow) is (?:queued|still running)\b",
+    r"\b(?:sag(?:en)? (?:sie|du)? ?(?:mir )?bescheid|wenn du (?:willst|möchtest)|noch nicht (?:gepusht|committet)|als nächstes)\b",
+    r"\b(?:si vous (?:voulez|souhaitez)|dites-moi|prochaine étape|reste à)\b|\b(?:si quieres|avísame|próximo paso|queda(?:n)? por)\b",
+    r"(?:次のステップ|必要であれば|必要なら|残りの|まだ.{0,12}(?:していません|未)|下一步|如果(?:你|您)?需要|尚未|还没有)",
 )
 #: The same in the last paragraphs, where milder words are enough: conditions, limits, what was not done, what somebody has to do.
-LEFT_AT_END = lazy_pattern(
-    "|".join(
-        (
-            r"\bif you(?:['’]d| would)? (?:like|want|prefer|need|wish|decide|see|hit|notice)\b|\bif (?:anything|something|any|it|that|the|validation|this)\b.{3,80}\b(?:tell|ping|let me|i['’]ll|i can|we can)\b",
-            r"\b(?:happy|glad) to\b|\bi can (?:also|then|next)\b|\bcan be added\b|\bup to you\b|\byour (?:call|decision|turn)\b|\buntil (?:you|we|the next|it)\b",
-            r"\b(?:is|are|remains?|left|leaves|still|stays?) (?:\w+ )?(?:uncommitted|unpushed|unmerged|untested|unverified|unresolved)\b|\bnot yet\b",
-            r"\b(?:has|have)(?:n['’]t| not)(?: yet| been| officially)* \w{3,}|\b(?:not|nothing)(?: been)? (?:tested|verified|run|installed|reviewed|addressed|started|wired|checked)\b",
-            r"\b(?:could(?: not|n['’]t)|unable to|was(?: not|n['’]t) able|cannot|can['’]t) (?:be )?(?:\w+ly )?(?:run|test|verif|confirm|check|push|reach|connect|access|reproduce|complete|build|install)\w*",
-            r"\bworth \w+ing\b|\b(?:future|later|separate|follow-?up) (?:prs?|work|release|change|session|phase|task|pass|issue|step|run)\b",
-            r"\byou(?:['’]ll| will)? (?:still )?(?:need|have) to\b|\byou (?:should|must) (?!see|now|be able|get|find|have)|\bneeds? (?:your|manual|review|an?other|to be|to land)\b|\b(?:make sure|remember|don['’]t forget) to\b|\brequires? (?:your|manual|a restart)\b",
-            r"\bwaiting (?:on|for)\b|\bahead (?:of (?:origin|main|the remote)\b|by \d|\W?\d)|\bbut (?:it|this|that|they) failed\b|\bfailed (?:due to|because)\b|\bfollow-?up (?:\w+ )?(?:issue|ticket|pr|task)\b|\b(?:this|that|it|which) should (?:now )?(?:fix|work|resolve|solve)\b|\bdid(?: not|n['’]t) (?:succeed|complete|finish)\b|\bremain(?:s\b|ing (?!~?\d))|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
-            r"\b(?:noch (?:offen|nicht|zu)|falls du|du musst|bei bedarf|übrig)\b|\b(?:il reste|si tu (?:veux|préfères)|il faut encore|pas encore|vous devez)\b|\b(?:falta(?:n)?|todavía|aún no|si (?:prefieres|necesitas)|tienes que)\b",
-            r"まだ|残って|未(?:対応|実装|確認|完了)|今後|もし.{0,20}(?:場合|なら|たら)|必要があり|还需要|尚|未(?:完成|提交|测试)|如果.{0,12}(?:想|要|希望)|接下来|后续",
-        )
-    ),
-    re.IGNORECASE,
+LEFT_AT_END = _words(
+    r"\bif you(?:['’]d| would)? (?:like|want|prefer|need|wish|decide|see|hit|notice)\b|\bif (?:anything|something|any|it|that|the|validation|this)\b.{3,80}\b(?:tell|ping|let me|i['’]ll|i can|we can)\b",
+    r"\b(?:happy|glad) to\b|\bi can (?:also|then|next)\b|\bcan be added\b|\bup to you\b|\byour (?:call|decision|turn)\b|\buntil (?:you|we|the next|it)\b",
+    r"\b(?:is|are|remains?|left|leaves|still|stays?) (?:\w+ )?(?:uncommitted|unpushed|unmerged|untested|unverified|unresolved)\b|\bnot yet\b",
+    r"\b(?:has|have)(?:n['’]t| not)(?: yet| been| officially)* \w{3,}|\b(?:not|nothing)(?: been)? (?:tested|verified|run|installed|reviewed|addressed|started|wired|checked)\b",
+    r"\b(?:could(?: not|n['’]t)|unable to|was(?: not|n['’]t) able|cannot|can['’]t) (?:be )?(?:\w+ly )?(?:run|test|verif|confirm|check|push|reach|connect|access|reproduce|complete|build|install)\w*",
+    r"\bworth \w+ing\b|\b(?:future|later|separate|follow-?up) (?:prs?|work|release|change|session|phase|task|pass|issue|step|run)\b",
+    r"\byou(?:['’]ll| will)? (?:still )?(?:need|have) to\b|\byou (?:should|must) (?!see|now|be able|get|find|have)|\bneeds? (?:your|manual|review|an?other|to be|to land)\b|\b(?:make sure|remember|don['’]t forget) to\b|\brequires? (?:your|manual|a restart)\b",
+    r"\bwaiting (?:on|for)\b|\bahead (?:of (?:origin|main|the remote)\b|by \d|\W?\d)|\bbut (?:it|this|that|they) failed\b|\bfailed (?:due to|because)\b|\bfollow-?up (?:\w+ )?(?:issue|ticket|pr|task)\b|\b(?:this|that|it|which) should (?:now )?(?:fix|work|resolve|solve)\b|\bdid(?: not|n['’]t) (?:succeed|complete|finish)\b|\bremain(?:s\b|ing (?!~?\d))|\bpending\b|\boutstanding\b|\bout of scope\b|\bdeferred\b|\bblocked (?:on|by)\b|\bnot (?:included|covered|part of)\b|\bstill (?:fail|ha[sv]e?|need|open|todo|to)\w*",
+    r"\b(?:noch (?:offen|nicht|zu)|falls du|du musst|bei bedarf|übrig)\b|\b(?:il reste|si tu (?:veux|préfères)|il faut encore|pas encore|vous devez)\b|\b(?:falta(?:n)?|todavía|aún no|si (?:prefieres|necesitas)|tienes que)\b",
+    r"まだ|残って|未(?:対応|実装|確認|完了)|今後|もし.{0,20}(?:場合|なら|たら)|必要があり|还需要|尚|未(?:完成|提交|测试)|如果.{0,12}(?:想|要|希望)|接下来|后续",
 )
 #: An order at the very end of an answer.
-ORDER_TO_PERSON = lazy_pattern(
+ORDER_TO_PERSON = _words(
     r"(?:(?:then|now|please|finally|just|next),?\s+)?(?:run|push|restart|reload|rerun|re-run|test (?:it|this|that|the|with|by)|try|verify|merge|tag|review|deploy|install|retry|"
-    r"confirm|suspend|rebuild|publish|release|refresh|approve|starte?|teste|führe|lance[rz]?|ejecuta|prueba)\b(?!\s+(?:passe?[sd]|is|are|was|were|time|suite)\b)",
-    re.IGNORECASE,
+    r"confirm|suspend|rebuild|publish|release|refresh|approve|starte?|teste|führe|lance[rz]?|ejecuta|prueba)\b(?!\s+(?:passe?[sd]|is|are|was|were|time|suite)\b)"
 )
-DONE_WITH = lazy_pattern(
-    r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)",
-    re.IGNORECASE,
+DONE_WITH = _words(
+    r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)"
 )
-BEGUN = lazy_pattern(
-    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我",
-    re.IGNORECASE,
+BEGUN = _words(
+    r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
 #: A short answer that reports what was done.
-REPORTS_DONE = lazy_pattern(
-    r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b",
-    re.IGNORECASE,
+REPORTS_DONE = _words(
+    r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b"
 )
-AT_ONCE = lazy_pattern(
+AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b"
-    r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我",
-    re.IGNORECASE,
+    r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
 #: A question in the form of an order.
-ORDERED_ANSWER = lazy_pattern(
+ORDERED_ANSWER = _words(
     r"(?:(?:so|then|and),? )?(?:please|kindly) (?:provide|share|confirm|specify|tell me|clarify|choose|select|pick|paste|send|name|advise|let me know (?:which|what|how|whether|where))\b"
     r"|let me know (?:which|what|how|where)\b|bitte (?:gib|geben|nenne|nennen|teile|bestätige|wähle)\w*\b|(?:merci de|veuillez) (?:préciser|fournir|confirmer|indiquer|choisir)\b"
-    r"|por favor,? (?:indica|proporciona|confirma|especifica|elige)\w*\b|.{0,60}(?:教えて|指定して|確認して|選んで)ください|请(?:提供|告诉|确认|指定|说明|选择)",
-    re.IGNORECASE,
+    r"|por favor,? (?:indica|proporciona|confirma|especifica|elige)\w*\b|.{0,60}(?:教えて|指定して|確認して|選んで)ください|请(?:提供|告诉|确认|指定|说明|选择)"
 )
 #: A question that puts something to the person, wherever it stands near the end.
-OFFERED = lazy_pattern(
+OFFERED = _words(
     r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
-    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我",
-    re.IGNORECASE,
+    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我"
 )
 #: Offers of many kinds, and questions that name a choice.
-MILD_OFFER = lazy_pattern(r"\blet me know\b|\bif you\b", re.IGNORECASE)
-NAMED_CHOICE = lazy_pattern(r"\bwhich one|\bsay (?:the )?word\b", re.IGNORECASE)
-PUT_OFF = lazy_pattern(
+MILD_OFFER = _words(r"\blet me know\b|\bif you\b")
+NAMED_CHOICE = _words(r"\bwhich one|\bsay (?:the )?word\b")
+PUT_OFF = _words(
     r"\b(?:pick|come back to|revisit|tackle|handle|address|do|fix|look at)\b[^.?!]{0,40}\b(?:later|in (?:the )?future|another time)\b|\b(?:separate|future|later|follow-?up) (?:phase|pr|issue|session|task)\b"
-    r"|\bmachen wir später\b|\bspäter (?:angehen|erledigen)\b|\bon verra plus tard\b|\bplus tard\b|\bmás (?:tarde|adelante)\b|後で|また今度|以后再|稍后再|之后再",
-    re.IGNORECASE,
+    r"|\bmachen wir später\b|\bspäter (?:angehen|erledigen)\b|\bon verra plus tard\b|\bplus tard\b|\bmás (?:tarde|adelante)\b|後で|また今度|以后再|稍后再|之后再"
 )
 #: A sentence that leaves something for another turn.
-LASTING = lazy_pattern(
-    "|".join(
-        (
-            r"\bif you(?:['’]d| would)? (?:like|want|prefer|wish)\b.{0,160}\b(?:i can|i['’]ll|i could|me to|let me know|tell me)\b|\b(?:let me know|tell me) (?:if|when|whether)\b|\bsay (?:the )?word\b",
-            r"\bfollow-?[ ]?ups?\b|\bfiled as\b|\b(?:separate|future|later|subsequent|another) (?:pass|prs?|issue|commit|session|phase|release|task|ticket|change)\b|\bdeferred\b",
-            rf"(?:^\W*|\b(?:branch|commits?|changes|work|tag|release)\b.{{0,40}}\b){NOT_YET} (?:pushed|committed|merged|published|deployed|released)\b|\bnext step\b",
-            r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
-            r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
-            r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
-            r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续|稍后|以后|尚未|还没",
-        )
-    ),
-    re.IGNORECASE,
+LASTING = _words(
+    r"\bif you(?:['’]d| would)? (?:like|want|prefer|wish)\b.{0,160}\b(?:i can|i['’]ll|i could|me to|let me know|tell me)\b|\b(?:let me know|tell me) (?:if|when|whether)\b|\bsay (?:the )?word\b",
+    r"\bfollow-?[ ]?ups?\b|\bfiled as\b|\b(?:separate|future|later|subsequent|another) (?:pass|prs?|issue|commit|session|phase|release|task|ticket|change)\b|\bdeferred\b",
+    rf"(?:^\W*|\b(?:branch|commits?|changes|work|tag|release)\b.{{0,40}}\b){NOT_YET} (?:pushed|committed|merged|published|deployed|released)\b|\bnext step\b",
+    r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
+    r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
+    r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
+    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续|稍后|以后|尚未|还没",
 )
-THANKS = lazy_pattern(
+THANKS = _words(
     r"\W*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|good|excellent|super|prima|parfait|perfecto|genial)\b\W*)*"
-    r"(?:thanks?\b|thank you|thx\b|that['’]?s all\b|bye\b|danke\b|merci\b|gracias\b|ありがとう|谢谢|多谢)",
-    re.IGNORECASE,
+    r"(?:thanks?\b|thank you|thx\b|that['’]?s all\b|bye\b|danke\b|merci\b|gracias\b|ありがとう|谢谢|多谢)"
 )
-MORE_WANTED = lazy_pattern(
-    r"[?？]|\b(?:but|please|can you|could you|also|next|then|let['’]?s|aber|bitte|jetzt|mais|maintenant|pero|ahora|luego)\b|次|もう|还|再|请",
-    re.IGNORECASE,
+MORE_WANTED = _words(
+    r"[?？]|\b(?:but|please|can you|could you|also|next|then|let['’]?s|aber|bitte|jetzt|mais|maintenant|pero|ahora|luego)\b|次|もう|还|再|请"
 )
-PUT_TO_PERSON = lazy_pattern(
-    r"\bif you\b|\blet me know\b|\bsay the word\b|\btell me\b|\bwenn du\b|\bfalls du\b|\bbescheid\b|\bsi (?:tu|vous|quieres|prefieres)\b|\bdi(?:s|tes)-moi\b|\bavísame\b|必要(?:であれば|なら)|如果",
-    re.IGNORECASE,
+PUT_TO_PERSON = _words(
+    r"\bif you\b|\blet me know\b|\bsay the word\b|\btell me\b|\bwenn du\b|\bfalls du\b|\bbescheid\b|\bsi (?:tu|vous|quieres|prefieres)\b|\bdi(?:s|tes)-moi\b|\bavísame\b|必要(?:であれば|なら)|如果"
 )
 #: A sentence in which somebody says what they will do.
-INTENT = lazy_pattern(
+INTENT = _words(
     r"\b(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|we['’]ll|(?:we|i) (?:should|can|need to)|going to|i['’]ve|i have|ich (?:werde|habe|lasse|nehme|behalte)|"
-    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)",
-    re.IGNORECASE,
+    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)"
 )
 #: Words that give the grounds or the limits of what is done.
-GROUNDS = lazy_pattern(
+GROUNDS = _words(
     r"\b(?:instead|rather than|so|since|because|to avoid|to keep|only|just|not|keep(?:ing)?|without|exactly|intentional\w*|belongs?|redundant|already|existing|"
     r"leav(?:e|ing)|prefer|simpl\w+|enough|stay|separate\w*|match(?:es)?|statt|stattdessen|damit|weil|nur|nicht|bereits|lieber|au lieu de|plutôt|car|afin de|seulement|"
-    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持",
-    re.IGNORECASE,
+    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持"
 )
 #: What is about to be looked at or tried was not chosen.
-LOOK_AHEAD = lazy_pattern(
+LOOK_AHEAD = _words(
     r"\b(?:let me|let['’]s|i['’]ll|i will|i['’]m(?: going to)?|i need to|we need to|ich werde|je vais|voy a)\s+(?:(?:also|now|first|quickly|just|then|maintenant|jetzt)\s+)*"
     r"(?:check|look|read|verify|see|find|search|examin|inspect|explor|investigat|understand|review|start|begin|run|try|trying|view|list|confirm|continu|think|"
-    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查",
-    re.IGNORECASE,
+    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查"
 )
-DEED = lazy_pattern(
+DEED = _words(
     r"\b(?:add|remov|replac|renam|mov|chang|us|keep|pin|drop|split|stag|commit|push|creat|mak|updat|fix|extend|switch|set|wrap|hid|delet|skip|append|check|"
-    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换",
-    re.IGNORECASE,
+    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换"
 )
 #: Sentences of a report that tell of routine: checks that went well, commits, boxes that were ticked, causes, offers, bare paths.
-ROUTINE = lazy_pattern(
-    "|".join(
-        (
-            r"\b(?:tests?|suite|lint(?:er|ing)?|type-?check\w*|builds?|checks?|validation|everything|ci|options?)\b.{0,80}\b(?:pass(?:e[sd]|ing)?|clean|green|succe\w+|works? as expected)\b(?!.{0,80}\b(?:per your|instead|rather)\b)",
-            r"^\W*(?:i(?:['’]ve)? )?(?:also )?(?:verified|validated|ran|re-?ran|passed|tested)\b|^\W*(?:committed|pushed|not (?:pushed|committed)|nothing (?:is )?(?:pushed|committed)|the change is uncommitted)\b",
-            r"\bno more tasks\b|\bi(?:['’]m| am) (?:now )?(?:done|finished|exiting)\b|\btask is (?:fully |now )?complete\b|\banother agent\b|^\W*(?:all|both) .{0,40}\b(?:are|were) (?:re-?applied|done|completed?|finished)\b",
-            r"\bfeel free\b|\blet me know\b|\bremaining for you\b|\bworth (?:validating|checking)\b|\bretest\b|\bretry with\b",
-            r"^\W*(?:what (?:broke|was wrong|happened)|(?:the )?(?:root )?cause|the (?:issue|problem) (?:is|was)|current(?:ly)?:)",
-            r"^\W*`?[~.\w@-]*/[\w./@-]+`?\W*$|^\W*(?:now,? )?you(?:['’]re| are)\b|^\W*now that\b",
-            r"^\W*(?:i (?:can )?(?:see|notice)|it (?:seems|looks|appears)|looks like|the issue suggests|if|then (?:run|restart|open|fully|quit|check|reload|verify))\b(?!.{0,200}\b(?:instead|rather than|pinning|i['’]ll (?:pin|keep|use|only))\b)",
-            r"^\W*(?:we['’]ll|let['’]s|let us|i will|i need to|we need to|now i) (?:now |also )?(?:create a new|run|submit|start|see|look|try|check|write the|add the \S+ import)\b|\bis (?:now )?ready(?: at| for|\W*$)|\bworked\W*$",
-            r"\b(?:alle tests|die tests)\b.{0,40}\b(?:grün|bestanden|laufen)\b|\btous les tests\b.{0,40}\bpass|\btodas las pruebas\b.{0,40}\bpasa|テスト.{0,20}(?:成功|通過|パス)|测试.{0,12}通过",
-        )
-    ),
-    re.IGNORECASE,
+ROUTINE = _words(
+    r"\b(?:tests?|suite|lint(?:er|ing)?|type-?check\w*|builds?|checks?|validation|everything|ci|options?)\b.{0,80}\b(?:pass(?:e[sd]|ing)?|clean|green|succe\w+|works? as expected)\b(?!.{0,80}\b(?:per your|instead|rather)\b)",
+    r"^\W*(?:i(?:['’]ve)? )?(?:also )?(?:verified|validated|ran|re-?ran|passed|tested)\b|^\W*(?:committed|pushed|not (?:pushed|committed)|nothing (?:is )?(?:pushed|committed)|the change is uncommitted)\b",
+    r"\bno more tasks\b|\bi(?:['’]m| am) (?:now )?(?:done|finished|exiting)\b|\btask is (?:fully |now )?complete\b|\banother agent\b|^\W*(?:all|both) .{0,40}\b(?:are|were) (?:re-?applied|done|completed?|finished)\b",
+    r"\bfeel free\b|\blet me know\b|\bremaining for you\b|\bworth (?:validating|checking)\b|\bretest\b|\bretry with\b",
+    r"^\W*(?:what (?:broke|was wrong|happened)|(?:the )?(?:root )?cause|the (?:issue|problem) (?:is|was)|current(?:ly)?:)",
+    r"^\W*`?[~.\w@-]*/[\w./@-]+`?\W*$|^\W*(?:now,? )?you(?:['’]re| are)\b|^\W*now that\b",
+    r"^\W*(?:i (?:can )?(?:see|notice)|it (?:seems|looks|appears)|looks like|the issue suggests|if|then (?:run|restart|open|fully|quit|check|reload|verify))\b(?!.{0,200}\b(?:instead|rather than|pinning|i['’]ll (?:pin|keep|use|only))\b)",
+    r"^\W*(?:we['’]ll|let['’]s|let us|i will|i need to|we need to|now i) (?:now |also )?(?:create a new|run|submit|start|see|look|try|check|write the|add the \S+ import)\b|\bis (?:now )?ready(?: at| for|\W*$)|\bworked\W*$",
+    r"\b(?:alle tests|die tests)\b.{0,40}\b(?:grün|bestanden|laufen)\b|\btous les tests\b.{0,40}\bpass|\btodas las pruebas\b.{0,40}\bpasa|テスト.{0,20}(?:成功|通過|パス)|测试.{0,12}通过",
 )
 #: A question that says how it should be.
-REPROACH = lazy_pattern(
+REPROACH = _words(
     r"why (?:are|aren['’]?t|do|don['’]?t|did|didn['’]?t) (?:you|we) (?:still |not |always |even )*(?:us(?:e|ing)|run(?:ning)?|follow(?:ing)?|do(?:ing)?|writ(?:e|ing)|add(?:ing)?|chang(?:e|ing))\b"
-    r"|warum (?:nutzt|verwendest|benutzt) du\b|pourquoi (?:tu )?utilises|por qué (?:usas|no usas)",
-    re.IGNORECASE,
+    r"|warum (?:nutzt|verwendest|benutzt) du\b|pourquoi (?:tu )?utilises|por qué (?:usas|no usas)"
 )
 #: Limits and preferences: rules where they stand among rules.
-LIMIT = lazy_pattern(
+LIMIT = _words(
     r"\bonly\b|\b(?:you )?can(?:not|['’]t)\b|\b(?:avoid|prefer|minimi[sz]e)\b|^(?:keep|limit|try to|reject|never|always|do not)\b|\b(?:must|forbidden|not allowed|required)\b"
-    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先",
-    re.IGNORECASE,
+    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先"
 )
 #: "No, use X": what the person corrects once holds from then on.
-CORRECTION = lazy_pattern(
-    r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]",
-    re.IGNORECASE,
+CORRECTION = _words(
+    r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]"
 )
-LISTED_ORDER = lazy_pattern(
-    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b",
-    re.IGNORECASE,
+LISTED_ORDER = _words(
+    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b"
 )
-CHOSEN = lazy_pattern(
+CHOSEN = _words(
     r"\b(?:decision|decided|settled|agreed|chosen|chose|picked|opted|(?:go|going|goes|went)\s+with|(?:stick|stay|keep)\s+(?:to|with)|"
     r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
-    r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b",
-    re.IGNORECASE,
+    r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b"
 )

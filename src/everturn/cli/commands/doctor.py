@@ -161,9 +161,9 @@ def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport)
     except EverturnError as error:
         doctor.note("meaning", "warn", str(error), "until then, searches use words only")
         return
-    from everturn.retrieval.meaning import SCHEME, HeldVectors, coverage
+    from everturn.retrieval.meaning import SCHEME, coverage
 
-    found = coverage(store, embedder, vectors or HeldVectors())
+    found = coverage(store, embedder, vectors)
     text = (
         f"{plural(found.vectors, 'vector')} of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
         f"{found.complete:,} of {plural(found.sessions, 'session')} complete, {found.stale:,} stale and not used"
