@@ -14,7 +14,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all, writer_for
 from everturn.capture.writer import rebuild_archive
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.merge import merge_archive
 from everturn.model.analytics import PLANE
 from everturn.sources.contract import SearchPlaces
@@ -185,7 +185,7 @@ def test_totals_are_right_after_a_session_and_its_forks_are_forgotten(truth: Tru
     calls = counts.read_counts(store, AnalyticsScope()).total("calls")
     for fork in [one for one in truth.sessions.values() if one.forked_from]:
         (session,) = store.sessions_of(FORMAT, fork.forked_from)
-        forget_session(writer_for(job(store, truth.root)), SOURCES, session, keep_forks)
+        forget_sessions(writer_for(job(store, truth.root)), SOURCES, [session], keep_forks)
         counts.catch_up(store)
     kept = stored(store)
     with store.write():

@@ -13,7 +13,7 @@ import pytest
 from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths, sync_all, writer_for
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.verify import verify_archive
 from everturn.model.conversation import Block, Census, Message, ReadResult, SessionFacts, SessionPart
 from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate
@@ -177,7 +177,7 @@ def test_forgetting_one_conversation_takes_the_database_copy_too(
     run(store, tmp_path / "talks")
     (session,) = store.sessions_of("talks", "one")
     one = job(store, tmp_path / "talks")
-    forget_session(writer_for(one), {"talks": TALKS}, session)
+    forget_sessions(writer_for(one), {"talks": TALKS}, [session])
     for _ in range(2):
         assert (asked(store, "walrus"), asked(store, "zebra")) == ([], ["two"])
         assert b"walrus" not in b"".join(path.read_bytes() for path in (tmp_path / "archive").iterdir())

@@ -13,7 +13,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all
 from everturn.capture.writer import ArchiveWriter
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.resume.originals import find_originals
 from everturn.sessions.messages import read_messages
@@ -82,7 +82,7 @@ def test_they_are_archived_with_their_session_and_brought_back_with_it(history: 
 def test_forgetting_a_session_erases_them(history: History) -> None:
     store = open_store("memory:")
     run(store, history)
-    forget_session(ArchiveWriter(store, "box", "ann", 1), all_sources(), current(store))
+    forget_sessions(ArchiveWriter(store, "box", "ann", 1), all_sources(), [current(store)])
     run(store, history)
     left = "\n".join(words(store).values())
     assert not any(word in left for word in ("WALRUS", "OCELOT", "KESTREL")) and "MARMOT" in left
@@ -131,7 +131,7 @@ def test_memories_and_goals_of_codex_belong_to_their_sessions(tmp_path: Path) ->
     )
     assert "KESTREL" in found[f"{session}/goal.json"] and "tokens_used" not in found[f"{session}/goal.json"]
     assert sync_all(job).new == 0
-    forget_session(ArchiveWriter(store, "box", "ann", 1), all_sources(), store.sessions_of("codex", session)[0])
+    forget_sessions(ArchiveWriter(store, "box", "ann", 1), all_sources(), [store.sessions_of("codex", session)[0]])
     sync_all(job)
     assert set(words(store)) == {"memories/MEMORY.md"}
     store.close()

@@ -20,7 +20,7 @@ from everturn.capture import spool
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all, writer_for
 from everturn.capture.writer import ArchiveWriter
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.merge import merge_archive
 from everturn.model.archive import PHASES, Tombstone
 from everturn.model.vocabulary import ERROR_CLASSES
@@ -351,7 +351,7 @@ def test_forget_takes_what_was_heard_with_it(history: History, store: Store, fol
     sync_all(wanted)
     note(folder, after("t1"), after("t2", "other"))
     spool.drain_spool(store, folder)
-    forget_session(writer_for(wanted), SOURCES, current(store))
+    forget_sessions(writer_for(wanted), SOURCES, [current(store)])
     assert [row.session for row in store.hook_events()] == ["other"]
 
 

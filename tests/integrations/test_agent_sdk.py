@@ -12,7 +12,7 @@ import pytest
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.integrations.agent_sdk import TranscriptStore
 from everturn.integrations.archive import Archive, as_store
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.sources.contract import all_sources
 from everturn.store.contract import IndexQuery, SessionFilter
 from everturn.store.sql_store import SqlStore
@@ -117,8 +117,8 @@ def test_forgetting_the_session_takes_the_transcript_and_its_summary(store: Tran
     run(store.append(KEY, TALK))
 
     def erase(archive: SqlStore) -> None:
-        forget_session(
-            ArchiveWriter(as_store(archive), "", "", 1), all_sources(), archive.sessions(SessionFilter())[0][0][0]
+        forget_sessions(
+            ArchiveWriter(as_store(archive), "", "", 1), all_sources(), [archive.sessions(SessionFilter())[0][0][0]]
         )
 
     store.archive.do(erase)

@@ -25,7 +25,7 @@ from everturn.loop.journal_state import AGENT
 from everturn.loop.loop import Loop
 from everturn.loop.recall_tool import recall_tool
 from everturn.loop.turn_log import LoggedTurn, TurnLog
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
@@ -245,7 +245,7 @@ def test_what_is_forgotten_is_gone_with_its_prompt_and_its_state(tmp_path: Path)
     log.append_turn(session, LoggedTurn("user", "canary two"))
     log.update_session_state(session, {"focus": "canary three"})
     (row,) = log.store.sessions_of(AGENT, session)
-    forget_session(ArchiveWriter(log.store, "", "", 1), all_sources(), row)
+    forget_sessions(ArchiveWriter(log.store, "", "", 1), all_sources(), [row])
     assert log.get_session(session) is None and log.get_turns(session) == []
     log.store.close()
     assert b"canary" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -337,7 +337,7 @@ def test_words_are_erased_with_their_session_and_made_again_by_a_rebuild(log: Tu
     assert [text for (text,) in before] == column(log.get_turns(session), "content")
     rebuild_archive(writer, all_sources(), lambda done, total, path: None)
     assert rows() == before
-    forget_session(writer, all_sources(), log.store.sessions_of(AGENT, session)[0])
+    forget_sessions(writer, all_sources(), [log.store.sessions_of(AGENT, session)[0]])
     assert not rows()
 
 

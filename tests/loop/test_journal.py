@@ -16,7 +16,7 @@ from everturn.export.original import raw_bytes, read_original
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ToolSpec
 from everturn.loop.journal import Journal, JournalAbout, open_archive
 from everturn.loop.records import IntendedCall
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import Session
 from everturn.sources.contract import SearchPlaces, all_sources
@@ -127,7 +127,7 @@ def test_a_sync_does_not_take_a_journal_for_a_lost_file(store: Store, tmp_path: 
 
 def test_what_was_forgotten_cannot_be_written_to_or_taken_up(store: Store) -> None:
     journal = talk(store)
-    forget_session(ArchiveWriter(store, "box", "ann", 5), all_sources(), session(store))
+    forget_sessions(ArchiveWriter(store, "box", "ann", 5), all_sources(), [session(store)])
     assert found(store, "wombat") == []
     with pytest.raises(Conflict):
         journal.accept("are you there?")

@@ -10,7 +10,7 @@ from everturn.loop.execution import LARGE, read_large_result
 from everturn.loop.journal import Journal, open_archive
 from everturn.loop.loop import Loop
 from everturn.loop.tools import tool
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.verify import verify_archive
 from everturn.sources.contract import all_sources
 from tests.loop.scripted_model import Model, calls, says
@@ -40,6 +40,6 @@ def test_a_large_result_is_kept_whole_and_sent_in_part(tmp_path: Path) -> None:
     assert "".join(read_large_result(store, name)) == WHOLE
 
     (session,) = store.sessions_of("journal", "s")
-    forget_session(ArchiveWriter(store, "", "", 1), all_sources(), session)
+    forget_sessions(ArchiveWriter(store, "", "", 1), all_sources(), [session])
     assert store.files() == [] and list(read_large_result(store, name)) == []
     store.close()

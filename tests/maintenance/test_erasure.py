@@ -18,7 +18,7 @@ from everturn.maintenance.forget import (
     find_matching,
     finish_erasures,
     forget_messages,
-    forget_session,
+    forget_sessions,
     pending_erasures,
     text_pattern,
 )
@@ -84,7 +84,7 @@ def test_what_was_made_from_a_session_goes_with_it(tmp_path: Path) -> None:
         plant(store)
     assert len(set(found(tmp_path))) >= 5
     with closing(open_store(str(tmp_path / "archive.db"))) as store:
-        forget_session(desk(store), all_sources(), session_of(store, "elder"))
+        forget_sessions(desk(store), all_sources(), [session_of(store, "elder")])
         child = session_of(store, "child")
         own = [store.read_raw(child.version, row.start, row.size) for row in store.messages(child.id)]
         assert any(b"own question" in one for one in own)
@@ -130,7 +130,7 @@ def test_an_erasure_that_was_killed_anywhere_is_completed_later(tmp_path: Path, 
         kill_at(store, dice.randrange(1, 200))
         is_killed = False
         try:
-            forget_session(desk(store), all_sources(), session)
+            forget_sessions(desk(store), all_sources(), [session])
         except Killed:
             is_killed = True
         store.driver.connection.close(True)  # type: ignore[attr-defined]
@@ -139,7 +139,7 @@ def test_an_erasure_that_was_killed_anywhere_is_completed_later(tmp_path: Path, 
             finish_erasures(desk(again), all_sources())
             if again.sessions_of(AGENT, "elder"):
                 assert is_killed and not was_begun  # it was killed before it was recorded: nothing is gone
-                forget_session(desk(again), all_sources(), session_of(again, "elder"))
+                forget_sessions(desk(again), all_sources(), [session_of(again, "elder")])
         assert found(folder) == []
 
 
@@ -152,7 +152,7 @@ def test_a_reader_that_holds_the_log_leaves_a_pending_erasure(tmp_path: Path, mo
             with reader.reading():
                 assert reader.kept("pin")
                 with pytest.raises(EverturnError):
-                    forget_session(desk(store), all_sources(), session_of(store, "elder"))
+                    forget_sessions(desk(store), all_sources(), [session_of(store, "elder")])
             assert len(pending_erasures(store)) == 1
         finish_erasures(desk(store), all_sources())
         assert pending_erasures(store) == []

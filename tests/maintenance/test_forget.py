@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
-from everturn.maintenance.forget import ForgetReport, forget_session, plan_forget
+from everturn.maintenance.forget import ForgetReport, forget_sessions, plan_forget
 from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import Session
 from everturn.store.contract import Store
@@ -16,7 +16,7 @@ CANARY = "quetzalcoatl"
 
 
 def erase(store: Store, session: Session, keep_forks: bool = False) -> ForgetReport:
-    return forget_session(ArchiveWriter(store, "box", "ann", 1_000_000), SOURCES, session, keep_forks)
+    return forget_sessions(ArchiveWriter(store, "box", "ann", 1_000_000), SOURCES, [session], keep_forks)
 
 
 def stored(folder: Path) -> bytes:
@@ -167,7 +167,7 @@ A harmless answer.
     one = SyncJob(store, all_sources(), SearchPlaces(tmp_path, {}, "linux"), Policy(), "box", "ann", ticking())
     assert add_paths(one, [path]).sessions == 2
     first, second = sorted(store.sessions_in(store.files()[0][1].id), key=lambda row: row.started or 0)
-    done = forget_session(ArchiveWriter(store, "box", "ann", 0), all_sources(), first)
+    done = forget_sessions(ArchiveWriter(store, "box", "ann", 0), all_sources(), [first])
     assert done.sessions == [first.native_id]
     assert hits(store, CANARY) == []
     assert [name for name, _ in hits(store, "harmless")] == [second.native_id]

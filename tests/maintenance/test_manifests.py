@@ -8,7 +8,7 @@ import pytest
 
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.manifests import ManifestReport, check_manifests, sign_archive
 from everturn.store.contract import Store
 from tests.capture.history import OTHER, SOURCES, History, current, run
@@ -55,7 +55,7 @@ def test_changed_and_removed_bytes_are_told(store: Store, chain: Path) -> None:
 
 
 def test_an_erasure_is_visible_as_such(store: Store, chain: Path) -> None:
-    forget_session(ArchiveWriter(store, "box", "ann", 1), SOURCES, current(store))
+    forget_sessions(ArchiveWriter(store, "box", "ann", 1), SOURCES, [current(store)])
     report = check_manifests(store, chain)
     assert report.wrong == [] and len(report.erased) == 2
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from everturn.capture.policy import Policy
 from everturn.capture.sync import writer_for
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.merge import merge_archive
 from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import KeptRow
@@ -82,7 +82,7 @@ def test_sessions_without_content_keep_their_structure(store: Store, history: Hi
 def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store, history: History) -> None:
     other = other_archive(history)
     run(store, history)
-    forget_session(writer_for(job(store, history)), SOURCES, current(store))
+    forget_sessions(writer_for(job(store, history)), SOURCES, [current(store)])
     merged(store, other, history)
     assert hits(store, "theirs") == []
     assert store.files() == []
@@ -90,7 +90,7 @@ def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store
 
 def test_notes_and_tombstones_come_along(store: Store, history: History) -> None:
     other = other_archive(history)
-    forget_session(writer_for(job(other, history)), SOURCES, current(other))
+    forget_sessions(writer_for(job(other, history)), SOURCES, [current(other)])
     with other.write():
         other.keep(KeptRow("note", "", SID, "k", '"v"', 1))
     merged(store, other, history)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from everturn.capture.sync import writer_for
 from everturn.llm.protocol import Receipt, ReplyTokens
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.model.archive import KeptRow, Session
 from everturn.restore.document import Document
 from everturn.restore.job import SUMMARY_KIND, is_stale, keep_summary, kept_summaries
@@ -63,7 +63,7 @@ def test_forgetting_a_session_erases_what_was_kept_about_it(store: Store, tmp_pa
     with store.write():
         store.keep(KeptRow("turn_summary", session.agent, session.native_id, "1", '"canary"', 0))
         store.keep(KeptRow("note", session.agent, "another", "1", '"stays"', 0))
-    forget_session(writer_for(job(store, archive.history)), SOURCES, session)
+    forget_sessions(writer_for(job(store, archive.history)), SOURCES, [session])
     assert [row.value for row in store.kept()] == ['"stays"']
 
 
@@ -75,5 +75,5 @@ def test_summaries_of_a_fork_go_with_the_messages_it_inherited(store: Store, tmp
     archive.history.write(first)
     fork = archive.take_in(archive.history.fork(first, OTHER), archive.history.turn("on", "yes", OTHER), sid=OTHER)
     keep_summary(store, fork, document(fork), "quotes the question", at=1)
-    forget_session(writer_for(job(store, archive.history)), SOURCES, resolve_session(store, SID))
+    forget_sessions(writer_for(job(store, archive.history)), SOURCES, [resolve_session(store, SID)])
     assert kept_summaries(store, fork) == []

@@ -11,7 +11,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
-from everturn.maintenance.forget import forget_session
+from everturn.maintenance.forget import forget_sessions
 from everturn.model.archive import Session
 from everturn.resume.handoff import NativeOptions, plan_native, write_native
 from everturn.retrieval.scope import SearchFilters
@@ -112,7 +112,7 @@ def test_when_its_origin_is_forgotten_what_went_over_goes_too(
     kept: Archive, session: Session, tmp_path: Path, agent: str
 ) -> None:
     new = taken_over(kept, session, agent, tmp_path / "home")
-    done = forget_session(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, session)
+    done = forget_sessions(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, [session])
     assert done.forked_messages == new.n_messages
     assert CANARY.encode() not in stored(tmp_path / "archive")
     add_paths(
@@ -127,7 +127,7 @@ def test_when_only_its_origin_is_forgotten_what_went_over_becomes_its_own(
     kept: Archive, session: Session, tmp_path: Path, agent: str
 ) -> None:
     new = taken_over(kept, session, agent, tmp_path / "home")
-    done = forget_session(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, session, keep_forks=True)
+    done = forget_sessions(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, [session], keep_forks=True)
     assert done.kept_in == [new.native_id]
     again = best_match(kept.store.sessions_of(agent, new.native_id))
     assert (again.n_messages, again.n_inherited) == (new.n_messages, 0)

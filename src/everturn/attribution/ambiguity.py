@@ -51,7 +51,7 @@ def _commit_of(answer: LineAnswer) -> object:
 
 
 def _turn_of(answer: LineAnswer) -> object:
-    return (answer.writer.agent, answer.writer.session, answer.writer.turn) if answer.writer is not None else None
+    return answer.writer.turn_key if answer.writer is not None else None
 
 
 def _without(answer: LineAnswer) -> LineAnswer:

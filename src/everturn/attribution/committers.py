@@ -50,11 +50,7 @@ class CommitterFinder:
         session = self._store.session(number)[0]
         records = Records(self._store, self._sources, session, until=0)
         for call in (one for one in self._store.calls_answered(number, seq) if one.kind == "shell"):
-            rows = self._store.messages(number, call.seq, call.seq)
-            start = next(
-                (block.call for row in rows for block in records.message(row).blocks[call.idx : call.idx + 1]), None
-            )
-            result = records.result(call)
+            start, result = records.start(call), records.result(call)
             if start is None or result is None:
                 continue
             for commit in find_commits(start, result.text, call.status == "ok"):

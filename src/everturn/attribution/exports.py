@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.attribution.report import CommitNote, LineAnswer, WhyReport, Writer
+from everturn.attribution.report import CommitNote, LineAnswer, WhyReport, line_ranges
 from everturn.attribution.repository import Repository
 from everturn.model.archive import KeptRow
 from everturn.store.contract import Store
@@ -95,11 +95,13 @@ def _note_text(sha: str, files: dict[str, list[LineAnswer]], commit: CommitNote 
     for path, answers in files.items():
         lines.append(json.dumps(path, ensure_ascii=False) if any(sign in path for sign in ' "\t\n') else path)
         for key, numbers in _ranges_by_writer(answers).items():
-            writer = next(one.writer for one in answers if one.writer is not None and _key(one.writer) == key)
+            writer = next(
+                one.writer for one in answers if one.writer is not None and _turn_key(*one.writer.turn_key) == key
+            )
             assert writer is not None
             lines.append(f"  {key} {numbers}")
             writers[key.partition("::")[0]] = {"agent_id": {"tool": writer.agent, "id": writer.session}}
-    turns = {_key(one.writer) for answers in files.values() for one in answers if one.writer is not None}
+    turns = {_turn_key(*one.writer.turn_key) for answers in files.values() for one in answers if one.writer is not None}
     told = {key: text for turn, text in requests.items() if (key := _turn_key(*turn)) in turns}
     levels = sorted({answer.level for answers in files.values() for answer in answers})
     more: dict[str, Any] = {"levels": levels, **({"requests": told} if told else {})}
@@ -109,10 +111,6 @@ def _note_text(sha: str, files: dict[str, list[LineAnswer]], commit: CommitNote 
 
 def _session_key(agent: str, session: str) -> str:
     return f"s_{sha256(f'{agent}:{session}'.encode('utf-8', 'replace')).hexdigest()[:_DIGITS]}"
-
-
-def _key(writer: Writer) -> str:
-    return _turn_key(writer.agent, writer.session, writer.turn)
 
 
 def _turn_key(agent: str, session: str, turn: int) -> str:
@@ -134,26 +132,15 @@ def _ranges_by_writer(answers: list[LineAnswer]) -> dict[str, str]:
     numbers: dict[str, list[int]] = {}
     for one in answers:
         if one.writer is not None:
-            numbers.setdefault(_key(one.writer), []).append(one.line_there)
+            numbers.setdefault(_turn_key(*one.writer.turn_key), []).append(one.line_there)
     return {
         key: ",".join(f"{a}-{b}" if a < b else str(a) for a, b in line_ranges(found)) for key, found in numbers.items()
     }
 
 
-def line_ranges(numbers: list[int]) -> list[tuple[int, int]]:
-    """Return consecutive numbers as ranges."""
-    found: list[tuple[int, int]] = []
-    for one in sorted(set(numbers)):
-        if found and found[-1][1] == one - 1:
-            found[-1] = (found[-1][0], one)
-        else:
-            found.append((one, one))
-    return found
-
-
 # --- Agent Trace ---
 def trace_records(
-    report: WhyReport, now: int, levels: tuple[str, ...] = SURE, requests: Requests | None = None, base_url: str = ""
+    report: WhyReport, now: int, levels: tuple[str, ...] = SURE, requests: Requests | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield one Agent Trace record for each commit with answers."""
     for sha, files in _lines_by_commit(report, levels).items():
@@ -164,23 +151,20 @@ def trace_records(
             "timestamp": iso(now),
             "vcs": {"type": "git", "revision": sha},
             "tool": {"name": "everturn"},
-            "files": [_trace_file(path, answers, requests or {}, base_url) for path, answers in files.items()],
+            "files": [_trace_file(path, answers, requests or {}) for path, answers in files.items()],
         }
 
 
-def _trace_file(path: str, answers: list[LineAnswer], requests: Requests, base_url: str) -> dict[str, Any]:
+def _trace_file(path: str, answers: list[LineAnswer], requests: Requests) -> dict[str, Any]:
     groups: dict[tuple[str, str, int, str, str], list[LineAnswer]] = {}
     for one in answers:
         if one.writer is not None:
-            groups.setdefault((one.writer.agent, one.writer.session, one.writer.turn, one.level, one.rule), []).append(
-                one
-            )
+            groups.setdefault((*one.writer.turn_key, one.level, one.rule), []).append(one)
     talks = []
     for (agent, session, turn, level, rule), lines in groups.items():
         ranges = [{"start_line": a, "end_line": b} for a, b in line_ranges([one.line_there for one in lines])]
         own: dict[str, Any] = {"level": level, "rule": rule, "agent": agent, "session": session, "turn": turn + 1}
         if (agent, session, turn) in requests:
             own["request"] = requests[agent, session, turn]
-        talk: dict[str, Any] = {"contributor": {"type": "ai"}, "ranges": ranges, "metadata": {"dev.everturn": own}}
-        talks.append({**({"url": f"{base_url}{session}"} if base_url else {}), **talk})
+        talks.append({"contributor": {"type": "ai"}, "ranges": ranges, "metadata": {"dev.everturn": own}})
     return {"path": path, "conversations": talks}

@@ -7,7 +7,7 @@ outside of the session shows in the first two only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -16,10 +16,9 @@ from everturn.attribution.replay import FileReplay
 from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
 from everturn.model.vocabulary import BACKUP
-from everturn.sessions.messages import Records, Sources, has_words
+from everturn.sessions.messages import Records, Sources, has_words, stored_lines
 from everturn.store.contract import FoundEdit, Store
 
-_SLICE = 4 << 20
 _LISTED = 5
 
 
@@ -56,7 +55,7 @@ def _backups_by_turn(store: Store, sources: Sources, session: Session, workspace
     source = sources.get(session.agent)
     if source is None or source.backups is None or not has_words(session):
         return {}
-    stated = [one for line in _lines(store, session.version) for one in source.backups(line)]
+    stated = [one for line in stored_lines(store, store.version(session.version)) for one in source.backups(line)]
     turns = _turns_by_message(store, sources, session) if stated else {}
     found: dict[int, dict[str, str]] = {}
     turn = 0
@@ -70,15 +69,6 @@ def _turns_by_message(store: Store, sources: Sources, session: Session) -> dict[
     records = Records(store, sources, session)
     asked = (row for row in store.messages(session.id) if row.role == "user" and row.origin != "tool")
     return {name: row.turn for row in asked if (name := records.message(row).native_id)}
-
-
-def _lines(store: Store, version: int) -> Iterator[bytes]:
-    at, rest = 0, b""
-    while data := store.read_raw(version, at, _SLICE):
-        at += len(data)
-        *lines, rest = (rest + data).split(b"\n")
-        yield from lines
-    yield rest
 
 
 def _from_backup(

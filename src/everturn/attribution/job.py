@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from everturn.attribution.alignment import equal_pairs, loose_form, reflowed_pairs
 from everturn.attribution.ambiguity import drop_ambiguous, lines_around
@@ -31,6 +31,7 @@ from everturn.attribution.report import (
     TurnNote,
     WhyReport,
     Writer,
+    line_ranges,
 )
 from everturn.attribution.repository import NO_COMMIT, BlamedLine, CommitFacts, Repository, split_file
 from everturn.attribution.window import CommitHistory, EditWindow, PathHistories, WholeHistory, window_of
@@ -225,7 +226,7 @@ class WhyJob:
         """Blame lines of HEAD (from 0); return the result by the line of the working tree."""
         if not wanted:
             return {}
-        ranges = _ranges(wanted)
+        ranges = line_ranges(wanted)
         if whole or len(ranges) > _MANY_RANGES:
             ranges = []
         found = self.repository.blame(head, name, [(first + 1, last + 1) for first, last in ranges])
@@ -265,7 +266,7 @@ class WhyJob:
         """Ask again for lines that the commit only reformatted, at the commit before; `earlier` are their numbers there."""
         if not earlier:
             return
-        ranges = _ranges(earlier.values())
+        ranges = line_ranges(earlier.values())
         limits = [] if len(ranges) > _MANY_RANGES else [(first + 1, last + 1) for first, last in ranges]
         blamed = {one.line - 1: one for one in self.repository.blame(place.base, place.base_path, limits)}
         older = {key: blamed[line] for key, line in earlier.items() if line in blamed}
@@ -385,7 +386,7 @@ class WhyJob:
         writers = [line.writer for file in files for line in file.lines if line.writer is not None]
         firsts: dict[tuple[str, str, int], Writer] = {}
         for one in writers:
-            firsts.setdefault((one.agent, one.session, one.turn), one)
+            firsts.setdefault(one.turn_key, one)
         commits = {line.commit for file in files for line in file.lines if line.commit and line.commit != NO_COMMIT}
         self._load_facts(commits)
         looked_up = len(commits) <= _MOST_COMMITTERS
@@ -396,10 +397,7 @@ class WhyJob:
 
     def _commit_note(self, facts: CommitFacts, looked_up: bool) -> CommitNote:
         sessions = [one.session.native_id for one in self._committers.find(facts.sha)] if looked_up else []
-        return CommitNote(
-            facts.sha, facts.authored, facts.committed, facts.author, facts.subject, tuple(dict.fromkeys(sessions)),
-            facts.author_mail, facts.author_zone, facts.committer, facts.committer_mail, facts.committer_zone,
-        )  # fmt: skip
+        return CommitNote(**asdict(facts), sessions=tuple(dict.fromkeys(sessions)))
 
     def _turn_note(self, writer: Writer, options: WhyOptions) -> TurnNote:
         session = next(
@@ -437,14 +435,3 @@ def _find_reformatted(change: CommittedChange, silent: dict[int, int]) -> dict[i
     if sum(line in earlier for line in changed) < _FORMATTED * len(changed):
         return {}  # the commit did more than that
     return {key: earlier[line] for key, line in silent.items() if line in earlier and change.after[line].strip()}
-
-
-def _ranges(lines: Iterable[int]) -> list[tuple[int, int]]:
-    """Return consecutive numbers as ranges."""
-    found: list[tuple[int, int]] = []
-    for line in sorted(lines):
-        if found and found[-1][1] == line - 1:
-            found[-1] = (found[-1][0], line)
-        else:
-            found.append((line, line))
-    return found

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.attribution.alignment import equal_pairs, formatted_pairs, is_trivial, loose_form, reflowed_pairs
 from everturn.attribution.edit_texts import EditTexts
@@ -108,7 +109,7 @@ class LineMatcher:
         new = tuple(line for line in left if change.after[line].strip() not in present)
         if not new:
             return {}
-        matched = _FreshMatch(self._store, self._texts, _with_wanted(change, new), older).run()
+        matched = _FreshMatch(self._store, self._texts, replace(change, wanted=new), older).run()
         return {line: LineMatch("likely", f"moved commit, {one.rule}", one.edit) for line, one in matched.items()}
 
     def also_wrote(
@@ -161,10 +162,6 @@ def _is_fresh(edit: PlacedEdit, change: CommittedChange) -> bool:
 
 def _is_before(edit: PlacedEdit, window: EditWindow) -> bool:
     return window.after - _MOVED < edit.ended <= window.after and edit.began <= window.until
-
-
-def _with_wanted(change: CommittedChange, wanted: tuple[int, ...]) -> CommittedChange:
-    return CommittedChange(change.before, change.after, wanted, change.window, change.amended)
 
 
 class _FreshMatch:

@@ -8,7 +8,7 @@ request leads to the turn of the human behind it. Nothing here claims a cause: w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -160,8 +160,9 @@ class ReasonFinder:
             return one_line(joined.question, _LONGEST)
         return one_line(offer.proposal or offer.question, _LONGEST) if offer is not None else ""
 
-    def _messages(self, session: Session, turn: int, wanted: object) -> Iterator[tuple[MessageRow, Message]]:
-        is_wanted = wanted if callable(wanted) else bool
+    def _messages(
+        self, session: Session, turn: int, is_wanted: Callable[[MessageRow], bool]
+    ) -> Iterator[tuple[MessageRow, Message]]:
         for one in self._store.turns(session.id, turn, turn):
             rows = [row for row in self._store.messages(session.id, one.first_seq, one.last_seq) if is_wanted(row)]
             records = Records(self._store, self._sources, session, until=0)
@@ -174,9 +175,7 @@ class ReasonFinder:
         later = [one for one in self._store.calls(session.id, turn) if one.kind == "shell" and one.seq > seq]
         workspace = self._store.session(session.id)[1].workspace if later else ""
         for call in later[-_CALLS:]:
-            rows = self._store.messages(session.id, call.seq, call.seq)
-            blocks = next((records.message(row).blocks for row in rows), ())
-            start = blocks[call.idx].call if call.idx < len(blocks) else None
+            start = records.start(call)
             if start is None or not _CHECKS.search(start.command):
                 continue
             from everturn.derive.open_failures import judge_checks  # its rules take a while to compile

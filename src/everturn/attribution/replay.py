@@ -10,8 +10,9 @@ Pure; lines have no line ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 
 from everturn.attribution.alignment import equal_pairs, formatted_pairs
 from everturn.derive.edits import Change, FileEdit
@@ -138,18 +139,8 @@ def _occurrences(text: str, part: str, every: bool) -> list[int]:
     return found
 
 
-def _line_places(lines: Sequence[str], part: Sequence[str], form: object) -> list[int]:
+def _line_places(lines: Sequence[str], part: Sequence[str], form: Callable[[str], str]) -> list[int]:
     """Return where a run of lines occurs, at most two places."""
-    shape = form if callable(form) else str
-    wanted = [shape(line) for line in part]
-    have = [shape(line) for line in lines]
-    return list(_runs(have, wanted))[:2]
-
-
-def _runs(have: list[str], wanted: list[str]) -> Iterable[int]:
-    size = len(wanted)
-    if not size:
-        return
-    for at in range(len(have) - size + 1):
-        if have[at] == wanted[0] and have[at : at + size] == wanted:
-            yield at
+    have, wanted, size = list(map(form, lines)), list(map(form, part)), len(part)
+    starts = range(len(have) - size + 1) if size else range(0)
+    return list(islice((at for at in starts if have[at] == wanted[0] and have[at : at + size] == wanted), 2))

@@ -5,9 +5,12 @@ Numbers of turns and messages count from 0 here, as in the archive; surfaces sho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from everturn.attribution.reason import Reason
+from everturn.attribution.repository import CommitFacts
 
 #: Why a line has no answer.
 NO_SESSION = "no_session"  # no archived session edited the file
@@ -36,6 +39,11 @@ class Writer(Struct, frozen=True):
     at: int  # milliseconds UTC
     evidence: tuple[int, int, int]  # version of the source file, start and size of the call's record
 
+    @property
+    def turn_key(self) -> tuple[str, str, int]:
+        """The turn: agent, session and number."""
+        return self.agent, self.session, self.turn
+
 
 class LineAnswer(Struct, frozen=True):
     """One line: its commit, and who wrote it, or why that is not known."""
@@ -53,20 +61,10 @@ class LineAnswer(Struct, frozen=True):
     same_text: tuple[Writer, ...] = ()  # older edits with the same text, if asked for
 
 
-class CommitNote(Struct, frozen=True):
+class CommitNote(CommitFacts, frozen=True):
     """A commit as git has it, and the sessions that are known to have made it."""
 
-    sha: str
-    authored: int
-    committed: int
-    author: str
-    subject: str
     sessions: tuple[str, ...] = ()
-    author_mail: str = ""
-    author_zone: str = "+0000"
-    committer: str = ""
-    committer_mail: str = ""
-    committer_zone: str = "+0000"
 
 
 class TurnNote(Struct, frozen=True):
@@ -116,3 +114,14 @@ def count_levels(report: WhyReport) -> LevelCounts:
         for line in file.lines:
             found[line.level] += bool(line.text.strip())
     return LevelCounts(sum(found.values()), found["replayed"], found["matched"], found["likely"])
+
+
+def line_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return consecutive numbers as ranges."""
+    found: list[tuple[int, int]] = []
+    for one in sorted(set(numbers)):
+        if found and found[-1][1] == one - 1:
+            found[-1] = (found[-1][0], one)
+        else:
+            found.append((one, one))
+    return found

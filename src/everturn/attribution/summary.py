@@ -12,7 +12,16 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from everturn.attribution.reason import Reason
-from everturn.attribution.report import SILENCES, FileAnswer, LineAnswer, TurnNote, WhyReport, Writer, count_levels
+from everturn.attribution.report import (
+    SILENCES,
+    CommitNote,
+    FileAnswer,
+    LineAnswer,
+    TurnNote,
+    WhyReport,
+    Writer,
+    count_levels,
+)
 from everturn.text.printable import one_line, plural
 from everturn.text.times import duration, iso
 
@@ -62,32 +71,22 @@ def detail_lines(report: WhyReport, show: Show) -> Iterator[str]:
         for group in group_lines(file):
             answer = group.answer
             yield f"{show(file.path)}:{group.numbers}   {show(one_line(answer.text.strip(), _LONGEST))}"
-            yield from (f"  {line}" for line in _commit_lines(report, answer, show))
+            yield f"  {_commit_line(report.commits.get(answer.commit), show)}"
             writer = answer.writer
-            note = turns.get((writer.agent, writer.session, writer.turn)) if writer is not None else None
+            note = turns.get(writer.turn_key) if writer is not None else None
             if writer is None or note is None:
-                yield from _silent_lines(answer)
+                yield f"  NO ANSWER: {SILENCES.get(answer.silence, 'nothing is known')}"
             else:
                 yield from (f"  {line}" for line in _writer_lines(report, answer, writer, note, show))
-            yield from _same_text_lines(answer)
+            for one in answer.same_text:
+                yield f"  same text earlier   {_writer_name(one)} · {iso(one.at)}"
     yield from (f"note: {note}" for note in report.notes)
 
 
-def _commit_lines(report: WhyReport, answer: LineAnswer, show: Show) -> Iterator[str]:
-    commit = report.commits.get(answer.commit)
+def _commit_line(commit: CommitNote | None, show: Show) -> str:
     if commit is None:
-        yield "not committed yet"
-        return
-    yield f"commit {commit.sha[:9]}  {iso(commit.authored)[:10]}  {show(commit.author)}  {show(one_line(commit.subject, _LONGEST))}"
-
-
-def _silent_lines(answer: LineAnswer) -> Iterator[str]:
-    yield f"  NO ANSWER: {SILENCES.get(answer.silence, 'nothing is known')}"
-
-
-def _same_text_lines(answer: LineAnswer) -> Iterator[str]:
-    for one in answer.same_text:
-        yield f"  same text earlier   {_writer_name(one)} · {iso(one.at)}"
+        return "not committed yet"
+    return f"commit {commit.sha[:9]}  {iso(commit.authored)[:10]}  {show(commit.author)}  {show(one_line(commit.subject, _LONGEST))}"
 
 
 def _writer_lines(report: WhyReport, answer: LineAnswer, writer: Writer, note: TurnNote, show: Show) -> Iterator[str]:
@@ -177,9 +176,7 @@ def _turn_ranges(report: WhyReport, note: TurnNote, show: Show) -> Iterator[str]
         own = [
             group
             for group in group_lines(file)
-            if group.answer.writer is not None
-            and (group.answer.writer.agent, group.answer.writer.session, group.answer.writer.turn)
-            == (note.agent, note.session, note.turn)
+            if group.answer.writer is not None and group.answer.writer.turn_key == (note.agent, note.session, note.turn)
         ]
         if not own:
             continue
@@ -200,7 +197,7 @@ def report_items(report: WhyReport) -> Iterator[dict[str, Any]]:
     for file in report.files:
         for line in file.lines:
             writer = line.writer
-            note = reasons.get((writer.agent, writer.session, writer.turn)) if writer is not None else None
+            note = reasons.get(writer.turn_key) if writer is not None else None
             yield {"file": file.path, **_line_item(line), **(_reason_item(note.reason) if note is not None else {})}
 
 

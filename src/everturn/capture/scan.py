@@ -51,7 +51,7 @@ def scan_sources(
             known[file.path] = file, version
     missing = dict(known)
     fresh: list[FileCandidate] = []
-    for source, found in _listing(sources, places, result):
+    for source, found in list_files(sources, places, result.problems):
         path = str(found.path)
         if (row := missing.pop(path, None)) is None and path in known:
             continue  # two roots lead to the same file
@@ -118,16 +118,17 @@ def _rows_on_disk(
             _note_behind(result, sources, file, version)
 
 
-def _listing(
-    sources: Mapping[str, Source], places: SearchPlaces, result: ScanResult
+def list_files(
+    sources: Mapping[str, Source], places: SearchPlaces, problems: list[str]
 ) -> Iterable[tuple[Source, SourceCandidate]]:
+    """Yield all files that the sources find; note the folders that cannot be listed."""
     for source in sources.values():
         for root in source.roots(places):
             try:
                 for found in source.find(root):
                     yield source, found
             except OSError as failure:
-                result.problems.append(f"{failure.filename or root}: {failure.strerror}")
+                problems.append(f"{failure.filename or root}: {failure.strerror}")
 
 
 def _note_behind(result: ScanResult, sources: Mapping[str, Source], file: SourceFile, version: Version) -> None:

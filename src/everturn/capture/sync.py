@@ -24,7 +24,7 @@ from threading import Event
 from everturn.capture.file_reader import FileCandidate
 from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport, is_container, take_container
 from everturn.capture.read_ahead import ReadAhead
-from everturn.capture.scan import ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
+from everturn.capture.scan import ScanResult, is_unchanged, list_files, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
 from everturn.capture.writer import ArchiveWriter, upgrade_derived
 from everturn.errors import MissingPath
@@ -145,23 +145,8 @@ def _recognise_path(
     """Yield the files at or below `path` that a source recognises."""
     if path.is_dir():
         yield from _recognise_folder(job, path, source_name, report)
-        return
-    if (head := _read_head(path, report)) is None:
-        return
-    chosen = job.sources.get(source_name)
-    before = len(report.skipped)
-    if (claim := _claiming_source(job, path, head, source_name, report)) is not None:
-        yield claim
-    elif head and chosen is not None and chosen.takes:
-        yield chosen, SourceCandidate(path, chosen.takes)
-    elif len(report.skipped) == before:
-        report.skipped.append((str(path), _explain_unread(head)))
-
-
-def _explain_unread(head: bytes) -> str:
-    if resembles_transcript(head):
-        return UNREAD
-    return "no source knows this format; `everturn sources` lists the supported formats"
+    else:
+        yield from _recognise_file(job, path, source_name, report, is_named=True)
 
 
 def _recognise_folder(
@@ -179,26 +164,28 @@ def _recognise_folder(
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
-            yield from _recognise_other(job, path, source_name, report)
+            yield from _recognise_file(job, path, source_name, report)
 
 
-def _recognise_other(
-    job: SyncJob, path: Path, source_name: str, report: SyncReport
+def _recognise_file(
+    job: SyncJob, path: Path, source_name: str, report: SyncReport, is_named: bool = False
 ) -> Iterable[tuple[Source, SourceCandidate]]:
-    """Yield a file below a folder that no source looks for by its place, if one recognises it."""
+    """Yield a file if a source recognises it. One that the user named has a reason if none does."""
     if (head := _read_head(path, report)) is None:
         return
+    chosen = job.sources.get(source_name) if is_named else None
     before = len(report.skipped)
     if (claim := _claiming_source(job, path, head, source_name, report)) is not None:
         yield claim
-    elif len(report.skipped) == before:
-        _note_unread(path, head, report)
-
-
-def _note_unread(path: Path, head: bytes, report: SyncReport) -> None:
-    """Note a file below a folder that no source reads: those that look like transcripts with a reason."""
-    if resembles_transcript(head):
-        report.skipped.append((str(path), _explain_unread(head)))
+    elif head and chosen is not None and chosen.takes:
+        yield chosen, SourceCandidate(path, chosen.takes)
+    elif len(report.skipped) > before:
+        return
+    elif resembles_transcript(head):
+        report.skipped.append((str(path), UNREAD))
+    elif is_named:
+        why = "no source knows this format; `everturn sources` lists the supported formats"
+        report.skipped.append((str(path), why))
     else:
         report.other.append(str(path))
 
@@ -394,14 +381,7 @@ def find_unread(sources: Mapping[str, Source], places: SearchPlaces, known: Coll
 
 def listed_paths(sources: Mapping[str, Source], places: SearchPlaces) -> set[str]:
     """Return the paths of all files that the sources find."""
-    found: set[str] = set()
-    for source in sources.values():
-        for root in source.roots(places):
-            try:
-                found.update(str(one.path) for one in source.find(root))
-            except OSError:  # a folder that cannot be listed; the scan reports it
-                continue
-    return found
+    return {str(found.path) for _, found in list_files(sources, places, [])}  # the scan reports problems
 
 
 def _candidates(roots: Iterable[Path], known: Collection[str]) -> Iterator[str]:

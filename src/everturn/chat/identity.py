@@ -19,8 +19,9 @@ from msgspec import Struct
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import Agent, ChatSetup
 from everturn.errors import SessionDiffers
-from everturn.loop.journal_state import AGENT, journal_lines
+from everturn.loop.journal_state import AGENT
 from everturn.model.archive import Session
+from everturn.sessions.messages import stored_lines
 from everturn.store.contract import Store
 
 _BEGINNING = 64 << 10  # bytes of a journal in which its first agent is recorded
@@ -131,14 +132,14 @@ def _foreign_agent(setup: ChatSetup, session: Session) -> Agent:
 
 def _identity_records(store: Store, session: Session) -> Iterator[dict[str, Any]]:
     wanted = (b'"type":"setup"', b'"kind":"agent"', b'"kind":"restored"')
-    for line in journal_lines(store, store.version(session.version)):
+    for line in stored_lines(store, store.version(session.version)):
         if any(mark in line[:200] for mark in wanted):
             yield _decode(line)
 
 
 def _signatures(store: Store, session: Session) -> list[Agent]:
     """Return the agents that signed answers. The record of the agent is erased with a forgotten parent; these stay."""
-    signed = (line for line in journal_lines(store, store.version(session.version)) if _SIGNED in line)
+    signed = (line for line in stored_lines(store, store.version(session.version)) if _SIGNED in line)
     replies = (_decode(line).get("reply") for line in signed)
     found = (Agent(str(one.get("agent", "")), str(one["agent_path"])) for one in replies if isinstance(one, dict))
     return list(dict.fromkeys(found))

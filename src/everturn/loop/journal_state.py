@@ -25,6 +25,7 @@ from everturn.loop.context import GrowingView, Sizes
 from everturn.loop.records import ASK_AGAIN, INJECTED, DecisionRecord, IntendedCall, Record, RequestRecord, ResultRecord
 from everturn.loop.request_prefix import HistoryDigest
 from everturn.model.archive import SourceFile, Version
+from everturn.sessions.messages import stored_lines
 from everturn.sources.contract import SourceCandidate, all_sources
 from everturn.store.contract import Store
 
@@ -296,8 +297,6 @@ AGENT = "journal"
 #: Masks the secrets of one line.
 Mask = Callable[[bytes], bytes]
 
-_PIECE = 1 << 20  # bytes read at a time
-
 
 @dataclass
 class JournalPlace:
@@ -320,20 +319,6 @@ def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
             return JournalPlace(file, version)
     found = store.file(machine, journal_path(session))
     return JournalPlace(*found) if found is not None else JournalPlace()
-
-
-def journal_lines(store: Store, version: Version) -> Iterator[bytes]:
-    """Yield the lines of a journal from the beginning, without their line ends. Memory holds one piece of it."""
-    rest, start = b"", 0
-    while start < version.size:
-        piece = store.read_raw(version.id, start, min(_PIECE, version.size - start))
-        if not piece:
-            break
-        start += len(piece)
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
-    if rest:
-        yield rest
 
 
 class JournalEnd:
@@ -376,7 +361,7 @@ class JournalEnd:
 
     def lines(self) -> Iterator[bytes]:
         """Yield every line from the beginning."""
-        return iter(()) if self.is_new else journal_lines(self._store, self._intake.version)
+        return iter(()) if self.is_new else stored_lines(self._store, self._intake.version)
 
     def append(self, data: bytes) -> None:
         """Add lines, masked in mode `redacted`. Raise Conflict if this is no longer the end."""

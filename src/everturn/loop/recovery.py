@@ -16,10 +16,11 @@ from everturn.clock import Clock, now
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.loop import leases, records
 from everturn.loop.journal import Journal
-from everturn.loop.journal_state import JournalState, find_journal, journal_lines
+from everturn.loop.journal_state import JournalState, find_journal
 from everturn.loop.leases import LeaseHolder
 from everturn.loop.loop import Loop, Outcome
 from everturn.model.conversation import prepared
+from everturn.sessions.messages import stored_lines
 from everturn.store.contract import Store
 
 
@@ -91,7 +92,7 @@ def _read_past(store: Store, session: str) -> JournalState | None:
     if place.file is None:
         return None
     past = JournalState(session)
-    for raw in journal_lines(store, place.version):
+    for raw in stored_lines(store, place.version):
         if raw.strip():
             past.take(records.parse_record(raw, session))
     return past

@@ -68,7 +68,7 @@ class ForgetReport:
 
 
 def plan_forget(store: Store, session: Session) -> list[Session]:
-    """Return what `forget_session` would erase: the session in every version, its subagents and outputs."""
+    """Return what forgetting a session erases: the session in every version, its subagents and outputs."""
     doomed: dict[int, Session] = {}
     waiting = list(store.sessions_of(session.agent, session.native_id))
     while waiting:
@@ -113,17 +113,6 @@ def pending_erasures(store: Store) -> list[Erasure]:
     return [msgspec.json.decode(row.value, type=prepared(Erasure)) for row in store.kept(ERASURE)]
 
 
-def forget_session(
-    writer: ArchiveWriter,
-    sources: Mapping[str, Source],
-    session: Session,
-    keep_forks: bool = False,
-    vectors: VectorFile | None = None,
-) -> ForgetReport:
-    """Erase a session and its vectors for good."""
-    return forget_sessions(writer, sources, [session], keep_forks, vectors)
-
-
 def forget_sessions(
     writer: ArchiveWriter,
     sources: Mapping[str, Source],
@@ -131,17 +120,12 @@ def forget_sessions(
     keep_forks: bool = False,
     vectors: VectorFile | None = None,
 ) -> ForgetReport:
-    """Erase sessions for good. Raises Busy if a reader holds the log: then the rest is done later."""
+    """Erase sessions and their vectors for good. Raises Busy if a reader holds the log: then the rest is done later."""
     store = writer.store
     doomed = list({row.id: row for one in sessions for row in plan_forget(store, one)}.values())
     names = names_beside(store, doomed, keep_forks)
-    erasure = Erasure(
-        new_id(),
-        writer.now,
-        tuple((row.agent, row.native_id) for row in doomed),
-        keep_forks,
-        names=tuple(names),
-    )
+    erased = tuple((row.agent, row.native_id) for row in doomed)
+    erasure = Erasure(new_id(), writer.now, erased, keep_forks, names=tuple(names))
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, writer.now) for row in doomed])
         _keep_erasure(store, erasure)
@@ -387,8 +371,8 @@ def _erase_framework_data(store: Store, doomed: set[str]) -> None:
         store.erase_framework_data(msgspec.json.decode(value, type=prepared(FrameworkData)))
 
 
-def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:
-    """Delete files of forgotten sessions, blank their messages in shared files; return the blanked versions."""
+def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> None:
+    """Delete files of forgotten sessions, and blank their messages in shared files."""
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
     shared = {
@@ -402,11 +386,9 @@ def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> s
         report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
             store.delete_file(source)
-    blanked = {version for version, source in sources.items() if source in shared}
-    for version in sorted(blanked):
+    for version in sorted(version for version, source in sources.items() if source in shared):
         marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
         _blank_version(store, version, marks)
-    return blanked
 
 
 def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:

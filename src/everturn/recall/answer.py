@@ -30,7 +30,7 @@ from everturn.model.archive import Call, Session, SessionText
 from everturn.model.conversation import CallStart
 from everturn.sessions.messages import Passage, Sources, TurnView, is_quiet, passages
 from everturn.store.contract import Store
-from everturn.text.printable import Clean, one_line, plural, printable, safe_line, safe_text
+from everturn.text.printable import Clean, one_line, plural, printable, safe_line, safe_text, short_folder
 from everturn.text.times import iso
 
 if TYPE_CHECKING:
@@ -125,9 +125,8 @@ def cut_notice(lines: int) -> str:
 
 def session_line(session: Session, text: SessionText, short: str, clean: Clean) -> str:
     """Return the heading of a session in a quotation: its handle and its facts."""
-    folder = "/".join([part for part in text.workspace.replace("\\", "/").split("/") if part][-2:])
     facts = [
-        session.agent, iso(session.ended)[:10], safe_line(folder, clean, 60),
+        session.agent, iso(session.ended)[:10], safe_line(short_folder(text.workspace), clean, 60),
         "" if session.state == "current" else "older version",
         safe_line(text.title or text.first_prompt, clean, 80),
     ]  # fmt: skip
@@ -175,7 +174,6 @@ class AnswerDraft(Struct, frozen=True):
     entries: list[AnswerEntry] = []
     body: str = ""  # quoted text that is not made of entries
     status: str = "found"  # found | nothing | mistake
-    heads: dict[int, str] = {}  # by session: the line above its entries
     leave_first: list[int] | None = None  # indexes of entries in the order to leave them out; None: in order
     from_start: bool = False  # cut entries keep their beginning only
     #: Makes hints from the entries that were cut and those left out.

@@ -151,8 +151,7 @@ class EchoFinder:
         row = next(self._store.messages(session.id, call.seq, call.seq), None)
         if row is None or not self._holds(session, row, (b"everturn",)):
             return False
-        blocks = self._message_records(session).message(row).blocks
-        start = blocks[call.idx].call if call.idx < len(blocks) else None
+        start = self._message_records(session).start(call)
         return start is not None and is_recall_command(start.command)
 
     def _turn_calls(self, session: Session, turn: int) -> list[Call]:

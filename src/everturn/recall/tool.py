@@ -16,7 +16,6 @@ from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
 from everturn.recall.answer import (
     AnswerDraft,
-    AnswerEntry,
     NextPointers,
     RecallAnswer,
     RecallRequest,
@@ -220,21 +219,10 @@ def _write_answer(draft: AnswerDraft, room: int, hints: int) -> RecallAnswer:
         return RecallAnswer(f"{draft.lead}\n{quote_for_model(body)}" if body else draft.lead, draft.status)
     fitted = fit_entries(draft.entries, room, draft.leave_first, draft.from_start)
     missing = draft.hints(fitted.cut, fitted.left_out)[:hints] if draft.hints else []
-    parts = [draft.lead, quote_for_model(_answer_body(fitted.entries, draft.heads))]
+    parts = [draft.lead, quote_for_model("\n\n".join(map(show_entry, fitted.entries)))]
     if missing:
         parts.append("Not shown here:\n" + "\n".join(f"- {hint}" for hint in missing))
     return RecallAnswer("\n".join(parts), draft.status, fitted.entries, missing)
-
-
-def _answer_body(entries: list[AnswerEntry], heads: dict[int, str]) -> str:
-    parts = []
-    before = None
-    for entry in entries:
-        if entry.session != before and entry.session in heads:
-            parts.append(heads[entry.session])
-        before = entry.session
-        parts.append(show_entry(entry))
-    return "\n\n".join(parts)
 
 
 def _cut_body(body: str, room: int) -> str:

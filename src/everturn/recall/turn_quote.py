@@ -72,6 +72,8 @@ class TurnQuote:
         """Add a stage; `hit` is the number of the match that `HIT` adds."""
         if stage == HIT:
             self._show_hit(self.match.rows[hit])
+        elif stage in _WIDENED:
+            self._widen(*_WIDENED[stage])
         else:
             _STAGES[stage](self)
 
@@ -95,22 +97,13 @@ class TurnQuote:
         for entry in self._own_turn().prompt():
             self._add(entry, self._words.windows(entry.text, _PROMPT_SIZE))
 
-    def _show_window(self) -> None:
-        self._widen(_WINDOW_SIZE, 1)
-
     def _show_hit(self, row: MessageRow) -> None:
         for entry in self._matching(row)[:1]:
             self._add(entry, self._words.windows(entry.text, _WINDOW_SIZE), is_match=True)
 
-    def _show_more(self) -> None:
-        self._widen(_WINDOW_SIZE, _WINDOWS)
-
     def _show_answer(self) -> None:
         for entry in self._own_turn().answer():
             self._add(entry, self._words.windows(entry.text, _ANSWER_SIZE))
-
-    def _show_wide(self) -> None:
-        self._widen(_WIDE_SIZE, _WINDOWS)
 
     def _show_beside(self) -> None:
         at = max(self.match.turn, 0)
@@ -151,12 +144,11 @@ class TurnQuote:
 _STAGES = {
     MATCH: TurnQuote._show_match,
     PROMPT: TurnQuote._show_prompt,
-    WINDOW: TurnQuote._show_window,
-    MORE: TurnQuote._show_more,
     ANSWER: TurnQuote._show_answer,
-    WIDE: TurnQuote._show_wide,
     BESIDE: TurnQuote._show_beside,
 }
+#: The size and the number of windows of each match.
+_WIDENED = {WINDOW: (_WINDOW_SIZE, 1), MORE: (_WINDOW_SIZE, _WINDOWS), WIDE: (_WIDE_SIZE, _WINDOWS)}
 
 
 def show_excerpt(entry: AnswerEntry) -> str:

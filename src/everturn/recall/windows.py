@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from everturn.store.index import stem_word
 from everturn.text.terms import terms
+from everturn.text.time_phrases import lower_case
 
 TextSpan = tuple[int, int]
 _Match = tuple[int, int, int]  # start, end, number of the word
@@ -46,7 +47,7 @@ class QueryWords:
         """Return where the words are, in order."""
         if text in self._matches:
             return self._matches[text]
-        lower = _lower_text(text[:_SEARCHED])
+        lower = lower_case(text[:_SEARCHED])
         found: list[_Match] = []
         for number, pattern in enumerate(self._patterns):
             spots = zip(pattern.finditer(lower), range(_MATCHES), strict=False)
@@ -56,7 +57,7 @@ class QueryWords:
 
     def held(self, text: str) -> set[int]:
         """Return the numbers of the words that a text holds."""
-        lower = _lower_text(text[:_SEARCHED])
+        lower = lower_case(text[:_SEARCHED])
         return {number for number, pattern in enumerate(self._patterns) if pattern.search(lower)}
 
     def weigh(self, numbers: Iterable[int]) -> float:
@@ -133,14 +134,6 @@ def _word_pattern(word: str) -> str:
     if len(found[0]) > _SHORTEST_STEM:
         return re.escape(found[0][:-1])
     return rf"(?<![^\W_]){re.escape(found[0])}s?(?![^\W_])"
-
-
-def _lower_text(text: str) -> str:
-    """Lower the case, character by character, so that positions stay."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
 def _whole_lines(text: str, core: TextSpan) -> TextSpan:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import Commit, find_commits
-from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn, is_live
+from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn, Version, is_live
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import Source
 from everturn.store.contract import Store
@@ -31,6 +31,7 @@ Sources = Mapping[str, Source]
 
 #: Raw bytes read ahead when records are read in sequence: a few chunks.
 _AHEAD = 512 * 1024
+_PIECE = 1 << 20  # bytes of a file read at a time
 
 
 class TurnView(Struct, frozen=True):
@@ -87,6 +88,17 @@ def result_block(message: Message, call: Call) -> Block | None:
     return None
 
 
+def stored_lines(store: Store, version: Version) -> Iterator[bytes]:
+    """Yield the lines of a source file from the beginning, without their line ends. Memory holds one piece of it."""
+    rest, start = b"", 0
+    while start < version.size and (piece := store.read_raw(version.id, start, min(_PIECE, version.size - start))):
+        start += len(piece)
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
 class Records:
     """Reads the records of one session, with read-ahead so that neighbours are fetched together."""
 
@@ -127,6 +139,13 @@ class Records:
             message, role=row.role, origin=row.origin, kind=row.kind, at=row.at, precision=row.precision,
             start=row.start, size=row.size, fidelity=row.fidelity,
         )  # fmt: skip
+
+    def start(self, call: Call) -> CallStart | None:
+        """Return a call as the model wrote it; None if its text was not archived."""
+        for row in self._store.messages(self._session.id, call.seq, call.seq):
+            for block in self.message(row).blocks[call.idx : call.idx + 1]:
+                return block.call
+        return None
 
     def result(self, call: Call) -> Block | None:
         """Return the result of a call; None if there is none, or its text was not archived."""
