@@ -9,6 +9,7 @@ the same turn, or stands between two of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -37,17 +38,13 @@ def drop_ambiguous(answers: Sequence[LineAnswer]) -> list[LineAnswer]:
     writers = [(one.writer.agent, one.writer.session) if one.writer is not None else None for one in answers]
     doubtful = {
         line
-        for kind in (_commit_of, _turn_of)
+        for kind in (attrgetter("commit"), _turn_of)
         for pair in _slides(texts, [kind(one) for one in answers])
         if writers[pair[0]] != writers[pair[1]]
         for line in pair
     }
     doubtful.update(_stray_lines(answers))
     return [_without(one) if number in doubtful and one.level else one for number, one in enumerate(answers)]
-
-
-def _commit_of(answer: LineAnswer) -> object:
-    return answer.commit
 
 
 def _turn_of(answer: LineAnswer) -> object:

@@ -19,7 +19,14 @@ from msgspec import Raw, Struct
 from everturn.model.archive import PackedChunk, SourceFile, Version
 from everturn.model.conversation import ReadResult, SessionFacts
 from everturn.model.vocabulary import ASKING, BACKUP
-from everturn.sources.contract import Source, SourceCandidate, SourceReader
+from everturn.sources.contract import (
+    Source,
+    SourceCandidate,
+    SourceReader,
+    no_candidates,
+    no_folders,
+    no_workspace,
+)
 from everturn.store.contract import Store
 
 BATCH = 4 << 20
@@ -239,6 +246,14 @@ class OpaqueReader:
 
     def state(self) -> bytes:
         return b""
+
+
+def opaque_source(name: str, title: str) -> Source:
+    """Return a format of files that are kept and not read. It is not registered, so nothing finds them."""
+    return Source(
+        name=name, title=title, parser=0, roots=no_folders, find=no_candidates, sniff=lambda path, head: None,
+        reader=lambda found, state: OpaqueReader(), view=lambda record: None, workspace=no_workspace,
+    )  # fmt: skip
 
 
 def empty_result(consumed: int = 0) -> ReadResult:

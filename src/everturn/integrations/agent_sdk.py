@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from everturn.capture.file_reader import FileCandidate, FilePiece, OpaqueReader, ReaderStart, empty_result
+from everturn.capture.file_reader import FileCandidate, FilePiece, ReaderStart, empty_result, opaque_source
 from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive, as_store
@@ -25,27 +25,14 @@ from everturn.sources.contract import (
     Source,
     SourceCandidate,
     all_sources,
-    no_candidates,
-    no_folders,
-    no_workspace,
 )
 from everturn.sources.recognition import weigh_claims
 from everturn.store.contract import Store
 from everturn.store.kept import ItemOwner
 from everturn.store.sql_store import SqlStore
 
-#: The format of lines that no source recognises yet. It is not registered, so nothing reads it.
-UNREAD = Source(
-    name="unread transcript",
-    title="Lines of a format that has not shown yet",
-    parser=0,
-    roots=no_folders,
-    find=no_candidates,
-    sniff=lambda path, head: None,
-    reader=lambda found, state: OpaqueReader(),
-    view=lambda record: None,
-    workspace=no_workspace,
-)
+#: The format of lines that no source recognises yet.
+UNREAD = opaque_source("unread transcript", "Lines of a format that has not shown yet")
 
 
 def append(writer: ArchiveWriter, path: str, data: bytes) -> None:

@@ -296,7 +296,7 @@ class Asker:
     def _record_reply(self, sent: _SentRequest, reply: Reply) -> Reply:
         usage = reply.usage
         if usage.source != "api" or not (usage.input or usage.output or usage.cache_read or usage.cache_write):
-            usage = _estimate_usage(usage, sent.size, reply)
+            usage = ReplyTokens(usage.input or sent.size, usage.output or _reply_tokens(reply), source="estimate")
         elif reply.stop == "cut":  # the provider counts the output at the end, which is missing
             usage = structs.replace(usage, output=max(usage.output, _reply_tokens(reply)), source="estimate")
         self._add_receipt(sent, usage, reply.tries, reply.stop, reply.model)
@@ -350,10 +350,6 @@ def without_thoughts(message: ChatMessage) -> ChatMessage:
 
 def _text_deltas(text: str) -> list[Delta]:
     return [Delta("text", text)] if text else []
-
-
-def _estimate_usage(usage: ReplyTokens, size: int, reply: Reply) -> ReplyTokens:
-    return ReplyTokens(usage.input or size, usage.output or _reply_tokens(reply), source="estimate")
 
 
 def _reply_tokens(reply: Reply) -> int:

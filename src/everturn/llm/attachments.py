@@ -96,10 +96,6 @@ def _read_source(kind: str, block: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _read_image_url(block: Mapping[str, Any]) -> Attachment:
-    return _from_address("image", as_text(_member(block, "image_url").get("url")))
-
-
 def _read_file(block: Mapping[str, Any]) -> Attachment:
     file = _member(block, "file")
     return _from_address("file", as_text(file.get("file_data")), as_text(file.get("filename")))
@@ -113,7 +109,7 @@ def _read_input_file(block: Mapping[str, Any]) -> Attachment:
 _READ: dict[str, Callable[[Mapping[str, Any]], Attachment]] = {
     "image": lambda block: _read_source("image", block),
     "document": lambda block: _read_source("file", block),
-    "image_url": _read_image_url,
+    "image_url": lambda block: _from_address("image", as_text(_member(block, "image_url").get("url"))),
     "file": _read_file,
     "input_image": lambda block: _from_address("image", as_text(block.get("image_url"))),
     "input_file": _read_input_file,

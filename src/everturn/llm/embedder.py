@@ -79,16 +79,20 @@ def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
 def open_embedder(config: EmbedderConfig, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
     """Return the embedder of a section. Send and load nothing yet. Raise BadConfig, ModelRefused."""
     if config.kind == "static":
-        files = find_static_files()
-        if files is None:
-            raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
-        return StaticEmbedder(files)
+        return static_embedder()
     if config.kind == "local":
         return LocalEmbedder(config.model, config.dimensions)
     key = env.get(config.key_env, "") if config.key_env else ""
     if config.key_env and not key.strip():
         raise BadConfig("meaning.key_env", f"the environment variable {config.key_env} is not set")
     return EndpointEmbedder(config.base_url, config.model, config.dimensions, key, timeout)
+
+
+def static_embedder() -> StaticEmbedder:
+    """Return the embedder of the extra. Raise BadConfig without it."""
+    if (files := find_static_files()) is None:
+        raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
+    return StaticEmbedder(files)
 
 
 class EndpointEmbedder:

@@ -334,7 +334,8 @@ def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[Br
     calls: dict[tuple[str, str], int] = {}
     outputs: dict[tuple[str, str], int] = {}
     # Calls of other tools, which a plain output may answer.
-    others = {item.get("call_id") for item in items if _is_other_call(as_text(item.get("type")))}
+    kinds = ((as_text(item.get("type")), item.get("call_id")) for item in items)
+    others = {call_id for kind, call_id in kinds if kind.endswith("_call") and kind not in CALLS}
     for place, item in enumerate(items):
         kind, call_id = as_text(item.get("type")), as_text(item.get("call_id"))
         pair = (kind.removesuffix(_OUTPUT), call_id)
@@ -350,10 +351,6 @@ def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[Br
             outputs.setdefault(pair, place)
     for pair in [pair for pair in calls if pair not in outputs]:
         yield "no_result", f"input.{calls[pair]}", f"call {pair[1]} has no result"
-
-
-def _is_other_call(kind: str) -> bool:
-    return kind.endswith("_call") and kind not in CALLS
 
 
 def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[BrokenRule]:

@@ -131,7 +131,8 @@ class ConversationState:
 def user_message(parts: tuple[ChatPart, ...], when: datetime) -> ConversationMessage:
     is_plain = len(parts) == 1 and parts[0] == ChatPart("text", parts[0].text)
     verbatim = None if is_plain else _message_json(ChatMessage("user", parts))
-    return ConversationMessage("user", _parts_text(parts), created_at=when, provider=verbatim)
+    text = "\n".join(part.text for part in parts if part.kind == "text")
+    return ConversationMessage("user", text, created_at=when, provider=verbatim)
 
 
 def response_message(reply: Reply, when: datetime) -> tuple[ConversationMessage, Mapping[str, JSONValue]]:
@@ -197,10 +198,6 @@ def _message_json(message: ChatMessage) -> dict[str, JSONValue]:
 def _drop_empty(one: ChatMessage | ChatPart) -> dict[str, JSONValue]:
     built: dict[str, JSONValue] = msgspec.to_builtins(one)
     return {name: value for name, value in built.items() if value is not None and value != "" and value is not False}
-
-
-def _parts_text(parts: tuple[ChatPart, ...]) -> str:
-    return "\n".join(part.text for part in parts if part.kind == "text")
 
 
 def _check_aware(when: datetime) -> None:

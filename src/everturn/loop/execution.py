@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from everturn.capture.file_reader import FileCandidate, FilePiece, OpaqueReader, ReaderStart, empty_result
+from everturn.capture.file_reader import FileCandidate, FilePiece, ReaderStart, empty_result, opaque_source
 from everturn.capture.writer import ArchiveWriter, write_piece
 from everturn.loop.journal import Journal
 from everturn.loop.journal_state import AGENT
@@ -47,7 +47,7 @@ from everturn.loop.settlement import (
 )
 from everturn.loop.tools import make_idempotency_key
 from everturn.model.archive import FILE, FRAMEWORK, FrameworkData, KeptRow, Version
-from everturn.sources.contract import Source, SourceCandidate, no_workspace
+from everturn.sources.contract import SourceCandidate
 from everturn.store.contract import Store
 
 
@@ -273,18 +273,7 @@ def _failure_text(failure: BaseException) -> str:
 LARGE, HEAD, TAIL = 1 << 20, 24_000, 8_000
 _PIECE = 1 << 20  # characters
 
-#: The format of such files. It is not registered, so nothing reads it.
-_SOURCE = Source(
-    name="result text",
-    title="Large results of tools",
-    parser=0,
-    roots=lambda places: [],
-    find=lambda root: iter(()),
-    sniff=lambda path, head: None,
-    reader=lambda found, state: OpaqueReader(),
-    view=lambda record: None,
-    workspace=no_workspace,
-)
+_SOURCE = opaque_source("result text", "Large results of tools")
 
 
 def keep_large_result(journal: Journal, key: str, text: str) -> str:

@@ -33,7 +33,7 @@ class RetentionRules:
     rules: tuple[tuple[str, str], ...] = ()  # (glob of a workspace path, span)
 
     def __post_init__(self) -> None:
-        for text in (self.keep, *(span for _, span in self.rules)):
+        for text in self._spans():
             parse_span(text)
 
     @property

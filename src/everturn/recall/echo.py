@@ -219,7 +219,7 @@ def is_same_question(asked: frozenset[str], prompt: str) -> bool:
     same = [text for text in sentences if _is_near(asked, text)]
     if not same:
         return False
-    others = _stems_of(text for text in sentences if text not in same)
+    others = frozenset().union(*(content_stems(text) for text in sentences if text not in same))
     return len(asked & others) * 2 < len(asked)
 
 
@@ -238,7 +238,3 @@ def _share(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the smaller of the shares that each holds of the other."""
     common = len(one & other)
     return min(common / len(one), common / len(other)) if one and other else 0.0
-
-
-def _stems_of(sentences: Iterable[str]) -> frozenset[str]:
-    return frozenset().union(*map(content_stems, sentences))

@@ -103,7 +103,7 @@ class SearchQuotation:
         for number, quote, stage, hit in self._steps():
             quote.grow_quote(stage, hit)
             entries = quote.entries()
-            sizes[number] = cost(self._show_turn(quote, entries))
+            sizes[number] = cost("\n".join([self._heading(quote), *map(show_excerpt, entries)]))
             if taken and sum(sizes.values()) > room:
                 break
             taken.append(_Step(number, quote, entries))
@@ -165,9 +165,6 @@ class SearchQuotation:
             if cost(text) <= budget or not cut:
                 return RecallAnswer(text, "found", cut)
             size = size * 4 // 5
-
-    def _show_turn(self, quote: TurnQuote, entries: list[AnswerEntry]) -> str:
-        return "\n".join([self._heading(quote), *map(show_excerpt, entries)])
 
     def _heading(self, quote: TurnQuote) -> str:
         """Return the line above a turn: the session, its date, where it is, and the turns with the same text."""

@@ -169,7 +169,8 @@ class _TurnOrder:
 
     def turns(self, pages: list[Results]) -> list[TurnMatch]:
         """Return the turns of hits that are no echoes."""
-        hits = {_hit_key(hit): hit for page in reversed(pages) for hit in page.items}
+        found = [hit for page in reversed(pages) for hit in page.items]
+        hits = {(hit.session.id, hit.row.seq if hit.row else -1): hit for hit in found}
         shown = [hit for hit in hits.values() if not self._is_left_out(hit)]
         self.words = _query_words(self._request, self._action, shown)
         groups: dict[tuple[int, int], _TurnGroup] = {}
@@ -232,10 +233,6 @@ def _states_choice(text: str) -> bool:
     from everturn.derive.decisions import states_choice  # many patterns, which few questions need
 
     return states_choice(text)
-
-
-def _hit_key(hit: SearchHit) -> tuple[int, int]:
-    return hit.session.id, hit.row.seq if hit.row else -1
 
 
 def _score_hit(action: SearchAction, hit: SearchHit) -> float:

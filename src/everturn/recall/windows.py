@@ -175,8 +175,8 @@ def _line_before(text: str, end: int, last: int) -> int:
 
 
 def _word_start(text: str, first: int, start: int) -> int:
-    space = _next_space(text, first, min(start, first + 40))
-    return space + 1 if space >= 0 else first
+    spaces = (place for place in range(first, min(start, first + 40)) if text[place].isspace())
+    return next((place + 1 for place in spaces), first)
 
 
 def _word_end(text: str, end: int, last: int) -> int:
@@ -184,7 +184,3 @@ def _word_end(text: str, end: int, last: int) -> int:
         if text[place].isspace():
             return place
     return last
-
-
-def _next_space(text: str, first: int, last: int) -> int:
-    return next((place for place in range(first, last) if text[place].isspace()), -1)

@@ -290,14 +290,13 @@ class HitBuilder:
             for row in rows
             if row is not None and (row.session, row.seq) not in known and row.size <= _READ_TOGETHER
         ]
-        known |= {(row.session, row.seq): b"" for row in wanted if not row.size or not self._has_words(row.session)}
+        known |= {
+            (row.session, row.seq): b"" for row in wanted if not row.size or not has_words(self.session(row.session)[0])
+        }
         wanted = [row for row in wanted if (row.session, row.seq) not in known]
         ranges = [(self.session(row.session)[0].version, row.start, row.size) for row in wanted]
         for row, data in zip(wanted, self._store.read_ranges(ranges) if ranges else (), strict=True):
             self._bytes[row.session, row.seq] = data
-
-    def _has_words(self, number: int) -> bool:
-        return has_words(self.session(number)[0])
 
     def texts(self, hit: IndexHit, row: MessageRow | None) -> list[tuple[str, str]]:
         """Return the texts of a hit by field, in order of preference."""

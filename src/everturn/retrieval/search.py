@@ -11,7 +11,7 @@ new messages arrive.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -174,7 +174,8 @@ def _first_answer(
         places = _hit_places(builder, attempt.hits, layout.sort)
         hits = list(places) if is_first else _hits_after(places, after)
         shown = _visible_hits(request, builder, attempt, hits)
-        page = collect_groups(shown, layout.limit, _text_key_of(builder) if layout.collapse else None)
+        key = (lambda chosen: text_key(builder.texts(*chosen))) if layout.collapse else None
+        page = collect_groups(shown, layout.limit, key)
         if page.last is None:
             # Unless the index itself says that there is nothing, an empty page says how far the search went.
             empty_notes = () if request.query.groups and not request.pattern else attempt.notes
@@ -216,14 +217,10 @@ def _loaded_hits(builder: HitBuilder, hits: Iterable[IndexHit]) -> Iterator[Inde
         yield from some
 
 
-def _text_key_of(builder: HitBuilder) -> Callable[[_HitAndRow], bytes]:
-    return lambda chosen: text_key(builder.texts(*chosen))
-
-
 def _hit_places(builder: HitBuilder, hits: list[IndexHit], sort: str) -> dict[IndexHit, int]:
     """Return the hits in their order, each with the number by which a cursor knows its place."""
     if sort != "time":
-        return {hit: _score_millionths(hit.score) for hit in hits}
+        return {hit: round(hit.score * 1_000_000) for hit in hits}
     builder.load(hits)
     times = {hit: hit_time(builder.session(hit.session)[0], builder.row(hit)) or 0 for hit in hits}
     newest = sorted(hits, key=lambda hit: (times[hit], hit.session, hit.seq), reverse=True)
@@ -389,7 +386,3 @@ def _read_cursor(cursor: str, *marks: str) -> SearchCursor:
         raise UsageError(f"the cursor {cursor!r} does not belong to this search; omit it to start again")
     now, score, session, seq = map(int, found.group(3, 4, 5, 6))
     return SearchCursor(found[1], found[2], now, score, session, seq, found[7])
-
-
-def _score_millionths(score: float) -> int:
-    return round(score * 1_000_000)

@@ -338,7 +338,7 @@ def _is_said(data: bytes, match: re.Match[bytes]) -> bool:
 
 def _is_random(data: bytes, match: re.Match[bytes]) -> bool:
     value = data[match.start(1) : match.end(1)]
-    has_all = any(map(_is_lower, value)) and any(map(_is_upper, value)) and any(48 <= byte <= 57 for byte in value)
+    has_all = value.lower() != value != value.upper() and any(48 <= byte <= 57 for byte in value)
     return has_all and _entropy(value) >= _LEAST_ENTROPY and not _is_name(value)
 
 
@@ -349,14 +349,6 @@ def _is_name(value: bytes) -> bool:
 
 def _always(data: bytes, match: re.Match[bytes]) -> bool:
     return True
-
-
-def _is_lower(byte: int) -> bool:
-    return 97 <= byte <= 122
-
-
-def _is_upper(byte: int) -> bool:
-    return 65 <= byte <= 90
 
 
 def _entropy(value: bytes) -> float:

@@ -47,6 +47,7 @@ from everturn.store.sql import (
     Conditions,
     Driver,
     Row,
+    T,
     Table,
     add_sessions,
     query_in_lists,
@@ -209,34 +210,38 @@ class AnalyticsStore:
     def usage(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
-        return USAGE.read(
-            self._select_rows("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), session_filter, only, subagents)
-        )
+        return self._read_rows(USAGE, session_filter, only, subagents)
 
     def activity(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
-        key = quote_name(ACTIVITY.key, "p")
-        return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, session_filter, only, subagents))
+        return self._read_rows(ACTIVITY, session_filter, only, subagents)
 
     def reported(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ReportedWork]:
-        key = quote_name(REPORTED.key, "p")
-        return REPORTED.read(
-            self._select_rows("reported", REPORTED.fields("p"), key, session_filter, only, subagents, _KNOWN_BY_REPORT)
-        )
+        return self._read_rows(REPORTED, session_filter, only, subagents, _KNOWN_BY_REPORT)
 
     def taken_back_turns(
         self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[Turn]:
-        key, own = quote_name(TURNS.key, "p"), 'p."taken_back"=1 AND p."inherited"=0'
-        return TURNS.read(self._select_rows("turn", TURNS.fields("p"), key, session_filter, only, subagents, own))
+        return self._read_rows(TURNS, session_filter, only, subagents, 'p."taken_back"=1 AND p."inherited"=0')
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         yield from self.driver.each(
             f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
         )
+
+    def _read_rows(
+        self,
+        table: Table[T],
+        session_filter: SessionFilter | None,
+        only: Sequence[int],
+        subagents: bool,
+        also: str = "",
+    ) -> list[T]:
+        key = quote_name(table.key, "p")
+        return table.read(self._select_rows(table.name, table.fields("p"), key, session_filter, only, subagents, also))
 
     def _select_rows(
         self,

@@ -296,14 +296,10 @@ def _keyring() -> Any:
     return keyring
 
 
-def _ask_passphrase(name: str, ask: Ask) -> str:
-    return ask()
-
-
 _READERS: dict[str, Callable[[str, Ask], str]] = {
     "command": _run_command,
     "keyring": _read_keyring,
-    "passphrase": _ask_passphrase,
+    "passphrase": lambda name, ask: ask(),
 }
 
 

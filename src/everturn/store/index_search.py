@@ -183,7 +183,7 @@ class _CandidateGatherer:
         self._walked = True  # whether every matching entry was examined
 
     def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
-        present = sorted(drivers, key=self._count_order)
+        present = sorted(drivers, key=lambda phrase: (self._counts[phrase], phrase))
         if query.groups:
             complete = self._gather_required(query)
         elif not present:
@@ -196,9 +196,6 @@ class _CandidateGatherer:
         if not self._walked and self._looking.ranges is None and not _has_open_end(groups):
             self._gather_best_sessions(groups)
         return list(self._entries.values()), complete
-
-    def _count_order(self, phrase: Phrase) -> tuple[float, Phrase]:
-        return self._counts[phrase], phrase
 
     def _gather_required(self, query: IndexQuery) -> bool:
         count = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)

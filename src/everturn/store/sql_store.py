@@ -357,12 +357,7 @@ class SqlStore(
         return None
 
     def empty_file(self, source: int) -> None:
-        versions = [version.id for version in reversed(self.versions(source))]
-        for version in versions:
-            self.drop_derived(version)
-        for version in versions:
-            self.driver.run('DELETE FROM "session" WHERE "version"=?', (version,))
-            self.delete_chunks(version)
+        for version in self._empty_versions(source):
             self.set_version(version, size=0)
 
     def delete_file(self, source: int) -> None:
@@ -371,13 +366,18 @@ class SqlStore(
         Sessions of other files that inherited from these take over, and their versions are marked to be derived again,
         because the index has no text for them (see `OwnershipStore`).
         """
+        self._empty_versions(source)
+        self.drop_lists(self.file_by_id(source)[0].path)
+        for table in ("version", "file_project"):
+            self.driver.run(f'DELETE FROM "{table}" WHERE "source"=?', (source,))
+        self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))
+
+    def _empty_versions(self, source: int) -> list[int]:
+        """Delete sessions, derived rows and bytes of all versions of a file; return these."""
         versions = [version.id for version in reversed(self.versions(source))]
         for version in versions:
             self.drop_derived(version)
         for version in versions:
             self.driver.run('DELETE FROM "session" WHERE "version"=?', (version,))
             self.delete_chunks(version)
-        self.drop_lists(self.file_by_id(source)[0].path)
-        for table in ("version", "file_project"):
-            self.driver.run(f'DELETE FROM "{table}" WHERE "source"=?', (source,))
-        self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))
+        return versions

@@ -1,4 +1,4 @@
-"""Count or estimate the tokens of a text, and cut text to a budget of tokens.
+"""Estimate the tokens of a text, and cut text to a budget of tokens.
 
 `estimate_tokens` needs no vocabulary: it counts words, digits, signs and characters of other scripts, each with a weight fitted
 against a current public vocabulary of 200,000 tokens. Its error there, by kind of text: code +5…+7 %, Markdown −8…+2 %,
@@ -14,24 +14,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections import Counter
-from functools import cache
-from typing import Any
 
 #: Factor applied to an estimate before it is compared with a budget.
 MARGIN = 1.15
-
-_ENCODING = "o200k_base"
-_AT_ONCE = 100_000  # characters; the tokenizer refuses texts of more than 200,000 tokens
-
-
-def count_exactly(text: str) -> int | None:
-    """Count with a real vocabulary; None if the optional tokenizer is not installed."""
-    if (encoding := _load_encoding()) is None:
-        return None
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair has no tokens
-    return sum(len(encoding.encode_ordinary(part)) for part in _split_for_encoding(text))
 
 
 def estimate_tokens(text: str) -> int:
@@ -142,28 +128,3 @@ _OTHER = _Classes()
 _ASCII = "".join(_character_class(point) if point < 128 else "." for point in range(256)).encode()
 _WORDS = bytes(point if chr(point) == "a" else 32 for point in range(256))
 _DIGITS = bytes(point if chr(point) == "0" else 32 for point in range(256))
-
-
-# --- the tokenizer ---
-@cache
-def _load_encoding() -> Any:
-    """Load the tokenizer on first use: its vocabulary takes time and memory."""
-    try:
-        import bpe_openai  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        return None
-    with warnings.catch_warnings():  # it reads its data in a deprecated way
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return bpe_openai.get_encoding(_ENCODING)
-
-
-def _split_for_encoding(text: str) -> list[str]:
-    """Split a text into parts the tokenizer accepts, at line ends where possible."""
-    parts, start = [], 0
-    while start < len(text):
-        end = start + _AT_ONCE
-        if end < len(text):
-            end = text.rfind("\n", start, end) + 1 or end
-        parts.append(text[start:end])
-        start = end
-    return parts
