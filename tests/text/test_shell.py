@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.text.shell import split_commands
+from everturn.text.shell import split_commands, unfold_script
 
 
 def words(text: str) -> list[list[str]]:
@@ -126,3 +126,21 @@ def test_no_text_is_too_strange(text: str) -> None:
 )
 def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     assert isinstance(split_commands(piece * (20_000 // len(piece))), list)
+
+
+@pytest.mark.parametrize(
+    ("script", "plain"),
+    [
+        ("for f in a b; do rm $f.py; done", "rm a.py\nrm b.py"),
+        ("for f in *.py; do rm $f; done; ls", "; ls"),
+        ("D=src; rm $D/a \"${D}/b\" '$D'", "D=src; rm src/a \"src/b\" '$D'"),
+        ("D=a; D=b; rm $D", "D=a; D=b; rm $D"),
+        ("if [ -f a ]; then rm a; fi", "rm a"),
+        ("if x; then rm a; else rm b; fi", ""),
+        ("make || exit 1\nrm a", "make\nrm a"),
+        ("touch a/{x,y}.py", "touch a/x.py a/y.py"),
+        ("cat > a <<'E'\nfor x in y; do z; done\nE\nrm b", "cat > a <<'E'\nE\nrm b"),
+    ],
+)
+def test_what_a_script_abbreviates_is_written_out(script: str, plain: str) -> None:
+    assert unfold_script(script) == plain

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from everturn.derive.paths import is_scratch
 from everturn.derive.tool_scripts import written_files
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands
+from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script
 
 Touch = tuple[str, str]
 
@@ -43,22 +43,32 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
         return []
     found: list[Touch] = []
     folder: str | None = start  # base of relative paths; None when in doubt
-    for one in split_commands(text, complete=len(command) <= MAX_CHARS):
+    left: list[str | None] = []  # the folders to which `popd` returns
+    for one in split_commands(unfold_script(text), complete=len(command) <= MAX_CHARS):
         if one.name in FOLDER_CHANGES:
-            folder = enter_folder(folder, one)
-            continue
-        if one.silent and not one.last:
-            continue
-        for action, path in _touches(one, output):
-            place = resolve_path(folder, path)
-            if place and (action == "read" or not _is_by_product(action, place, one.document)):
-                found.append((action, place))
-        if scripts and _RUNS_SCRIPT.match(one.name):
-            found += [(action, place) for action, path in scripts if (place := resolve_path(folder, path))]
+            left += [folder] if one.name == "pushd" else []
+            folder = left.pop() if one.name == "popd" and left else enter_folder(folder, one)
+        elif not one.silent or one.last:
+            found += _touches_in(one, output, folder, scripts)
+    gone = {path for action, path in found if action == "deleted"}
+    passing = gone & {path for action, path in found if action == "created"}
     refusals = _refusals(output) if found else []
-    return [touch for touch in found if not _is_refused(touch[1], refusals)] if refusals else found
+    return [touch for touch in found if touch[1] not in passing and not _is_refused(touch[1], refusals)]
 
 
+def _touches_in(one: ShellCommand, output: str, folder: str | None, scripts: list[Touch]) -> Iterator[Touch]:
+    """Yield what one command touches in a folder."""
+    if one.name in _SHELLS and len(one.words) > 2 and one.words[1].text in ("-c", "-lc") and one.words[2].sure:
+        yield from command_touches(one.words[2].text, output, folder) if folder is not None else ()
+    for action, path in _touches(one, output):
+        place = resolve_path(folder, path)
+        if place and (action == "read" or not _is_by_product(action, place, one.document)):
+            yield action, place
+    if scripts and _RUNS_SCRIPT.match(one.name):
+        yield from ((action, place) for action, path in scripts if (place := resolve_path(folder, path)))
+
+
+_SHELLS = frozenset(("bash", "sh", "zsh"))
 _RUNS_SCRIPT = lazy_pattern(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
 _LOG = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
 _GENERATED = lazy_pattern(
@@ -254,6 +264,8 @@ _PROGRAMS: dict[str, _Program] = {
     "git mv": _Program(_move_touches, lazy_pattern(r"-[fvk]+|--(?:force|verbose)")),
     "cp": _Program(_copy_touches, lazy_pattern(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)")),
     "ln": _Program(_copy_touches, lazy_pattern(r"-[sfnvr]+|--(?:symbolic|force)")),
+    "install": _Program(_copy_touches, lazy_pattern(r"-[vpCD]+|-m\S+"), lazy_pattern(r"-[mogt]")),
+    "truncate": _Program(_touch_each("edited"), lazy_pattern(r"-c|-s\S+|--size=\S+"), lazy_pattern(r"-s|--size")),
     "touch": _Program(_CREATES, lazy_pattern(r"-[am]+")),
     "tee": _Program(_CREATES, lazy_pattern(r"-[ai]+|--append")),
     "cat": _Program(_READS, lazy_pattern(r"-[nbsAeEtTuv]+|--(?:number|show-all)")),
@@ -329,26 +341,24 @@ _TOUCHING = lazy_pattern(
 
 
 def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
-    """Return the folder after `cd`. Only a plain path that the rest depends on is certain."""
-    words = one.words[1:]
-    sure = (
-        one.name == "cd" and one.joint == "&&" and len(words) == 1 and words[0].sure and words[0].text not in ("", "-")
-    )
-    return None if not sure or folder is None else resolve_path(folder, words[0].text)
+    """Return the folder after `cd` or `pushd`. Only a plain path is certain."""
+    named = one.words[1].text if len(one.words) == 2 and one.words[1].sure else ""
+    sure = named not in ("", "-") and one.name != "popd" and one.joint != "||"
+    return None if not sure or folder is None else resolve_path(folder, named)
 
 
 def resolve_path(folder: str | None, path: str) -> str:
     """Return a path relative to where the command started; empty if it is not a path."""
-    if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
+    if not path or path == "-" or len(path) > _LONGEST_PATH or path.startswith(("/dev/", "/proc/")):
         return ""
-    if "://" in path:
-        return ""
-    if "${" in path:
+    if any(part in path for part in ("\n", "://", "${")):
         return ""
     if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
         return path
     if folder is None:
         return ""
+    while path.startswith("../") and folder.rstrip("/").rpartition("/")[2] not in ("", ".", ".."):
+        folder, path = folder.rstrip("/").rpartition("/")[0], path[3:]
     return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
 
 

@@ -7,6 +7,7 @@ path, or a name that was assigned one. Both read a bounded part and never raise.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -14,6 +15,7 @@ from itertools import islice
 from everturn.text.lazy_pattern import lazy_pattern
 
 _MAX_CHARS = 200_000
+_LONGEST_PATH = 1_000
 _STRING = r"""(?:String\.raw\s{0,4})?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)"""
 _CALL = lazy_pattern(r"\btools\s{0,4}\.\s{0,4}(\w{1,40})\s{0,4}\(\s{0,20}")
 _LITERAL = lazy_pattern(_STRING, re.DOTALL)
@@ -117,6 +119,140 @@ def _scripts(command: str) -> Iterator[str]:
 
 
 def _script_writes(body: str) -> Iterator[str]:
+    """Yield the files that a script writes: by its syntax if it is Python, else by the shape of its calls."""
+    try:
+        tree = ast.parse(body) if "writeFile" not in body else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if tree is None:
+        yield from _matched_writes(body)
+        return
+    reader = _PythonReader()
+    reader.read(tree.body)
+    yield from (path for path in reader.written if path and ":memory:" not in path and "$" not in path)
+
+
+_MOST_VALUES = 40
+_MOST_DEPTH = 6
+_MODE = lazy_pattern(r"b?[wax][bt+]*|r[bt]?\+[bt]?")
+
+
+class _PythonReader:
+    """Finds the files that a script writes, as far as their names are written out: in variables, lists, loops and functions."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[str]] = {}
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.written: dict[str, None] = {}
+        self.depth = 0
+
+    def read(self, body: list[ast.stmt]) -> None:
+        for one in body:
+            if isinstance(one, ast.FunctionDef):
+                self.functions[one.name] = one
+                continue
+            self._bind(one)
+            parts = (part for part in ast.iter_child_nodes(one) if isinstance(part, ast.expr | ast.withitem))
+            for call in (call for part in parts for call in ast.walk(part) if isinstance(call, ast.Call)):
+                self._call(call)
+            handlers = [handler.body for handler in getattr(one, "handlers", [])]
+            for inner in (*(getattr(one, name, []) for name in ("body", "orelse", "finalbody")), *handlers):
+                self.read(inner)
+
+    def _bind(self, one: ast.stmt) -> None:
+        """Note what a name stands for after an assignment, or in a loop."""
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+            self.names[one.targets[0].id] = self.values(one.value)
+        elif isinstance(one, ast.For):
+            target = one.target.elts[0] if isinstance(one.target, ast.Tuple) and one.target.elts else one.target
+            if isinstance(target, ast.Name):
+                self.names[target.id] = self.values(one.iter)
+
+    def values(self, node: ast.expr) -> list[str]:
+        """Return the texts that an expression may stand for; none if that is not known."""
+        if isinstance(node, ast.Constant):
+            return [node.value] if isinstance(node.value, str) and len(node.value) < _LONGEST_PATH else []
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id, [])
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            first = (
+                one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in node.elts[:_MOST_VALUES]
+            )
+            return [value for one in first for value in self.values(one)]
+        if isinstance(node, ast.Dict):
+            return [value for key in node.keys[:_MOST_VALUES] if key is not None for value in self.values(key)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
+            sign = "/" if isinstance(node.op, ast.Div) else ""
+            return _joined(sign, [self.values(node.left), self.values(node.right)])
+        if isinstance(node, ast.JoinedStr):
+            parts = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
+            return _joined("", [self.values(one) for one in parts])
+        return self._result(node) if isinstance(node, ast.Call) else []
+
+    def _result(self, call: ast.Call) -> list[str]:
+        name = _call_name(call)
+        if name in ("Path", "PurePath", "str", "sorted", "list", "abspath", "expanduser", "fspath") and call.args:
+            return _joined("/", [self.values(one) for one in call.args])
+        if name in ("join", "joinpath") and call.args and isinstance(call.func, ast.Attribute):
+            first = [self.values(call.func.value)] if name == "joinpath" else []
+            return _joined("/", [*first, *(self.values(one) for one in call.args)])
+        kept = name in ("items", "keys", "resolve", "expanduser", "absolute") and isinstance(call.func, ast.Attribute)
+        return self.values(call.func.value) if kept else []  # type: ignore[attr-defined]
+
+    def _call(self, call: ast.Call) -> None:
+        function = self.functions.get(_call_name(call))
+        if function is not None and self.depth < _MOST_DEPTH:
+            self._enter(function, call)
+        elif (target := _written_by(call)) is not None:
+            self.written.update(dict.fromkeys(self.values(target)))
+
+    def _enter(self, function: ast.FunctionDef, call: ast.Call) -> None:
+        """Read the body of a function with the arguments of a call."""
+        before, self.depth = dict(self.names), self.depth + 1
+        given = dict(zip((one.arg for one in function.args.args), call.args, strict=False))
+        given |= {one.arg: one.value for one in call.keywords if one.arg}
+        self.names |= {name: self.values(value) for name, value in given.items()}
+        self.read(function.body)
+        self.names, self.depth = before, self.depth - 1
+
+
+def _written_by(call: ast.Call) -> ast.expr | None:
+    """Return the expression for the file that a call writes."""
+    name, own = _call_name(call), call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name == "open":
+        if own is not None and _MODE.fullmatch(_call_mode(call, 0)):
+            return own
+        return call.args[0] if call.args and _MODE.fullmatch(_call_mode(call, 1)) else None
+    if name in ("write_text", "write_bytes", "touch"):
+        return own
+    if name in ("save", "savefig", "to_csv", "to_json", "to_parquet", "to_excel") and call.args:
+        return call.args[0]
+    return call.args[1] if name in ("copy", "copy2", "copyfile", "move") and len(call.args) > 1 else None
+
+
+def _call_name(call: ast.Call) -> str:
+    function = call.func
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _call_mode(call: ast.Call, at: int) -> str:
+    """Return the mode in which a file is opened."""
+    given = next(
+        (one.value for one in call.keywords if one.arg == "mode"), call.args[at] if len(call.args) > at else None
+    )
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+
+
+def _joined(sign: str, parts: list[list[str]]) -> list[str]:
+    found = [""]
+    for number, part in enumerate(parts):
+        found = [f"{one}{sign if number else ''}{other}" for one in found for other in part][:_MOST_VALUES]
+    return found
+
+
+def _matched_writes(body: str) -> Iterator[str]:
     known = {name: value[1:-1] for name, value in _MADE.findall(body)}
     for found in _WRITES.finditer(body):
         value = next(one for one in found.groups() if one)

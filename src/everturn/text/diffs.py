@@ -92,12 +92,18 @@ def first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE)
+#: A command with the diff that it applies.
+_APPLIES = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+)*\s+(?:apply|am)\b(?![^\n]*--(?:check|stat|numstat|cached))")
+_DIFF = re.compile(r"^diff --git a/[^\n]{1,4096}? b/([^\n]{1,4096})\n(?:(new|deleted) file)?", re.MULTILINE)
+_MODES = {"new": "create", "deleted": "delete"}
 _KINDS = {"Add": "create", "Update": "edit", "Delete": "delete"}
 _MAX_CHARS = 1 << 20
 
 
 def patched_files(text: str) -> list[tuple[str, str]]:
     """Return the neutral kind and the path of each change, in order; empty when the text is not a patch."""
-    if PATCH_BEGINNINGS[0] not in text:
-        return []
-    return [(_KINDS[verb], path) for verb, path in _FILE.findall(text[:_MAX_CHARS])]
+    if PATCH_BEGINNINGS[0] in text:
+        return [(_KINDS[verb], path) for verb, path in _FILE.findall(text[:_MAX_CHARS])]
+    if "diff --git a/" in text and _APPLIES.search(text[:_MAX_CHARS]):
+        return [(_MODES.get(mode, "edit"), path) for path, mode in _DIFF.findall(text[:_MAX_CHARS])]
+    return []

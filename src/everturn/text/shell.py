@@ -1,5 +1,8 @@
 """Split a shell command into simple commands, as far as possible without running it.
 
+`unfold_script` writes out what a script repeats or abbreviates, where the words say it all: variables with a plain value, loops
+over a plain list, `{a,b}`, groups, and what stands under `if`. What is left is a script that `split_commands` reads.
+
 `split_commands` returns the commands that certainly ran, with their words unquoted. What depends on a condition, a loop or
 a substitution is left out: where the syntax is in doubt, parsing stops and what came before counts. Never raises; one
 pass over the text.
@@ -39,7 +42,7 @@ _KEYWORDS = frozenset(
 _TESTS = frozenset(("[", "test", "grep", "rg", "which", "type", "hash", "diff", "cmp", "pgrep", "false"))
 FOLDER_CHANGES = frozenset(("cd", "pushd", "popd"))
 _CONTINUING = frozenset(("&&", "||", "|", "|&"))
-_PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup"))
+_PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup", "env"))
 
 
 @dataclass(slots=True)
@@ -86,6 +89,74 @@ def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
         reader.drop_chain()
     commands = [command for chain in _split_chains(reader.commands) for command in chain]
     return [command for command in map(_strip_prefix, commands) if command.words or command.outputs]
+
+
+_MOST_ROUNDS = 30
+_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,60})\1[^\n]*\n")
+_SETTING = re.compile(
+    r"(?:^|[;\n&])[ \t]*(?:export[ \t]+|local[ \t]+)?(\w{1,60})=(\"[^\"$`\n]*\"|'[^'\n]*'|[^\s;&|$`()'\"<>*?{}]*)(?=[ \t]*(?:[;\n&]|$))"
+)
+#: After a script that went well, what stands before it did too.
+_OR_LEAVES = re.compile(r"[ \t]*\|\|[ \t]*(?:(?:exit|return)\b[^;&|\n]*|\{[^{}\n]*\b(?:exit|return)\b[^{}\n]*\})")
+_QUOTED_OR_NAME = re.compile(r"'[^'\n]*'|\$(?:\{(\w{1,60})\}|(\w{1,60}))")
+_LOOP = re.compile(
+    r"(?<![\w-])for[ \t]+(\w{1,60})[ \t]+in[ \t]+([^;\n]{1,2000}?)[ \t]*[;\n]\s*do\s((?:(?!\bfor\b|\bdone\b).){0,8000}?)[;\n]\s*done\b",
+    re.DOTALL,
+)
+_CHOICE = re.compile(
+    r"(?<![\w-])if\s(?:(?!\bif\b|\bthen\b).){1,1000}?[;\n]\s*then\s((?:(?!\bif\b|\bfi\b|\bthen\b).){0,8000}?)[;\n]\s*fi\b",
+    re.DOTALL,
+)
+_GROUP = re.compile(r"((?:^|[;&|\n])[ \t]*)\(([^()]{1,8000})\)", re.DOTALL)
+_BRACES = re.compile(r"(?<![\w$'\"./-])([^\s'\"${}()<>;&|]*)\{([^\s'\"${}()]*,[^\s'\"${}()]*)\}([^\s'\"${}()<>;&|]*)")
+
+
+def unfold_script(text: str) -> str:
+    """Return a script without loops, variables and groups as far as they are plain, and without here-documents."""
+    if "<<" in text:
+        text = _drop_documents(text)
+    if "||" in text:
+        text = _OR_LEAVES.sub("", text)
+    if "do" in text and "for" in text:
+        text = _LOOP.sub(_unroll, text)
+    if "then" in text:
+        text = _CHOICE.sub(lambda found: "" if re.search(r"\b(?:else|elif)\b", found[1]) else found[1], text)
+    if "=" in text and "$" in text:
+        text = _fill_variables(text)
+    if "(" in text:
+        text = _GROUP.sub(r"\1pushd . && \2\npopd\n", text)
+    return _BRACES.sub(_spell_braces, text) if "{" in text and "," in text else text
+
+
+def _drop_documents(text: str) -> str:
+    at = 0
+    for _ in range(_MOST_ROUNDS):
+        if (found := _DOCUMENT.search(text, at)) is None:
+            break
+        at = found.end()
+        closing = re.compile(rf"^[ \t]*{found[2]}[ \t]*$", re.MULTILINE).search(text, at)
+        text = text[:at] + (text[closing.start() :] if closing else "")
+    return text
+
+
+def _unroll(found: re.Match[str]) -> str:
+    name, words, body = found[1], found[2].split(), found[3]
+    if len(words) > _MOST_ROUNDS or set("$`*?[({'\"") & set(found[2]):
+        return ""
+    pattern = re.compile(rf"\$(?:\{{{name}\}}|{name}(?!\w))")
+    return "\n".join(pattern.sub(lambda _, word=word: word, body) for word in words)
+
+
+def _fill_variables(text: str) -> str:
+    values: dict[str, set[str]] = {}
+    for name, value in _SETTING.findall(text):
+        values.setdefault(name, set()).add(value.strip("'\""))
+    known = {name: value.pop() for name, value in values.items() if len(value) == 1}
+    return _QUOTED_OR_NAME.sub(lambda found: known.get(found[1] or found[2] or "", found[0]), text) if known else text
+
+
+def _spell_braces(found: re.Match[str]) -> str:
+    return " ".join(f"{found[1]}{part}{found[3]}" for part in found[2].split(","))
 
 
 def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
