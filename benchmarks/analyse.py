@@ -13,9 +13,8 @@ from typing import Any
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Place, everturn, median_cpu
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.paths import find_paths
-from everturn.store.contract import open_store
+from everturn.store.contract import AnalyticsScope, open_store
 from tests.analytics.histories import PLANTED, fill, history, shuffled
 
 SESSIONS = 10_900  # make a million calls

@@ -66,7 +66,7 @@ def our_count(folder: Path) -> Count:
     )
     counts.catch_up(store)
     found: Count = Counter()
-    for row in counts.usage(store, counts.AnalyticsScope()):
+    for row in store.usage():
         if not row.inherited:
             day = f"{datetime.fromtimestamp(row.slot * SLOT_MS / 1000, UTC):%Y-%m-%d}"
             tokens = (row.tokens_in, row.tokens_out, row.tokens_cache_read, row.tokens_cache_write)

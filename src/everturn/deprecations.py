@@ -18,7 +18,7 @@ MOVED = {
     "analyse.inspect": "inspect=analytics.inspect:inspect_tools",
     "analyse.money": "cost_by=analytics.cost:cost_by dollars=analytics.cost:dollars",
     "analyse.paths": "paths=analytics.paths:find_paths",
-    "analyse.plane": "Scope=analytics.counts:AnalyticsScope",
+    "analyse.plane": "Scope=store.contract:AnalyticsScope",
     "analyse.stats": "stats=analytics.stats:count_stats",
     "analyse.struggles": "struggles=analytics.struggles:find_struggles",
     "analyse.suggest": "suggest=analytics.suggest:find_suggestions",

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.inspect import inspect_tools
 from everturn.analytics.path_counts import Sample, count_paths
 from everturn.analytics.paths import find_paths
 from everturn.analytics.suggest import find_suggestions
 from everturn.model.analytics import Trail
-from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store, open_store
 from tests.analytics.histories import chain, fill, history, session
 from tests.capture.history import OTHER
 from tests.recall.archives import Archive

@@ -221,7 +221,7 @@ def archived(root: Path) -> Used:
     )
     counts.catch_up(store)
     found: Used = Counter()
-    for row in counts.usage(store, counts.AnalyticsScope()):
+    for row in store.usage():
         if not row.inherited:
             day = f"{datetime.fromtimestamp(row.slot * SLOT_MS / 1000, UTC):%Y-%m-%d}"
             for kind, n in zip(("in", "out", "read", "write", "hour"), _tokens(row), strict=True):

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from everturn.analytics import counts as plane
-from everturn.analytics.counts import AnalyticsScope
 from everturn.derive.trails import pack, turns_of, unpack
 from everturn.model.analytics import ARROW, EDGE, Trail, bucket_of, bucket_start
 from everturn.model.archive import Call, Session, Step, Turn
 from everturn.model.conversation import Message, TokenUsage
-from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store, open_store
 from everturn.store.sql import CALLS, SESSIONS, STEPS, TURNS
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from tests.analytics.histories import chain, fill, session
@@ -90,7 +89,7 @@ def test_a_failed_call_is_retried_by_the_next_batch_that_uses_its_tool(store: St
     session = new_session(store)
     told(store, session, "Edit! Edit", "Read", "Edit Edit", "Edit")
     plane.catch_up(store)
-    ((_, trail),) = plane.trails(store, AnalyticsScope())
+    ((_, trail),) = store.trails()
     ((_, uses),) = turns_of(trail)
     assert [(use.tool, use.batch, use.number, use.retry_of) for use in uses] == [
         ("Edit", 0, 0, -1), ("Edit", 0, 1, -1), ("Read", 1, 0, -1), ("Edit", 2, 0, 0), ("Edit", 2, 1, -1), ("Edit", 3, 0, -1),
@@ -109,7 +108,7 @@ def test_what_a_fork_repeats_is_counted_once_and_what_it_adds_in_its_place(store
     assert found["tool_path"][2, ARROW.join(("Read", "Edit"))][0] == 1
     assert found["tool_path"][3, ARROW.join(("Read", "Edit", "Bash"))][0] == 1
     assert found["tool_position"]["Bash", 2] == [1, 0]
-    ((_, _), (_, trail)) = plane.trails(store, AnalyticsScope())
+    ((_, _), (_, trail)) = store.trails()
     ((_, uses),) = turns_of(trail)
     assert [use.own for use in uses] == [False, False, True, True]
 
@@ -120,7 +119,7 @@ def test_subagents_are_counted_apart(store: Store) -> None:
     assert {key[0]: row[0] for key, row in rows(store)["tool_total"].items()} == {"Task": 2, "Read": 1}
     own = rows(store, AnalyticsScope(subagents=False))["tool_total"]
     assert {key[0]: row[0] for key, row in own.items()} == {"Task": 1}
-    assert [session for session, _ in plane.trails(store, AnalyticsScope(subagents=False))] == [1]
+    assert [session for session, _ in store.trails(AnalyticsScope(subagents=False))] == [1]
 
 
 def test_a_choice_of_sessions_is_counted_as_the_totals_are(store: Store) -> None:
@@ -339,6 +338,6 @@ def test_a_response_that_was_cut_in_two_is_counted_to_its_end(store: Store, piec
     for n in range(pieces):
         tell(store, session, *messages[n * 6 // pieces : (n + 1) * 6 // pieces])
     plane.catch_up(store)
-    (row,) = plane.usage(store, AnalyticsScope())
+    (row,) = store.usage()
     assert (row.responses, row.tokens_in, row.tokens_out, row.tokens_cache_write_1h) == (2, 4, 34, 2)
     assert store.session(session)[0].tokens_out == 34

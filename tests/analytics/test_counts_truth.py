@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all, writer_for
@@ -18,7 +17,7 @@ from everturn.maintenance.forget import forget_sessions
 from everturn.maintenance.merge import merge_archive
 from everturn.model.analytics import PLANE
 from everturn.sources.contract import SearchPlaces
-from everturn.store.contract import Store, open_store
+from everturn.store.contract import AnalyticsScope, Store, open_store
 from tests.analytics.tool_sessions import stored
 from tests.capture.history import FORMAT, SOURCES, ticking
 from tests.store.test_contract_analytics import OF_PLANE
@@ -121,7 +120,7 @@ def _stretches(calls: list[CallTruth]) -> Counter[tuple[str, ...]]:
 
 def test_turns_and_responses_are_counted_once(archive: Store, truth: Truth) -> None:
     whole = [one for one in truth.sessions.values() if not one.forked_from]
-    rows = counts.usage(archive, AnalyticsScope())
+    rows = archive.usage()
     for number, column in enumerate(("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")):
         of_forks = sum(
             one.tokens[number] - truth.sessions[one.forked_from].tokens[number]
@@ -133,7 +132,7 @@ def test_turns_and_responses_are_counted_once(archive: Store, truth: Truth) -> N
     inherited = sum(row.responses for row in rows if row.inherited)
     steps = [(one, truth.sessions[one.forked_from]) for one in truth.sessions.values() if one.forked_from]
     assert inherited == sum(old.steps for _, old in steps)
-    turns = sum(row.turns for row in counts.activity(archive, AnalyticsScope()))
+    turns = sum(row.turns for row in archive.activity())
     assert turns == sum(one.turns for one in whole) + sum(new.turns - old.turns for new, old in steps)
 
 

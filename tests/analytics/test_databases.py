@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from everturn.analytics.cost import load_prices
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.inspect import inspect_tools
 from everturn.analytics.paths import find_paths, list_positions
 from everturn.analytics.plots import activity_calendar, transitions, turn_lengths
@@ -16,7 +15,7 @@ from everturn.analytics.stats import count_stats
 from everturn.analytics.struggles import find_struggles, group_kinds
 from everturn.analytics.suggest import find_suggestions
 from everturn.analytics.turns import TurnFilter, list_shape_rows, list_turn_rows
-from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store, open_store
 from tests.analytics.histories import chain, fill, history, session
 
 SCOPES = (AnalyticsScope(), AnalyticsScope(subagents=False), AnalyticsScope(SessionFilter(agent="maker")))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.inspect import Inspection, inspect_tools, similar_tools
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 from tests.analytics.histories import Made, chain, fill, session
 
 

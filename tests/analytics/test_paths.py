@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope, catch_up
+from everturn.analytics.counts import catch_up
 from everturn.analytics.path_counts import is_surprising
 from everturn.analytics.paths import Paths, find_paths, list_positions
-from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store, open_store
 from tests.analytics.histories import PLANTED, START, Made, MadeSession, chain, fill, history, session, shuffled
 
 SEEDS = (1, 2)

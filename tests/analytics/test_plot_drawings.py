@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.inspect import inspect_tools
 from everturn.analytics.plot_drawings import Sketch, plot_page, plot_svg, spark_line
 from everturn.analytics.plots import (
@@ -22,7 +21,7 @@ from everturn.analytics.plots import (
     transitions,
     turn_lengths,
 )
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 from everturn.text.printable import count_cells, printable
 from tests.analytics.histories import Made, chain, fill, history, session
 

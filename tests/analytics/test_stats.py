@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from everturn.analytics.cost import Prices, load_prices
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.stats import count_stats, periods_between
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from tests.analytics.histories import START, MadeSession, chain, fill
 
 DAY = 86_400_000

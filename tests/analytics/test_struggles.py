@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope, TrailHandle
+from everturn.analytics.counts import TrailHandle
 from everturn.analytics.struggles import Struggle, find_struggles, group_kinds
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 from tests.analytics.histories import Made, chain, fill, session
 
 FAIL = "Bash!exit_status"

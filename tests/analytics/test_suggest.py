@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from everturn.analytics.counts import AnalyticsScope, TrailHandle
+from everturn.analytics.counts import TrailHandle
 from everturn.analytics.suggest import Suggestion, find_suggestions, nearest_tool
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from tests.analytics.histories import Made, MadeSession, chain, fill, history, session, shuffled
 
 REST = ("Read", "Bash", "Ask", "List")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from everturn.analytics.counts import AnalyticsScope, TrailHandle, family_ids
+from everturn.analytics.counts import TrailHandle, family_ids
 from everturn.analytics.turns import TurnFilter, list_shape_rows, list_turn_rows, read_pattern
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from tests.analytics.histories import START, Made, MadeSession, chain, fill, session
 
 HOUR = 3_600_000

@@ -7,7 +7,7 @@ from itertools import count
 
 from everturn.analytics import counts
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 from tests.store.building import NOON, prompt, tell
 
 _numbers = count(1)
@@ -30,10 +30,10 @@ def told(store: Store, session: int, *batches: str, at: int = NOON) -> list[Mess
     return messages
 
 
-def rows(store: Store, scope: counts.AnalyticsScope | None = None) -> dict[str, dict[tuple[int | str, ...], list[int]]]:
+def rows(store: Store, scope: AnalyticsScope | None = None) -> dict[str, dict[tuple[int | str, ...], list[int]]]:
     """Everything that is counted."""
     counts.catch_up(store)
-    return counts.read_counts(store, scope or counts.AnalyticsScope()).tables
+    return counts.read_counts(store, scope or AnalyticsScope()).tables
 
 
 def stored(store: Store) -> dict[str, list[tuple[object, ...]]]:

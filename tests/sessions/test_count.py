@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from everturn.analytics.cost import load_prices
-from everturn.analytics.counts import AnalyticsScope, family_ids
+from everturn.analytics.counts import family_ids
 from everturn.analytics.stats import count_stats
 from everturn.capture.intake import SyncReport
 from everturn.cli import main
 from everturn.mcp.archive import McpArchive
 from everturn.mcp.server import McpServer, Peer
 from everturn.sessions.lookup import resolve_session
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import AnalyticsScope, SessionFilter
 from tests.capture import history
 from tests.capture.history import OTHER, SID
 from tests.tui.screens import Desk, Screens

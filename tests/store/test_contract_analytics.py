@@ -9,7 +9,7 @@ import pytest
 
 from everturn.model.analytics import PLANE
 from everturn.model.conversation import Message
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from tests.store.building import NOON, answer, new_session, new_version, prompt, result, tell
 
 #: Tables of the plane beside `PLANE`.
@@ -112,11 +112,15 @@ def test_rows_can_be_had_for_a_choice_of_sessions(store: Store) -> None:
     for session in sessions:
         tell(store, session, prompt("a"), answer("", None, "c1", tokens=1))
     count(store)
+    of_a1 = AnalyticsScope(SessionFilter(agent="a1"))
     assert [session for session, _ in store.trails()] == sessions
-    assert [session for session, _ in store.trails(only=sessions[4:1:-1])] == sessions[2:5]
-    assert [session for session, _ in store.trails(SessionFilter(agent="a1"))] == sessions[2:4]
-    assert [row.session for row in store.usage(SessionFilter(agent="a1"), subagents=False)] == [sessions[3]]
-    assert [row.session for row in store.activity(SessionFilter(agent="a1"), sessions[:3])] == [sessions[2]]
+    assert list(store.trails(AnalyticsScope(only=()))) == []
+    assert [session for session, _ in store.trails(AnalyticsScope(only=tuple(sessions[4:1:-1])))] == sessions[2:5]
+    assert [session for session, _ in store.trails(of_a1)] == sessions[2:4]
+    assert [row.session for row in store.usage(msgspec.structs.replace(of_a1, subagents=False))] == [sessions[3]]
+    assert [row.session for row in store.activity(msgspec.structs.replace(of_a1, only=tuple(sessions[:3])))] == [
+        sessions[2]
+    ]
     assert [row.calls for row in store.activity()] == [1] * 6
 
 
@@ -180,5 +184,5 @@ def test_reported_work_counts_once_and_only_while_the_subagent_is_unknown(store:
     ]  # fmt: skip
     tell(store, new_session(store, "child", kind="subagent"), prompt("in the south", 5), answer("three", 6))
     assert [row.child for row in store.reported()] == ["unknown"]
-    assert store.reported(only=(fork,)) == []
-    assert store.reported(SessionFilter(agent="nobody")) == []
+    assert store.reported(AnalyticsScope(only=(fork,))) == []
+    assert store.reported(AnalyticsScope(SessionFilter(agent="nobody"))) == []

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from everturn.errors import UnknownSession, UsageError
 from everturn.model.archive import Artifact, CensusRow, LinkRow, ProblemRow, Session, SessionText, TakenBack
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from tests.store.building import NOON, answer, growth_of, look_for, new_session, new_version, prompt, result, tell
 
 
@@ -366,4 +366,5 @@ def test_messages_that_were_taken_back_are_marked_once_and_so_are_turns_without_
         (session, 1, 1),
         (session, 2, 0),
     ]
-    assert store.taken_back_turns(only=[session + 1]) == store.taken_back_turns(SessionFilter(agent="nobody")) == []
+    assert store.taken_back_turns(AnalyticsScope(only=(session + 1,))) == []
+    assert store.taken_back_turns(AnalyticsScope(SessionFilter(agent="nobody"))) == []

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from everturn.derive.trails import ALL, TallyBuilder
 from everturn.errors import UnknownSession
@@ -22,39 +21,21 @@ from everturn.model.analytics import (
     ARROW,
     CLASS,
     INHERITED,
-    ActivityRow,
     ToolPair,
     ToolPath,
     ToolTotal,
     Trail,
-    UsageRow,
     bucket_start,
 )
-from everturn.model.archive import ReportedWork, Session, Turn
+from everturn.model.archive import Session
 from everturn.model.vocabulary import ERROR_CLASSES
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, Store
 
 #: Calls counted in one transaction, and the most sessions.
 _CALLS, _SESSIONS = 20_000, 500
 _MOST_COUNTED = 100_000  # the most sessions counted in advance for the progress
 
 Rows = dict[tuple[int | str, ...], list[int]]
-
-
-class AnalyticsScope(Struct, frozen=True):
-    """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals.
-
-    `kinds` and `states` of the filter are not looked at: each call is counted once anyway.
-    """
-
-    sessions: SessionFilter | None = None
-    only: tuple[int, ...] | None = None  # ids; an empty tuple is no session at all
-    subagents: bool = True  # also what subagents did ("inclusive"), or only what main sessions did ("own")
-
-    @property
-    def everything(self) -> bool:
-        filters = self.sessions or SessionFilter()
-        return self.only is None and replace(filters, kinds=(), states=()) == SessionFilter(kinds=(), states=())
 
 
 class AnalyticsCounts(Struct, frozen=True):
@@ -125,7 +106,7 @@ def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL
     if scope.everything:
         limits = {"tool_path": least}
         return AnalyticsCounts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
-    return count_trails((trail for _, trail in trails(store, scope)), tables, least)
+    return count_trails((trail for _, trail in store.trails(scope)), tables, least)
 
 
 def count_trails(given: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
@@ -135,32 +116,6 @@ def count_trails(given: Iterable[Trail], tables: Sequence[str] = ALL, least: int
         builder.add(trail)
     found = builder.tally(0, least)
     return AnalyticsCounts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
-
-
-def trails(store: Store, scope: AnalyticsScope) -> Iterator[tuple[int, Trail]]:
-    """Yield the tool use of the sessions of a scope, by session id; `turns_of` splits a trail."""
-    if scope.only != ():
-        yield from store.trails(scope.sessions, scope.only or (), scope.subagents)
-
-
-def usage(store: Store, scope: AnalyticsScope) -> list[UsageRow]:
-    """Return tokens by session, quarter of an hour and model, inherited ones marked."""
-    return [] if scope.only == () else store.usage(scope.sessions, scope.only or (), scope.subagents)
-
-
-def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
-    """Return turns and calls by session and quarter of an hour."""
-    return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
-
-
-def reported(store: Store, scope: AnalyticsScope) -> list[ReportedWork]:
-    """Return what subagents did that are known only from their parents' calls."""
-    return [] if scope.only == () else store.reported(scope.sessions, scope.only or (), scope.subagents)
-
-
-def taken_back(store: Store, scope: AnalyticsScope) -> list[Turn]:
-    """Return the turns that were taken back."""
-    return [] if scope.only == () else store.taken_back_turns(scope.sessions, scope.only or (), scope.subagents)
 
 
 def percentile(times: dict[int, int], share: float) -> int | None:

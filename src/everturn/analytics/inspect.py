@@ -14,10 +14,10 @@ from math import sqrt
 from msgspec import Struct
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsCounts, AnalyticsScope
+from everturn.analytics.counts import AnalyticsCounts
 from everturn.analytics.turns import matches_name
 from everturn.model.analytics import EDGE, INHERITED, ToolPair, Trail
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 _LEAST_PAIRS = 20  # pairs below which nothing is said about them
 TABLES = ("tool_total", "tool_position", "tool_duration", "tool_failure", "tool_pair")
@@ -94,7 +94,7 @@ def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspectio
     if scope.everything:
         counted = counts.read_counts(store, scope, TABLES)
         return inspect_tool(counted, tools, sum(row.n for row in counted.tools()))
-    around = _TurnsWithTools(counts.trails(store, scope), tools)
+    around = _TurnsWithTools(store.trails(scope), tools)
     counted = counts.count_trails(around, TABLES)
     return inspect_tool(counted, tools, around.calls)
 
@@ -164,7 +164,7 @@ def parallel_use(counted: AnalyticsCounts, tools: set[str]) -> ParallelUse:
 def _recorded_tools(store: Store, scope: AnalyticsScope) -> set[str]:
     if scope.everything:
         return {row.tool for row in counts.read_counts(store, scope, ("tool_total",)).tools()}
-    return {tool for _, trail in counts.trails(store, scope) for tool in trail.names}
+    return {tool for _, trail in store.trails(scope) for tool in trail.names}
 
 
 class _TurnsWithTools:

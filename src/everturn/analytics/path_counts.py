@@ -22,9 +22,9 @@ from operator import mul
 from msgspec import Struct
 
 from everturn.analytics import counts
-from everturn.analytics.counts import UNKNOWN_TOOL, AnalyticsScope, FailureTally, failed_of
+from everturn.analytics.counts import UNKNOWN_TOOL, FailureTally, failed_of
 from everturn.model.analytics import INHERITED, LONGEST_PATH, ToolPath, Trail
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 #: The least lift, occurrences and sessions of a path that is reported.
 LEAST_LIFT = 1.5
@@ -173,7 +173,7 @@ def _count_from_totals(store: Store, scope: AnalyticsScope) -> PathCounts:
     counted = counts.read_counts(store, scope, _TABLES, _least_support(size.total("path2")))
     rows = {row.steps: row for row in counted.paths()}
     sample = Sample()
-    for session, trail in counts.trails(store, scope):
+    for session, trail in store.trails(scope):
         sample.add(session, trail)
     missing = {tool: found for (tool, error), found in counted.failures().items() if error == UNKNOWN_TOOL}
     return PathCounts(
@@ -210,7 +210,7 @@ def _count_from_trails(store: Store, scope: AnalyticsScope) -> PathCounts:
     letters, sample, failed = _ToolLetters(), Sample(), FailureTally()
     n: list[Counter[str]] = [Counter() for _ in range(LONGEST_PATH + 1)]
     sessions = turns = calls = 0
-    for session, trail in counts.trails(store, scope):
+    for session, trail in store.trails(scope):
         sample.add(session, trail)
         failed.add(trail)
         of_session = list(_letter_turns(trail, letters))
@@ -255,7 +255,7 @@ def _count_details(
     by_letters = {"".join(letters[tool] for tool in path): path for path in paths}
     found: dict[str, _PathDetail] = defaultdict(_PathDetail)
     lengths = {len(path) for path in paths}
-    for _, trail in counts.trails(store, scope):
+    for _, trail in store.trails(scope):
         met: set[str] = set()
         for turn in _letter_turns(trail, letters):
             in_turn = {window for length in lengths for window in _find_windows([turn], length) if window in by_letters}

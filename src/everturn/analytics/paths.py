@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope, tools_of
+from everturn.analytics.counts import tools_of
 from everturn.analytics.path_counts import (
     LEAST_SESSIONS,
     Crowd,
@@ -28,7 +28,7 @@ from everturn.analytics.path_counts import (
 )
 from everturn.analytics.turns import REPEATED
 from everturn.model.analytics import ARROW, EDGE, ToolPath
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 _CANDIDATES = 400
 

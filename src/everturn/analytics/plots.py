@@ -13,10 +13,9 @@ from datetime import UTC, date, datetime, timedelta
 from msgspec import Struct
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.inspect import Inspection
 from everturn.model.analytics import EDGE, LAST_POSITION, SLOT_MS
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 START, END = "(start)", "(end)"
 _LENGTHS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 51, 101)  # lower bounds of the bars of turn lengths
@@ -106,7 +105,7 @@ def errors_by_position(inspection: Inspection) -> Bars:
 def activity_calendar(store: Store, scope: AnalyticsScope, unit: str = "turns", weeks: int = 53) -> Calendar | None:
     """Return `unit` (turns, prompts, calls, errors) for each day, UTC, of the last weeks with any."""
     counts.catch_up(store)
-    rows = ((row.slot, getattr(row, unit)) for row in counts.activity(store, scope))
+    rows = ((row.slot, getattr(row, unit)) for row in store.activity(scope))
     return calendar(rows, unit, weeks)
 
 

@@ -24,11 +24,10 @@ from msgspec.structs import replace
 
 from everturn.analytics import counts
 from everturn.analytics.cost import Cost, Prices, token_cost
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.plots import day_of
 from everturn.model.analytics import COUNTED_KINDS, SLOT_MS, ActivityRow, UsageRow
 from everturn.model.archive import Session
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 
 PERIODS = ("day", "week", "month")
 KEYS = ("agent", "model", "workspace")
@@ -100,12 +99,12 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     """Return the statistics of a scope; with `since` in it, only what happened since then."""
     counts.catch_up(store)
     since = (scope.sessions.since if scope.sessions else None) or 0
-    every_activity = counts.activity(store, scope)
+    every_activity = store.activity(scope)
     activity = [row for row in every_activity if _is_after(row.slot, since)]
-    usage = [row for row in counts.usage(store, scope) if _is_after(row.slot, since)]
+    usage = [row for row in store.usage(scope) if _is_after(row.slot, since)]
     own = [row for row in usage if not row.inherited]
-    reported = [row for row in counts.reported(store, scope) if not since or (row.at or 0) >= since]
-    gone = [turn for turn in counts.taken_back(store, scope) if not since or (turn.started or 0) >= since]
+    reported = [row for row in store.reported(scope) if not since or (row.at or 0) >= since]
+    gone = [turn for turn in store.taken_back_turns(scope) if not since or (turn.started or 0) >= since]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
     listed = _ListedSessions(store, scope)
     for one in sums.values():
@@ -123,8 +122,8 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
         [UseTotal(name, n, n) for name, n in sorted(failures.items(), key=lambda item: (-item[1], item[0]))],
         prices.as_of,
         _total_work(
-            activity if not scope.subagents else _of_main(store, scope, activity, counts.activity),
-            own if not scope.subagents else _of_main(store, scope, own, counts.usage),
+            activity if not scope.subagents else _of_main(scope, activity, store.activity),
+            own if not scope.subagents else _of_main(scope, own, store.usage),
             listed,
         ),
         _total_work(activity, own, listed),
@@ -218,11 +217,9 @@ def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
 _Row = TypeVar("_Row", ActivityRow, UsageRow)
 
 
-def _of_main(
-    store: Store, scope: AnalyticsScope, rows: Iterable[_Row], read: Callable[[Store, AnalyticsScope], list[_Row]]
-) -> list[_Row]:
+def _of_main(scope: AnalyticsScope, rows: Iterable[_Row], read: Callable[[AnalyticsScope], list[_Row]]) -> list[_Row]:
     """Return the rows of main sessions."""
-    main = {row.session for row in read(store, replace(scope, subagents=False))}
+    main = {row.session for row in read(replace(scope, subagents=False))}
     return [row for row in rows if row.session in main]
 
 
@@ -236,7 +233,7 @@ def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRo
     """Return the usage rows that are missing when only main sessions are read."""
     if not scope.subagents:
         return []
-    of_main = {row.session for row in counts.usage(store, replace(scope, subagents=False))}
+    of_main = {row.session for row in store.usage(replace(scope, subagents=False))}
     return [row for row in usage if row.session not in of_main]
 
 

@@ -16,10 +16,10 @@ from itertools import islice
 from msgspec import Struct
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.analytics.counts import TrailHandle, handles
 from everturn.derive.trails import turns_of
 from everturn.model.analytics import INHERITED, OPEN, Use
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 LEAST = 3
 ENDINGS = ("worked", "next turn", "another way", "another error", "given up")
@@ -57,7 +57,7 @@ class Kind(Struct, frozen=True):
 def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> Iterator[Struggle]:
     """Yield every struggle, session by session."""
     counts.catch_up(store)
-    for session, trail in counts.trails(store, scope):
+    for session, trail in store.trails(scope):
         failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
         if failed >= least:  # most sessions need no closer look
             yield from find_in_session(session, turns_of(trail), least)

@@ -18,13 +18,12 @@ from functools import partial
 
 from msgspec import Struct
 
-from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope, TrailHandle, find_examples, handles
+from everturn.analytics.counts import TrailHandle, find_examples, handles
 from everturn.analytics.path_counts import PathCounts, count_paths
 from everturn.analytics.paths import ToolPathFinding, judge_paths
 from everturn.derive.trails import turns_of
 from everturn.model.analytics import Trail
-from everturn.store.contract import Store
+from everturn.store.contract import AnalyticsScope, Store
 
 KINDS = ("sequence", "pair", "fails first", "unknown tool")
 _ALWAYS = 0.8  # the least share of a tool's calls in a pair
@@ -147,9 +146,7 @@ def _find_uses(store: Store, scope: AnalyticsScope, tool: str, sample: Trails) -
     def has_tool(tools: list[str]) -> bool:
         return tool in tools
 
-    return find_examples(sample, has_tool, [tool]) or find_examples(
-        counts.trails(store, scope), has_tool, [tool], most=1
-    )
+    return find_examples(sample, has_tool, [tool]) or find_examples(store.trails(scope), has_tool, [tool], most=1)
 
 
 def _plain_name(name: str) -> str:

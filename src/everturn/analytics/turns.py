@@ -27,14 +27,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.analytics import counts
-from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.analytics.counts import TrailHandle, handles
 from everturn.derive.trails import turns_of
 from everturn.errors import UsageError
 from everturn.model.analytics import ARROW, SUBAGENT_KINDS, Use
 from everturn.model.archive import Call, Session, Step, Turn
 from everturn.sessions.lineage import lineage
 from everturn.sessions.lookup import iterate_sessions
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import AnalyticsScope, SessionFilter, Store
 from everturn.text.times import turn_ms
 
 REPEATED = "{2+}"
@@ -177,7 +177,7 @@ def list_shape_rows(
     """Return shapes of turns, most frequent first, the number of different ones, and the number of turns."""
     counts.catch_up(store)
     groups: dict[tuple[str, ...], _ShapeGroup] = {}
-    for session, trail in counts.trails(store, scope):
+    for session, trail in store.trails(scope):
         for turn, uses in turns_of(trail):
             own = [use for use in uses if use.own]
             tokens = shape(use.tool for use in own)
@@ -246,7 +246,7 @@ class _TurnWork:
             if child.session is not None and child.call is not None and child.session.kind in SUBAGENT_KINDS:
                 self._children.setdefault(child.call.turn, []).append(child.session)
         self._reported: dict[int, tuple[int, int]] = {}
-        for row in store.reported(only=(session.id,)):
+        for row in store.reported(AnalyticsScope(only=(session.id,))):
             calls, tokens = self._reported.get(row.turn, (0, 0))
             self._reported[row.turn] = calls + row.calls, tokens + row.tokens
         self._store = store

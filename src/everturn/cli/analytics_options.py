@@ -12,10 +12,10 @@ from everturn.cli import frame
 from everturn.text.folders import FOLDER_RULE
 
 if TYPE_CHECKING:
-    from everturn.analytics.counts import AnalyticsScope, TrailHandle
+    from everturn.analytics.counts import TrailHandle
     from everturn.analytics.plots import Plot
     from everturn.analytics.turns import TurnRow
-    from everturn.store.contract import Store
+    from everturn.store.contract import AnalyticsScope, Store
 
 #: The options of the scope; their values go to `scope_of`.
 options = frame.with_options((
@@ -43,12 +43,13 @@ Names = dict[tuple[str, str], str]
 def scope_of(cx: frame.CommandContext, session: str, subagents: str, **filters: str) -> AnalyticsScope:
     """Return the scope of the options, with its counts brought up to date."""
     from everturn.analytics import counts
+    from everturn.store.contract import AnalyticsScope
 
     store, also = cx.store(), subagents == "inclusive"
     session_filter = cx.filter(**filters) if any(filters.values()) else None
     only = counts.family_ids(store, cx.session(session), also) if session else None
     cx.update_counts(store)
-    return counts.AnalyticsScope(session_filter, only, also)
+    return AnalyticsScope(session_filter, only, also)
 
 
 def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:

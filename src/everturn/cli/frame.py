@@ -322,9 +322,10 @@ def complete_sessions(cx: CommandContext, incomplete: str) -> Iterator[tuple[str
 @_completes
 def complete_tools(cx: CommandContext, incomplete: str) -> Iterator[tuple[str, str | None]]:
     """Yield the tools that were called most and whose name begins so."""
-    from everturn.analytics.counts import AnalyticsScope, read_counts
+    from everturn.analytics.counts import read_counts
+    from everturn.store.contract import EVERYTHING
 
-    rows = read_counts(cx.store(), AnalyticsScope(), ("tool_total",)).tools()
+    rows = read_counts(cx.store(), EVERYTHING, ("tool_total",)).tools()
     yield from ((row.tool, None) for row in rows if row.tool.startswith(incomplete))
 
 

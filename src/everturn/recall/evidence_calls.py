@@ -73,56 +73,40 @@ def _unescape_quotes(value: str | None) -> str | None:
 # --- the same as functions ---
 
 
-def _string_schema(description: str) -> dict[str, str]:
-    return {"type": "string", "description": description}
+def _value(kind: str, description: str) -> dict[str, str]:
+    return {"type": kind, "description": description}
 
 
-_PATTERN = _string_schema(f"Regular expression, at most {SEARCH_PATTERN_MAX_LENGTH} characters.")
-_PATH = _string_schema("Path of a file, relative to the workspace.")
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
+_PATTERN = _value("string", f"Regular expression, at most {SEARCH_PATTERN_MAX_LENGTH} characters.")
+_PATH = _value("string", "Path of a file, relative to the workspace.")
+_CONTEXT = _value("integer", f"Lines shown before and after each match. Default {SEARCH_CONTEXT_LINES}.")
+_FIRST, _LAST = _value("integer", "First line, counted from 1."), _value("integer", "Last line, inclusive.")
 
 FUNCTIONS = (
     Function(
         "search_log",
         "Search the session log for a regular expression. Returns matching lines with their numbers and context.",
-        {
-            "type": "object",
-            "properties": {
-                "pattern": _PATTERN,
-                "context_lines": {
-                    "type": "integer",
-                    "description": f"Lines shown before and after each match. Default {SEARCH_CONTEXT_LINES}.",
-                },
-            },
-            "required": ["pattern"],
-        },
+        _object({"pattern": _PATTERN, "context_lines": _CONTEXT}, "pattern"),
     ),
     Function(
         "search_file",
         "Search one file of the workspace for a regular expression.",
-        {
-            "type": "object",
-            "properties": {"file_path": _PATH, "pattern": _PATTERN},
-            "required": ["file_path", "pattern"],
-        },
+        _object({"file_path": _PATH, "pattern": _PATTERN}, "file_path", "pattern"),
     ),
     Function(
         "read_file",
         "Read a file of the workspace, or some of its lines.",
-        {
-            "type": "object",
-            "properties": {
-                "file_path": _PATH,
-                "start_line": {"type": "integer", "description": "First line, counted from 1."},
-                "end_line": {"type": "integer", "description": "Last line, inclusive."},
-            },
-            "required": ["file_path"],
-        },
+        _object({"file_path": _PATH, "start_line": _FIRST, "end_line": _LAST}, "file_path"),
     ),
-    Function("list_artifacts", "List the files the session touched.", {"type": "object", "properties": {}}),
+    Function("list_artifacts", "List the files the session touched.", _object({})),
     Function(
         "complete_evidence_search",
         "Say that enough evidence has been gathered. Ends the search.",
-        {"type": "object", "properties": {}},
+        _object({}),
     ),
 )
 

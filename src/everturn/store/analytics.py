@@ -37,7 +37,7 @@ from everturn.model.analytics import (
     WorkSum,
 )
 from everturn.model.archive import ReportedWork, Session, Turn
-from everturn.store.contract import SessionFilter, Store
+from everturn.store.contract import EVERYTHING, AnalyticsScope, Store
 from everturn.store.sql import (
     CALLS,
     REPORTED,
@@ -199,73 +199,47 @@ class AnalyticsStore:
         width = len(layout.key)
         return {row[:width]: list(row[width:]) for row in self.driver.all(sql, [*conditions.params, least])}
 
-    def trails(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> Iterator[tuple[int, Trail]]:
-        for session, data in self._select_rows(
-            "plane_session", 'p."session",p."trail"', 'p."session"', session_filter, only, subagents
-        ):
+    def trails(self, scope: AnalyticsScope = EVERYTHING) -> Iterator[tuple[int, Trail]]:
+        for session, data in self._select_rows("plane_session", 'p."session",p."trail"', 'p."session"', scope):
             yield int(session), unpack(data)
 
-    def usage(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[UsageRow]:
-        return self._read_rows(USAGE, session_filter, only, subagents)
+    def usage(self, scope: AnalyticsScope = EVERYTHING) -> list[UsageRow]:
+        return self._read_rows(USAGE, scope)
 
-    def activity(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[ActivityRow]:
-        return self._read_rows(ACTIVITY, session_filter, only, subagents)
+    def activity(self, scope: AnalyticsScope = EVERYTHING) -> list[ActivityRow]:
+        return self._read_rows(ACTIVITY, scope)
 
-    def reported(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[ReportedWork]:
-        return self._read_rows(REPORTED, session_filter, only, subagents, _KNOWN_BY_REPORT)
+    def reported(self, scope: AnalyticsScope = EVERYTHING) -> list[ReportedWork]:
+        return self._read_rows(REPORTED, scope, _KNOWN_BY_REPORT)
 
-    def taken_back_turns(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[Turn]:
-        return self._read_rows(TURNS, session_filter, only, subagents, 'p."taken_back"=1 AND p."inherited"=0')
+    def taken_back_turns(self, scope: AnalyticsScope = EVERYTHING) -> list[Turn]:
+        return self._read_rows(TURNS, scope, 'p."taken_back"=1 AND p."inherited"=0')
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         yield from self.driver.each(
             f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
         )
 
-    def _read_rows(
-        self,
-        table: Table[T],
-        session_filter: SessionFilter | None,
-        only: Sequence[int],
-        subagents: bool,
-        also: str = "",
-    ) -> list[T]:
+    def _read_rows(self, table: Table[T], scope: AnalyticsScope, also: str = "") -> list[T]:
         key = quote_name(table.key, "p")
-        return table.read(self._select_rows(table.name, table.fields("p"), key, session_filter, only, subagents, also))
+        return table.read(self._select_rows(table.name, table.fields("p"), key, scope, also))
 
     def _select_rows(
-        self,
-        table: str,
-        columns: str,
-        order: str,
-        session_filter: SessionFilter | None,
-        only: Sequence[int],
-        subagents: bool,
-        also: str = "",
+        self, table: str, columns: str, order: str, scope: AnalyticsScope, also: str = ""
     ) -> Iterator[Row]:
         conditions = Conditions()
         if also:
             conditions.add(also)
-        if session_filter is not None:
-            add_sessions(conditions, replace(session_filter, kinds=(), states=()))
-        if not subagents:
+        if scope.sessions is not None:
+            add_sessions(conditions, replace(scope.sessions, kinds=(), states=()))
+        if not scope.subagents:
             conditions.add(f"""s."kind" NOT IN ({",".join(f"'{kind}'" for kind in SUBAGENT_KINDS)})""")
         sql = f"SELECT {columns} FROM {_CHOSEN.format(table)}"
-        if not only:
+        if scope.only is None:
             yield from self.driver.each(f"{sql}{conditions.where()} ORDER BY {order}", conditions.params)
             return
         where = f"{conditions.where()} AND" if conditions else " WHERE"
-        ids = sorted(set(only))
+        ids = sorted(set(scope.only))
         yield from query_in_lists(
             self.driver.all, f'{sql}{where} p."session" IN ({{}}) ORDER BY {order}', ids, conditions.params
         )

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.clock import now
 from everturn.model.analytics import ActivityRow, PlaneTable, Trail, UsageRow
@@ -56,6 +57,25 @@ class SessionFilter(Struct, frozen=True):
     owner: str = ""
     branch: str = ""  # part of the name, case-insensitive
     project: str = ""  # a repository such as github.com/example/shop, the end of one, or a folder's name
+
+
+class AnalyticsScope(Struct, frozen=True):
+    """Which sessions to count. What is empty does not limit; with nothing set the answer comes from the totals.
+
+    `kinds` and `states` of the filter are not looked at: each call is counted once anyway.
+    """
+
+    sessions: SessionFilter | None = None
+    only: tuple[int, ...] | None = None  # ids; an empty tuple is no session at all
+    subagents: bool = True  # also what subagents did ("inclusive"), or only what main sessions did ("own")
+
+    @property
+    def everything(self) -> bool:
+        filters = self.sessions or SessionFilter()
+        return self.only is None and replace(filters, kinds=(), states=()) == SessionFilter(kinds=(), states=())
+
+
+EVERYTHING = AnalyticsScope()
 
 
 class ListedSession(NamedTuple):
@@ -336,29 +356,19 @@ class Store(Protocol):
     def totals(self, table: str, subagents: bool = True, least: int = 1) -> dict[tuple[int | str, ...], list[int]]:
         """Return a table of `model.analytics.TALLIES`: key (without `subagent`) → counters, rows with n >= `least`."""
 
-    def trails(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> Iterator[tuple[int, Trail]]:
-        """Yield the tool use of sessions, lowest id first. `kinds` and `states` of the filter are ignored."""
+    def trails(self, scope: AnalyticsScope = EVERYTHING) -> Iterator[tuple[int, Trail]]:
+        """Yield the tool use of sessions, lowest id first."""
 
-    def usage(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[UsageRow]:
+    def usage(self, scope: AnalyticsScope = EVERYTHING) -> list[UsageRow]:
         """Return the tokens of sessions by quarter of an hour and model, with inherited ones marked."""
 
-    def activity(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[ActivityRow]:
+    def activity(self, scope: AnalyticsScope = EVERYTHING) -> list[ActivityRow]:
         """Return the turns and calls of sessions by quarter of an hour."""
 
-    def reported(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[ReportedWork]:
+    def reported(self, scope: AnalyticsScope = EVERYTHING) -> list[ReportedWork]:
         """Return what subagents did that are known only from the results of their parents' calls, each once."""
 
-    def taken_back_turns(
-        self, session_filter: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
-    ) -> list[Turn]:
+    def taken_back_turns(self, scope: AnalyticsScope = EVERYTHING) -> list[Turn]:
         """Return the turns that a person took back, without those that a fork repeats."""
 
     def plane_rows(self, table: PlaneTable) -> Iterator[tuple[Any, ...]]:

@@ -60,18 +60,6 @@ PUSHES = 2  # threads for pushes: writers take turns, and one that waits must no
 LONGEST = intake.LONGEST + (64 << 10)  # bytes of a request
 _JSON = "application/json"
 PUBLIC, PAGE = "public", "page"
-_PAGES = (
-    "/",
-    "/login",
-    "/login/sso",
-    "/login/back",
-    "/logout",
-    "/sessions/{session}",
-    "/sessions/{session}/restore",
-    "/stats",
-    "/why",
-    "/s/{link}",
-)
 _NOBODY = Caller(0, 0, "", "", (), 0)
 _MOST = 1 << 50  # of an id or a place in a file
 
@@ -196,7 +184,7 @@ class TeamServer:
             )
             data = (
                 pages.refusal(sentence, status)
-                if route.path in _PAGES
+                if not route.path.startswith(("/v1/", "/mcp"))
                 else Response(to_json({"error": sentence}), status, media_type=_JSON)
             )
         except Exception as failure:  # reported without any content

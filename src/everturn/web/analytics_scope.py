@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from everturn.analytics import cost, counts
 from everturn.analytics.cost import Prices
-from everturn.analytics.counts import AnalyticsScope
 from everturn.sessions.lookup import typed_filter
+from everturn.store.contract import AnalyticsScope
 from everturn.web.request import Bytes, Draw, PageReply, RedirectReply, WebRequest
 from everturn.web.site import Step, WebJob
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from everturn.analytics.cost import load_prices
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.stats import WorkTotal, count_stats
 from everturn.analytics.turns import TurnFilter, list_turn_rows
 from everturn.errors import UnknownSession
 from everturn.sessions.lookup import resolve_session
-from everturn.store.contract import open_store
+from everturn.store.contract import AnalyticsScope, open_store
 from tests.capture.history import SID, History, run
 from tests.sources.goldens import ingest
 

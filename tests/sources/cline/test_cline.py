@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.analytics.cost import load_prices
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.stats import count_stats
 from everturn.model.conversation import Message, TokenUsage
 from everturn.sessions.messages import passages, read_turns
 from everturn.sources.cline import SOURCE
 from everturn.sources.contract import SearchPlaces, SourceCandidate
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import AnalyticsScope, SessionFilter
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -10,8 +10,8 @@ from everturn.cli import analytics_options, frame
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
-    from everturn.analytics.counts import AnalyticsScope
     from everturn.analytics.paths import Paths
+    from everturn.store.contract import AnalyticsScope
 
 
 @frame.command(

@@ -10,8 +10,8 @@ from everturn.cli import analytics_options, frame
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
-    from everturn.analytics.counts import AnalyticsScope
     from everturn.analytics.turns import TurnFilter
+    from everturn.store.contract import AnalyticsScope
 
 
 @frame.command(

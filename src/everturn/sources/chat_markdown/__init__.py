@@ -11,17 +11,11 @@ SOURCE = Source(
     name="chat_markdown",
     title="Chat Markdown",
     parser=1,
+    reader=lazy_import("everturn.sources.chat_markdown.reader:ChatReader"),
     view=lazy_import("everturn.sources.chat_markdown.message:view"),
     option="chat-dir",
     saves_chats=True,
     **lazy_imports(
-        "everturn.sources.chat_markdown.reader",
-        "roots",
-        "find",
-        "sniff",
-        "workspace",
-        "write",
-        "write_pieces",
-        reader="ChatReader",
+        "everturn.sources.chat_markdown.reader", "roots", "find", "sniff", "workspace", "write", "write_pieces"
     ),
 )

@@ -10,7 +10,7 @@ elements), `reader` (a whole document).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 SOURCE = Source(
     name="cline",
@@ -25,7 +25,8 @@ SOURCE = Source(
         "model_usage",
         "cline_read_date",
     ),
-    **lazy_imports("everturn.sources.cline.reader", "view", reader="ClineReader"),
+    reader=lazy_import("everturn.sources.cline.reader:ClineReader"),
+    view=lazy_import("everturn.sources.cline.reader:view"),
     roots=named_folders(
         "cline",
         "{editor}/globalStorage/saoudrizwan.claude-dev/tasks",

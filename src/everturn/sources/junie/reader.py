@@ -27,7 +27,6 @@ from everturn.sources.toolkit.values import (
     digest,
     milliseconds,
     plain,
-    remember,
     result_block,
     strings,
     text_blocks,
@@ -105,7 +104,9 @@ class JunieReader(MessageLines):
         if key in state.said:
             return None
         if key:
-            remember(state.said, key, True, _REMEMBERED)
+            state.said[key] = True
+            if len(state.said) > _REMEMBERED:
+                del state.said[next(iter(state.said))]
         return message
 
 

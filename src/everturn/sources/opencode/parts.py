@@ -92,8 +92,7 @@ def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
     artifacts = _find_artifacts(start, metadata, arguments)
     action, path = artifacts[0] if artifacts else ("", "")
     child, others = _child_in(metadata), tuple(artifacts[1:])
-    lasted = duration(mapping(state.get("time")), "start", "end")
-    return CallEnd(start.call_id, bool(why), why, status, lasted, action, path, child, others)
+    return CallEnd(start.call_id, bool(why), why, status, _duration(state), action, path, child, others)
 
 
 def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str:
@@ -109,9 +108,9 @@ def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str
     return "exit_status" if status else ""
 
 
-def duration(time: Rec, first: str, last: str) -> int | None:
-    """Return the milliseconds between two times, if both are there and in order."""
-    start, end = count(time.get(first)), count(time.get(last))
+def _duration(state: Rec) -> int | None:
+    time = mapping(state.get("time"))
+    start, end = count(time.get("start")), count(time.get("end"))
     return end - start if start and end and end >= start else None
 
 

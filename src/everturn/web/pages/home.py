@@ -12,7 +12,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.analytics.cost import dollars
-from everturn.analytics.counts import AnalyticsScope
 from everturn.analytics.plot_drawings import plot_svg
 from everturn.analytics.plots import Calendar, activity_calendar
 from everturn.analytics.stats import Stats, count_stats
@@ -20,7 +19,7 @@ from everturn.export.page.markup import Html
 from everturn.maintenance.doctor import SourceRoot
 from everturn.model.archive import Session, SessionText
 from everturn.sessions.state import session_state
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import AnalyticsScope, SessionFilter
 from everturn.text.printable import plural
 from everturn.web.analytics_scope import load_prices
 from everturn.web.job_starts import health_now, safe_roots

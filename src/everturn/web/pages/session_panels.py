@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from everturn.analytics import counts
 from everturn.analytics.cost import dollars, token_cost
-from everturn.analytics.counts import AnalyticsScope, family_ids
+from everturn.analytics.counts import family_ids
 from everturn.errors import UsageError
 from everturn.export.json_document import as_json
 from everturn.export.markdown import as_markdown
@@ -23,7 +23,7 @@ from everturn.model.vocabulary import SESSION_KINDS
 from everturn.resume.handoff import own_workspace
 from everturn.retrieval.search import SearchFilters, search
 from everturn.sessions.lineage import lineage
-from everturn.store.contract import SessionFilter
+from everturn.store.contract import AnalyticsScope, SessionFilter
 from everturn.text.printable import short_path
 from everturn.web.analytics_scope import load_prices, start_counting
 from everturn.web.request import Bytes, PageReply, WebRequest
@@ -145,7 +145,7 @@ def _cost(request: WebRequest, session: Session) -> dict[str, Any]:
     counts.catch_up(store)
     family = family_ids(store, session, subagents=True)
     wanted = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded"))
-    rows = [row for row in counts.usage(store, AnalyticsScope(wanted, family)) if not row.inherited]
+    rows = [row for row in store.usage(AnalyticsScope(wanted, family)) if not row.inherited]
     own = [row for row in rows if row.session == session.id]
     whole = token_cost(rows, prices)
     return {
