@@ -23,7 +23,6 @@ _ROLES = ("user", "assistant")
 
 
 def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck:
-    """See `Source.check`."""
     flaws: list[Flaw] = []
     kept = _infer_ids(judge_records(records, _mend_torn, flaws))
     kept = _keep_own_session(found, kept, flaws)
@@ -34,7 +33,6 @@ def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck
 
 
 def follows(before: CheckedRecord, after: CheckedRecord) -> bool:
-    """See `Source.follows`."""
     return _parent(after) is not None and _parent(after) == _uuid(before)
 
 

@@ -54,7 +54,6 @@ from everturn.text.times import iso
 
 
 def command(model: str) -> list[str]:
-    """See `AskProgram`."""
     words = ["claude", "-p", "--output-format", "json", "--no-session-persistence", "--tools", ""]
     words += ["--strict-mcp-config", "--disable-slash-commands", "--setting-sources", "user"]
     return [*words, "--model", model] if model else words
@@ -66,7 +65,6 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `AskProgram`."""
     reply = decode_value(printed)
     if not isinstance(reply, dict):
         return ProgramReply()
@@ -183,7 +181,6 @@ _NO_TOKENS = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_token
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `NativeWriter`."""
     return _config(places) / "projects" / slug(new.workspace) / f"{new.id}.jsonl"
 
 
@@ -200,7 +197,6 @@ def finds(path: Path, workspace: str) -> bool:
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `NativeWriter`."""
     return b"".join(map(line, _records(new, messages)))
 
 
@@ -242,7 +238,6 @@ offers = partial(has_tool, TOOLS)
 
 
 def begin(prompt: str) -> list[str]:
-    """See `NativeWriter`."""
     return ["claude", prompt]
 
 

@@ -51,7 +51,6 @@ class ClaudeReader:
             self._set_session(found.parent)
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
         self._tally, self._own = ReadTally(), None
         walk = self._choose_walk(data, base, last)
         result = read_walk(self._tally, walk, data, base, last, self._take)
@@ -60,7 +59,6 @@ class ClaudeReader:
         return result
 
     def state(self) -> bytes:
-        """See `SourceReader`."""
         self._state.open_line = self._walk.open_line
         self._state.stage = self._walk.stage if isinstance(self._walk, Elements) else ""
         return msgspec.msgpack.encode(self._state)

@@ -284,7 +284,6 @@ class _EditNote(Struct, gc=False, rename="camel"):
 
 
 def original(raw: bytes) -> str | None:
-    """See `Source.original`."""
     try:
         noted = msgspec.json.decode(raw, type=prepared(_EditNote)).tool_use_result
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -29,7 +29,6 @@ class ClaudeWholeFileReader:
         self._found = found
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
         cuts = list(_cut_ranges(data, last))
         build, kind = (about_agent, "(meta)") if self._found.kind == "meta" else (output, "(output)")
         if is_note(self._found):
@@ -40,7 +39,6 @@ class ClaudeWholeFileReader:
         return ReadResult(cuts[-1][1] if cuts else 0, parts, [], census, len(cuts))
 
     def state(self) -> bytes:
-        """See `SourceReader`."""
         return b""
 
     def _part(self, messages: list[Message], base: int) -> SessionPart:

@@ -101,7 +101,6 @@ class KiroReader:
         self._inner = self._open(state[1:]) if self._shape else None
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `SourceReader`."""
         if self._inner is None:
             if not (shape := _shape_of(data, last)):
                 return ReadTally().undecided(data, base, last)
@@ -110,7 +109,6 @@ class KiroReader:
         return self._inner.feed(data, base, last)
 
     def state(self) -> bytes:
-        """See `SourceReader`."""
         return self._shape + self._inner.state() if self._inner is not None else b""
 
     def _open(self, state: bytes) -> SourceReader:

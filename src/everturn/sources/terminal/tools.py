@@ -12,12 +12,22 @@ from collections.abc import Sequence
 from everturn.sources.terminal.transcript import DrawnCall
 
 #: Words in the place of a title or an answer while there is none yet.
-PENDING = frozenset(
-    "Delegating... Writing command... Preparing edit... Fetching from the web... Finding files... Searching content... "
-    "Listing directory... Reading file... Preparing write... Planning... Preparing patch... Working... Thinking... "
-    "Generating... Searching web... Searching code... Updating todos... Asking questions... Loading skill...".replace(
-        "... ", "...\n"
-    ).splitlines()
+#: Those that announce a call have the title's first word.
+_ANNOUNCED = {
+    "Delegating...": "Task",
+    "Writing command...": "Shell",
+    "Preparing edit...": "Edit",
+    "Fetching from the web...": "Fetch",
+    "Finding files...": "Glob",
+    "Searching content...": "Grep",
+    "Listing directory...": "List",
+    "Reading file...": "Read",
+    "Preparing write...": "Write",
+    "Preparing patch...": "Patch",
+}
+PENDING = frozenset(_ANNOUNCED) | frozenset(
+    "Planning... Working... Thinking... Generating... Searching web... Searching code... Updating todos... "
+    "Asking questions... Loading skill...".replace("... ", "...\n").splitlines()
 )
 
 _NAMES = {  # the title's first word → the tool's own name, its kind
@@ -88,21 +98,6 @@ def read_box_title(title: str) -> DrawnCall | None:
 def is_known(title: str) -> bool:
     """Whether a title names a tool that every release has; any other capitalised line may be prose."""
     return title in _PLANS or title.split(" ", 1)[0].split("[", 1)[0] in _NAMES
-
-
-#: Words in the place of a title → the tool that will be called.
-_ANNOUNCED = {
-    "Delegating...": "Task",
-    "Writing command...": "Shell",
-    "Preparing edit...": "Edit",
-    "Fetching from the web...": "Fetch",
-    "Finding files...": "Glob",
-    "Searching content...": "Grep",
-    "Listing directory...": "List",
-    "Reading file...": "Read",
-    "Preparing write...": "Write",
-    "Preparing patch...": "Patch",
-}
 
 
 def read_announced(words: str) -> DrawnCall | None:

@@ -314,11 +314,7 @@ def mend_escapes(raw: bytes) -> dict[str, Any] | None:
     """Return an object whose backslashes were not escaped, as in `C:\\Users`; None if that is not what is wrong with it."""
     if b"\\" not in raw or len(raw) > _LONGEST:
         return None
-    try:
-        value = FORGIVING.decode(_BAD_ESCAPE.sub(_twice, raw).decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    return storable(value) if isinstance(value, dict) and value else None
+    return _decode_record(_BAD_ESCAPE.sub(_twice, raw))
 
 
 def _twice(found: re.Match[bytes]) -> bytes:
