@@ -7,6 +7,7 @@ the first moments is answered too. Exit codes: 0 ok · 1 failure · 2 usage · 3
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -23,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:  # the process is ours
         gc.set_threshold(*GC_THRESHOLD)
+        atexit.register(gc.freeze)  # what ends with the process is not searched for cycles
     # Escape characters that the terminal cannot encode, instead of failing.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
