@@ -378,6 +378,17 @@ def test_messages_of_a_long_session_are_found_and_taken_out_like_all_others(stor
     assert look_for(store, "apple") == []
 
 
+def test_the_parts_of_many_writes_are_merged_and_everything_stays_found(store: SqliteStore) -> None:
+    session, most = new_session(store), 32
+    for seq in range(3 * most):
+        with store.write():
+            store.index.add(session, [IndexRow(seq, (f"apple{seq} pie", *[None] * (len(FIELDS) - 1)))])
+        ((parts,),) = store.driver.all("SELECT COUNT(DISTINCT segid) FROM fts_idx")
+        assert parts <= most
+    assert store.index.count_words(["pie"], 1000) == {"pie": 3 * most}
+    assert all(places(look_for(store, f"apple{seq}")) == {(session, seq)} for seq in range(3 * most))
+
+
 def test_what_was_taken_out_is_gone_from_tables_of_earlier_versions_too(store: SqliteStore) -> None:
     session = new_session(store)
     store.driver.run("INSERT INTO fts_wide (rowid, prompt) VALUES (?, 'walrusword'), (99, 'fish')", (session << 24,))
