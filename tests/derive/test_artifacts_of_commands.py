@@ -174,3 +174,13 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     assert isinstance(by_shell("./run", text), list)
     assert isinstance(by_shell("./run", text.replace(" ", "\n")), list)
     assert isinstance(by_shell(text), list)
+
+
+_CALLS = "".join(f"def f{n}():\n" + f"    f{n + 1}()\n" * 40 for n in range(6)) + "f0()\n"
+_LISTS = "".join(f"v{n + 1} = [{f'v{n}, ' * 40}]\n" for n in range(20))
+_SUMS = "v0 = v0 + v0\n" * 100
+
+
+@pytest.mark.parametrize("script", [_CALLS, f"v0 = ['a', 'b']\n{_LISTS}", f"v0 = 'ab'\n{_SUMS}"])
+def test_a_script_that_grows_without_end_is_read_in_bounded_time(script: str) -> None:
+    assert by_shell(f"python - <<'E'\nopen('a.txt', 'w')\n{script}E\n") == ["edited a.txt"]

@@ -134,6 +134,7 @@ def _script_writes(body: str) -> Iterator[str]:
 
 _MOST_VALUES = 40
 _MOST_DEPTH = 6
+_MOST_ENTERED = 100  # functions, of one script: each may call others many times
 _MODE = lazy_pattern(r"b?[wax][bt+]*|r[bt]?\+[bt]?")
 
 
@@ -144,7 +145,7 @@ class _PythonReader:
         self.names: dict[str, list[str]] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
         self.written: dict[str, None] = {}
-        self.depth = 0
+        self.depth = self.entered = 0
 
     def read(self, body: list[ast.stmt]) -> None:
         for one in body:
@@ -178,9 +179,10 @@ class _PythonReader:
             first = (
                 one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in node.elts[:_MOST_VALUES]
             )
-            return [value for one in first for value in self.values(one)]
+            return [value for one in first for value in self.values(one)][:_MOST_VALUES]
         if isinstance(node, ast.Dict):
-            return [value for key in node.keys[:_MOST_VALUES] if key is not None for value in self.values(key)]
+            keys = (key for key in node.keys[:_MOST_VALUES] if key is not None)
+            return [value for key in keys for value in self.values(key)][:_MOST_VALUES]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
             sign = "/" if isinstance(node.op, ast.Div) else ""
             return _joined(sign, [self.values(node.left), self.values(node.right)])
@@ -201,14 +203,14 @@ class _PythonReader:
 
     def _call(self, call: ast.Call) -> None:
         function = self.functions.get(_call_name(call))
-        if function is not None and self.depth < _MOST_DEPTH:
+        if function is not None and self.depth < _MOST_DEPTH and self.entered < _MOST_ENTERED:
             self._enter(function, call)
         elif (target := _written_by(call)) is not None:
             self.written.update(dict.fromkeys(self.values(target)))
 
     def _enter(self, function: ast.FunctionDef, call: ast.Call) -> None:
         """Read the body of a function with the arguments of a call."""
-        before, self.depth = dict(self.names), self.depth + 1
+        before, self.depth, self.entered = dict(self.names), self.depth + 1, self.entered + 1
         given = dict(zip((one.arg for one in function.args.args), call.args, strict=False))
         given |= {one.arg: one.value for one in call.keywords if one.arg}
         self.names |= {name: self.values(value) for name, value in given.items()}
@@ -249,6 +251,7 @@ def _joined(sign: str, parts: list[list[str]]) -> list[str]:
     found = [""]
     for number, part in enumerate(parts):
         found = [f"{one}{sign if number else ''}{other}" for one in found for other in part][:_MOST_VALUES]
+        found = [one for one in found if len(one) < _LONGEST_PATH]
     return found
 
 
