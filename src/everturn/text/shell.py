@@ -11,7 +11,9 @@ pass over the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _TOKEN = re.compile(
     r"""
@@ -45,21 +47,19 @@ _CONTINUING = frozenset(("&&", "||", "|", "|&"))
 _PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup", "env"))
 
 
-@dataclass(slots=True)
-class Word:
+class Word(Struct, gc=False):
     """One word. `sure` is False where the shell would substitute something else."""
 
     text: str
     sure: bool = True
 
 
-@dataclass(slots=True)
-class ShellCommand:
+class ShellCommand(Struct):
     """One simple command: its words without assignments in front, and the files it reads from and writes to."""
 
-    words: list[Word] = field(default_factory=list)
-    outputs: list[tuple[str, Word]] = field(default_factory=list)  # (sign, file)
-    inputs: list[Word] = field(default_factory=list)
+    words: list[Word] = []
+    outputs: list[tuple[str, Word]] = []  # (sign, file)
+    inputs: list[Word] = []
     joint: str = ""  # the operator after it: && || | ; or the end of the line
     document: bool = False  # its input is a here-document
     last: bool = False  # with those before it in its chain, it decides the exit status of the whole

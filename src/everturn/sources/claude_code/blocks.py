@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
@@ -243,7 +245,7 @@ def _helper_speaker(found: MessageSpeaker) -> MessageSpeaker:
 _WORDLESS = {"image": "image", "document": "document", "redacted_thinking": "thinking"}
 
 
-class ClaudeBlockPlace(NamedTuple):
+class ClaudeBlockPlace(Struct, gc=False):
     """The context a block gets from its record."""
 
     field: str  # the index field of plain text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from msgspec import DecodeError
+from msgspec import DecodeError, Struct
+from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
 from everturn.sources.claude_code.blocks import (
@@ -47,7 +48,7 @@ from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import MessageSpeaker, count, has_results, milliseconds, plain, strings, word
 
 
-class ClaudeRecordPlace(NamedTuple):
+class ClaudeRecordPlace(Struct, gc=False):
     """The bytes of a record, their offset, and what the file tells about it."""
 
     raw: bytes | memoryview
@@ -190,7 +191,7 @@ def _progress(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
     nested = nested_record(progress)
     if nested is None or nested.type not in ("user", "assistant"):
         return None
-    return build(nested, place._replace(helper=True))
+    return build(nested, replace(place, helper=True))
 
 
 _BUILDERS: dict[str, Callable[[ClaudeRecord, ClaudeRecordPlace], Message | None]] = {
