@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.sources.terminal.codex_screen import find_layout, looks_like_codex, read_codex
-from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.frames import ScreenLayout
 from everturn.sources.terminal.transcript import DrawnSaying
 from tests.sources.terminal.sketches import Line, paint_rows, transcribe_rows
 

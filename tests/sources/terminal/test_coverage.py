@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenPassage, ScreenWitness, compare
-from everturn.sources.terminal.frames import PaintedRow, ScreenFrame
-from everturn.sources.terminal.layouts import ScreenLayout, cut_row
+from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScreenLayout, cut_row
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.screens import Panels, Prompts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from everturn.sources.terminal.early_boxes import find_layout, read_early_boxes
-from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.frames import ScreenLayout
 from everturn.sources.terminal.transcript import DrawnSaying, TranscriptSegment
 from tests.sources.terminal.sketches import Line, paint_rows, transcribe_rows
 

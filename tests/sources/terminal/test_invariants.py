@@ -15,8 +15,7 @@ import pytest
 
 from everturn.sources.terminal.coverage import ScreenCoverage, ScreenWitness, compare
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.frames import ScreenFrame, is_telling
-from everturn.sources.terminal.layouts import cut_row
+from everturn.sources.terminal.frames import ScreenFrame, cut_row, is_telling
 from everturn.sources.terminal.screen_text import ScreenText
 from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
 from everturn.sources.terminal.views import transcribe

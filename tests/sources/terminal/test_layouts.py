@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from everturn.sources.terminal import boxes, panels
-from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import ScreenLayout, cut_row, uncover, uncover_all
+from everturn.sources.terminal.frames import PaintedRow, ScreenLayout, cut_row, uncover, uncover_all
 from tests.sources.terminal.drawing import Row, plain
 from tests.sources.terminal.random_sessions import ToastedBoxes, ToastedPanels
 from tests.sources.terminal.sketches import paint_rows

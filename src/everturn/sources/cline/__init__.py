@@ -4,8 +4,8 @@
 shown to the human, is read as the conversation only where the history is missing; beside it, it is a note about the task and
 adds thoughts, tokens and errors that the history lacks. `task_metadata.json` is a note too.
 
-Reading order: `files` (where tasks are), `calls` (tool calls and the extension's marks), `message` (history and panel
-elements), `reader` (a whole document).
+Reading order: `calls` (tool calls and the extension's marks), `message` (history and panel elements), `reader` (where tasks
+are, and a whole document).
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ SOURCE = Source(
         "~/.cline/data/tasks",
     ),
     option="cline-dir",
-    **lazy_imports("everturn.sources.cline.files", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.cline.reader", "find", "sniff", "workspace"),
 )

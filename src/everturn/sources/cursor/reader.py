@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import pairwise
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, fingerprint
-from everturn.sources.contract import SourceCandidate
 from everturn.sources.cursor.message import (
     EXPORT_TURN,
     bubble_message,
@@ -23,17 +21,8 @@ from everturn.sources.cursor.message import (
     unknown_line,
 )
 from everturn.sources.toolkit.json_document import decode_item
-from everturn.sources.toolkit.line_reader import (
-    Counted,
-    ReadTally,
-    Rec,
-    RecordPlace,
-    SessionTally,
-    mapping,
-    read,
-    walker,
-)
-from everturn.sources.toolkit.values import plain, state_of, word
+from everturn.sources.toolkit.line_reader import Counted, LineReader, ReadTally, Rec, RecordPlace, mapping
+from everturn.sources.toolkit.values import plain, word
 
 
 class CursorReaderState(Struct, array_like=True):
@@ -44,31 +33,24 @@ class CursorReaderState(Struct, array_like=True):
     linked: bool = False
 
 
-class CursorReader:
+class CursorReader(LineReader[CursorReaderState]):
     """Reads one conversation, in any form."""
 
-    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
-        self._candidate, self._state = candidate, state_of(state, CursorReaderState)
-        self._lines = walker(self._state.open_line)
-        self._tally = ReadTally()
-        self._data, self._base = b"", 0
+    kind = CursorReaderState
+    _data, _base = b"", 0  # the piece that is read
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        self._tally, self._data, self._base = ReadTally(), data, base
+        self._data, self._base = data, base
         if not self._state.form:
             start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
             self._state.form = "" if not start else "export" if start.startswith(b"#") else "lines"
             if not start and not last:
-                return self._tally.reading(0)  # blanks: the form is still unknown
+                return ReadTally().reading(0)  # blanks: the form is still unknown
         if self._state.form == "export":
             return self._read_export(data, base, last)
-        return read(self._tally, self._lines, data, base, last, self._read_line)
+        return super().feed(data, base, last)
 
-    def state(self) -> bytes:
-        self._state.open_line = self._lines.open_line
-        return msgspec.msgpack.encode(self._state)
-
-    def _read_line(self, line: Rec, place: RecordPlace) -> Counted:
+    def _take(self, line: Rec, place: RecordPlace) -> Counted:
         start = place.start - self._base
         raw = self._data[start : start + place.size]
         if "conversation" in line:
@@ -86,12 +68,12 @@ class CursorReader:
 
     def _learn_head(self, head: Rec) -> None:
         self._state.model = word(head.get("model"))
-        self._session().learn(workspace=word(head.get("workspace")))
+        self._open_session().learn(workspace=word(head.get("workspace")))
         if word(head.get("title")):
-            self._session().learn(title=word(head.get("title")), title_rank=2)
+            self._open_session().learn(title=word(head.get("title")), title_rank=2)
 
     def _read_export(self, data: bytes, base: int, last: bool) -> ReadResult:
-        consumed = 0
+        self._gathering, consumed = ReadTally(), 0
         for start, end in _split_export(data, last):
             raw = data[start:end]
             text = raw.decode("utf-8", "replace")
@@ -99,15 +81,15 @@ class CursorReader:
                 message = export_message(text)
                 kind = {"user": "user", "assistant": "cursor"}.get(message.role, "(text)")
                 if self._state.index == 0 and (head := parse_export_head(text)) is not None:
-                    self._session().learn(title=head.title, title_rank=2 if head.title else 0, client=head.client)
+                    self._open_session().learn(title=head.title, title_rank=2 if head.title else 0, client=head.client)
                     kind = "(head)"
                 self._add(message, raw, base + start)
-                self._tally.count(kind, "message")
+                self._gathering.count(kind, "message")
             consumed = end
-        return self._tally.reading(consumed)
+        return self._gathering.reading(consumed)
 
     def _add(self, message: Message, raw: bytes, start: int) -> None:
-        state, session, candidate = self._state, self._session(), self._candidate
+        state, session, candidate = self._state, self._open_session(), self._candidate
         if candidate.parent and not state.linked:
             state.linked = True
             session.links.append(Link("subagent_of", candidate.parent))
@@ -123,10 +105,6 @@ class CursorReader:
                 session.links.append(Link("spawned", block.result.child, block.result.call_id))
         session.messages.append(replace(message, start=start, size=len(raw)))
         state.index += 1
-
-    def _session(self) -> SessionTally:
-        candidate = self._candidate
-        return self._tally.session(candidate.native_id or candidate.path.stem, candidate.kind, candidate.parent)
 
 
 def _split_export(data: bytes, last: bool) -> Iterator[tuple[int, int]]:

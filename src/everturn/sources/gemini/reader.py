@@ -13,7 +13,6 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -33,18 +32,9 @@ from everturn.sources.gemini.message import (
     unknown,
     usage,
 )
-from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, read_document
-from everturn.sources.toolkit.line_reader import (
-    Counted,
-    ReadTally,
-    Rec,
-    SessionTally,
-    listing,
-    mapping,
-    read_walk,
-    walker,
-)
-from everturn.sources.toolkit.values import decode_value, plain, state_of, word
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentReader, DocumentWalk, decode_item
+from everturn.sources.toolkit.line_reader import Counted, ReadTally, Rec, listing, mapping, read_walk, walker
+from everturn.sources.toolkit.values import decode_value, plain, word
 
 _MOST_IDS = 20_000
 _MOST_RECENT = 64
@@ -111,32 +101,31 @@ def _put(entries: dict[Any, Any], key: Any, value: Any, most: int) -> None:
             del entries[old]
 
 
-class GeminiReader:
+class GeminiReader(DocumentReader[GeminiReaderState]):
     """Reads one session, in either form."""
 
+    key, kind = "messages", GeminiReaderState
+
     def __init__(self, candidate: SourceCandidate, packed: bytes) -> None:
-        self._candidate, self._state = candidate, state_of(packed, GeminiReaderState)
+        super().__init__(candidate, packed)
         self._helper = candidate.kind == "subagent"
-        self._tally = ReadTally()
         self._lines = walker(self._state.open_line)
-        self._walk = DocumentWalk("messages", self._state.stage)
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         state = self._state
+        state.form = state.form or _form(data, last, self._candidate.path.suffix.lower())
+        if state.form == "document":
+            return super().feed(data, base, last)
         self._tally = ReadTally()
         if not state.form:
-            state.form = _form(data, last, self._candidate.path.suffix.lower())
-        if not state.form:
             return self._tally.undecided(data, base, last)
-        if state.form == "lines":
-            return read_walk(self._tally, self._lines, data, base, last, self._take)
-        return read_document(self._tally, self._walk, data, base, last, self._take_item)
+        return read_walk(self._tally, self._lines, data, base, last, self._take)
 
     def state(self) -> bytes:
-        self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
-        return msgspec.msgpack.encode(self._state)
+        self._state.open_line = self._lines.open_line
+        return super().state()
 
-    def _take_item(self, item: DocumentItem, value: Any) -> None:
+    def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
             self._learn({item.key: value})
             self._tally.count(f"({plain(item.key)})", "known")
@@ -215,14 +204,10 @@ class GeminiReader:
             )
         return "message"
 
-    def _session(self) -> SessionTally:
-        candidate = self._candidate
-        return self._tally.session(candidate.native_id or candidate.path.stem, candidate.kind, candidate.parent)
-
     # --- messages and facts ---
     def _add_message(self, message: Message, record: dict[str, Any] | None = None) -> str:
         """Add a message; return the disposition of its record."""
-        state, session = self._state, self._session()
+        state, session = self._state, self._open_session()
         session.messages.append(message)
         if self._candidate.parent and not state.linked:
             state.linked = True
@@ -237,11 +222,11 @@ class GeminiReader:
 
     def _link(self, link: Link) -> None:
         if self._state.is_new_link(fingerprint(f"{link.relation}\0{link.native_id}", link.call_id)):
-            self._session().links.append(link)
+            self._open_session().links.append(link)
 
     def _learn(self, header: dict[str, Any]) -> None:
         if summary := word(header.get("summary")):
-            self._session().learn(summary=summary, title=summary.split("\n", 1)[0], title_rank=2)
+            self._open_session().learn(summary=summary, title=summary.split("\n", 1)[0], title_rank=2)
         folders = [word(folder) for folder in listing(header.get("directories"))]
         if folders and not self._state.workspace:
             self._set_workspace(folders[0])
@@ -249,7 +234,7 @@ class GeminiReader:
     def _set_workspace(self, folder: str) -> None:
         if folder:
             self._state.workspace = True
-            self._session().learn(workspace=folder)
+            self._open_session().learn(workspace=folder)
 
 
 def _listed_folders(message: Message) -> list[str]:

@@ -38,17 +38,16 @@ from everturn.sources.opencode.parts import child_of
 from everturn.sources.toolkit.json_document import Damage, DocumentItem, DocumentWalk, decode_item, follow_keys, settle
 from everturn.sources.toolkit.line_reader import (
     Counted,
+    LineReader,
     ReadTally,
     Rec,
     RecordPlace,
     SessionTally,
     add,
     mapping,
-    read,
     single_record,
-    walker,
 )
-from everturn.sources.toolkit.values import plain, state_of, word
+from everturn.sources.toolkit.values import plain, word
 
 if TYPE_CHECKING:
     from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot
@@ -67,37 +66,32 @@ class OpencodeReaderState(Struct, array_like=True):
     ids: list[str] = []  # of the last responses
 
 
-class OpencodeReader:
+class OpencodeReader(LineReader[OpencodeReaderState]):
     """Reads one session in any of its shapes."""
 
+    kind = OpencodeReaderState
+    _data, _base = b"", 0  # the piece that is read
+
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
-        self._found = found
-        self._state = state_of(state, OpencodeReaderState)
+        super().__init__(found, state)
         if not self._state.shape:  # a new one
             self._state.parent = self._state.parent or found.parent
-        self._tally = ReadTally()
-        self._lines = walker(self._state.open_line)
-        self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        tally = self._tally = ReadTally()
         self._data, self._base = data, base
         shape = self._state.shape = self._state.shape or shape_of(data)
         if shape == "lines":
-            return read(tally, self._lines, data, base, last, self._take)
+            return super().feed(data, base, last)
+        self._gathering = ReadTally()
         if shape == "document":
             return self._feed_document(data, base, last)
         if shape == "text" and last:
             return self._feed_text(data, base)
-        return tally.undecided(data, base, last)
-
-    def state(self) -> bytes:
-        self._state.open_line = self._lines.open_line
-        return msgspec.msgpack.encode(self._state)
+        return self._gathering.undecided(data, base, last)
 
     # --- the three shapes ---
     def _feed_document(self, data: bytes, base: int, last: bool) -> ReadResult:
-        walk, tally = DocumentWalk("messages", self._state.stage), self._tally
+        walk, tally = DocumentWalk("messages", self._state.stage), self._gathering
         for item in walk.split(data, base, last):
             tally.count(*self._take_item(item))
         settle(walk, tally)
@@ -107,7 +101,7 @@ class OpencodeReader:
     def _take_item(self, item: DocumentItem) -> Counted:
         value, trouble = decode_item(item.raw)
         if trouble:
-            self._tally.trouble(trouble, item.start, len(item.raw), is_record=False)
+            self._gathering.trouble(trouble, item.start, len(item.raw), is_record=False)
         place = RecordPlace(item.start, len(item.raw))
         if item.key == "info" and isinstance(value, dict):
             return self._learn(value)
@@ -121,10 +115,10 @@ class OpencodeReader:
     def _feed_text(self, data: bytes, base: int) -> ReadResult:
         from everturn.sources.opencode.rendered import read_text
 
-        self._state.native_id = self._state.native_id or self._found.native_id or self._found.path.stem
-        session = self._tally.session(self._state.native_id, self._found.kind, self._found.parent)
-        self._state.n = read_text(self._tally, session, data, base, self._state.n)
-        return self._tally.reading(len(data))
+        self._set_session("")
+        session = self._gathering.session(self._state.native_id, self._candidate.kind, self._candidate.parent)
+        self._state.n = read_text(self._gathering, session, data, base, self._state.n)
+        return self._gathering.reading(len(data))
 
     # --- records ---
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
@@ -169,7 +163,7 @@ class OpencodeReader:
     def _add(self, message: Message, place: RecordPlace) -> None:
         session, state = self._session(), self._state
         message = replace(message, start=place.start, size=place.size, provider_id=self._response_id(message))
-        add(self._tally, session, message)
+        add(self._gathering, session, message)
         if state.parent and not state.linked:
             state.linked = True
             prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
@@ -202,14 +196,13 @@ class OpencodeReader:
 
     def _set_session(self, native_id: str) -> None:
         """Set the session of the file: what the file says itself counts most."""
-        state, found = self._state, self._found
-        state.native_id = state.native_id or native_id or found.native_id or found.path.stem
+        self._state.native_id = self._state.native_id or native_id or self._name
 
     def _session(self) -> SessionTally:
         self._set_session("")
-        parent, kind = self._state.parent, self._found.kind
+        parent, kind = self._state.parent, self._candidate.kind
         kind = "subagent" if parent else kind if kind not in ("container", "bundle") else "main"
-        session = self._tally.session(self._state.native_id, kind, parent)
+        session = self._gathering.session(self._state.native_id, kind, parent)
         session.kind, session.parent = kind, parent  # learnt after opening, if the file begins in the middle
         return session
 

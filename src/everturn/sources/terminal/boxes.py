@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, cut_row, shows_logo, uncover
+from everturn.sources.terminal.frames import BAR, PaintedRow, ScreenLayout, cut_row, shows_logo, uncover
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,

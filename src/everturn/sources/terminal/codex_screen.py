@@ -14,9 +14,8 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from everturn.sources.terminal.codex_calls import find_printed_rows, read_calls, read_full_command, read_output
-from everturn.sources.terminal.frames import PaintedRow
+from everturn.sources.terminal.frames import PaintedRow, ScreenLayout
 from everturn.sources.terminal.grid import NO_INK
-from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.rows import ItemReader, TranscriptRow, colour_at, rejoin_rows, trim_rows
 from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, is_telling
-from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScreenLayout, is_telling
 from everturn.sources.terminal.redraws import holds_in_order
 from everturn.sources.terminal.rows import without_secret
 from everturn.sources.terminal.talks import squash

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import ScreenLayout
+from everturn.sources.terminal.frames import PaintedRow, ScreenLayout
 from everturn.sources.terminal.rows import (
     TIME,
     TranscriptRow,

@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.frames import PaintedRow
-from everturn.sources.terminal.layouts import BAR, ScreenLayout, shows_logo, uncover_all
+from everturn.sources.terminal.frames import BAR, PaintedRow, ScreenLayout, shows_logo, uncover_all
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,

@@ -20,9 +20,8 @@ from typing import Any
 from everturn.sources.terminal import boxes, codex_screen, early_boxes, panels
 from everturn.sources.terminal.chrome import Chrome, Sidebar
 from everturn.sources.terminal.coverage import ScreenWitness
-from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, is_telling
+from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, ScreenLayout, is_telling
 from everturn.sources.terminal.grid import NO_INK, Inks
-from everturn.sources.terminal.layouts import ScreenLayout
 from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.screen_lines import ScreenTextLine
 from everturn.sources.terminal.screen_text import ScreenText
