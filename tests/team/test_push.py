@@ -259,6 +259,9 @@ def test_the_commands_of_a_person(
     (tmp_path / "home" / "config.toml").write_text(f'machine = "{machine}"\n')
     monkeypatch.setattr("sys.stdin", _Typed(team.token("ann")))
     assert main(["team", "login", team.address]) == 0
+    monkeypatch.setattr("sys.stdin", _Typed(team.token("ann")))
+    assert main(["team", "login", team.address, "--json"]) == 0
+    assert '"name":"ann"' in capsys.readouterr().out
     db = str(tmp_path / "ann.db")
     assert main(["push", "--db", db]) == 0
     assert main(["team", "search", "walrus"]) == 0

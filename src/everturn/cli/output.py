@@ -87,12 +87,12 @@ class Output:
         self.stdout.flush()
         self.stdout.buffer.write(data)
 
-    def emit_json(self, name: str, items: Iterable[Any], next: Any = None, **more: Any) -> None:
+    def emit_json(self, name: str, items: Iterable[Any], /, next: Any = None, **more: Any) -> None:
         """Print `{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
         self.emit(to_json(document, None if self.reveal else self.cleaner))
 
-    def emit_result(self, name: str, line: str, **facts: Any) -> None:
+    def emit_result(self, name: str, line: str, /, **facts: Any) -> None:
         """Print the result of a command in one line; with --json its facts."""
         if self.json:
             self.emit_json(name, [], **facts)
@@ -105,6 +105,7 @@ class Output:
         items: Iterable[Any],
         columns: Sequence[str],
         rows: Iterable[Sequence[str]],
+        /,
         right: Iterable[int] = (),
         **more: Any,
     ) -> None:
@@ -114,7 +115,7 @@ class Output:
         else:
             self.table(columns, rows, right)
 
-    def report(self, name: str, done: str, **facts: Any) -> None:
+    def report(self, name: str, done: str, /, **facts: Any) -> None:
         """Say what a command has done, which contains no line end; with --json print the facts, too."""
         if self.json:
             self.emit_json(name, [], **facts)
