@@ -16,7 +16,7 @@ from everturn.loop import settlement
 from everturn.loop.execution import ExecutionLimits
 from everturn.loop.journal import Journal, open_archive
 from everturn.loop.journal_state import JournalEnd, JournalPlace
-from everturn.loop.loop import Loop, Outcome
+from everturn.loop.loop import Loop, Outcome, _LoopTurn
 from everturn.loop.records import IntendedCall
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from everturn.store.contract import Store
@@ -94,9 +94,8 @@ def test_the_key_of_a_call_is_the_same_in_every_attempt(archive: Store) -> None:
     for _ in range(3):
         journal = left_behind(archive) if not keys else Journal.open(archive, "s1", force=True)
         world = World()
-        plan = Loop(Model(REPLIES), [world.tool(idempotent=True)])._turn(journal)
-        with plan as turn:
-            jobs = turn._planner.plan(journal.past.open_calls).jobs
+        turn = _LoopTurn(Loop(Model(REPLIES), [world.tool(idempotent=True)]), journal)
+        jobs = turn._planner.plan(journal.past.open_calls).jobs
         keys.append(jobs[0].context.idempotency_key)
         journal.intend([IntendedCall("b", "act", len(keys) + 1)])
     assert len(keys) == 3

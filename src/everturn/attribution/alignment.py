@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
 
 #: Product of the two lengths up to which `difflib` compares.
 _MOST = 4_000_000
@@ -112,7 +115,7 @@ def _rest_pairs(one: Sequence[str], two: Sequence[str], a: int, b: int, c: int, 
         for block in matcher.get_matching_blocks():
             yield from ((a + block.a + n, c + block.b + n) for n in range(block.size))
         return
-    anchors = _anchors(one, two, a, b, c, d)
+    anchors = anchor_pairs(one, two, a, b, c, d)
     if not anchors:
         return
     for x, y in [*anchors, (b, d)]:
@@ -123,8 +126,8 @@ def _rest_pairs(one: Sequence[str], two: Sequence[str], a: int, b: int, c: int, 
         a, c = x + 1, y + 1
 
 
-def _anchors(one: Sequence[str], two: Sequence[str], a: int, b: int, c: int, d: int) -> list[tuple[int, int]]:
-    """Return pairs of lines that occur once in both, in the longest common order."""
+def anchor_pairs(one: Sequence[T], two: Sequence[T], a: int, b: int, c: int, d: int) -> list[tuple[int, int]]:
+    """Return pairs of lines that occur once in both, from `a` to `b` and from `c` to `d`, in the longest common order."""
     left, right = Counter(one[a:b]), Counter(two[c:d])
     places = {two[y]: y for y in range(c, d) if right[two[y]] == 1}
     pairs = [(x, places[one[x]]) for x in range(a, b) if left[one[x]] == 1 and one[x] in places]

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.attribution.report import CommitNote, LineAnswer, WhyReport, line_ranges
+from everturn.attribution.report import LineAnswer, WhyReport, line_ranges
 from everturn.attribution.repository import Repository
 from everturn.model.archive import KeptRow
 from everturn.store.contract import Store
@@ -57,7 +57,7 @@ def note_drafts(
         if existing is not None and (_is_own(existing) or repository.note(OWN_NOTES, sha) is not None):
             continue  # a note is never replaced, and one of ours is enough
         writers = {(one.writer.agent, one.writer.session) for lines in files.values() for one in lines if one.writer}
-        text = _note_text(sha, files, report.commits.get(sha), requests or {})
+        text = _note_text(sha, files, requests or {})
         yield NoteDraft(sha, ref, text, tuple(sorted(writers)))
 
 
@@ -89,7 +89,7 @@ def note_removals(store: Store, sessions: Collection[str]) -> list[str]:
     return [shlex.join(["git", "-C", place, "notes", f"--ref={ref}", "remove", sha]) for place, ref, sha in places]
 
 
-def _note_text(sha: str, files: dict[str, list[LineAnswer]], commit: CommitNote | None, requests: Requests) -> str:
+def _note_text(sha: str, files: dict[str, list[LineAnswer]], requests: Requests) -> str:
     lines: list[str] = []
     writers: dict[str, dict[str, Any]] = {}
     for path, answers in files.items():

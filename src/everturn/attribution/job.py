@@ -118,7 +118,7 @@ class WhyJob:
     """Questions about one repository and one archive. `now` is for lines that are not committed."""
 
     def __init__(self, repository: Repository, store: Store, sources: Sources, now: int) -> None:
-        self.repository, self._store, self._sources, self._now = repository, store, sources, now
+        self.repository, self._store, self._now = repository, store, now
         self._texts = EditTexts(store, sources)
         self._matcher = LineMatcher(store, self._texts)
         self._checkouts = Checkouts(repository, store)

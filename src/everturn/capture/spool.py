@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -79,10 +80,8 @@ def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
 
 def _claim_spool(folder: Path) -> None:
     """Rename the spool uniquely, so that hooks begin a new one."""
-    try:
+    with suppress(OSError):  # there is none, or it cannot be renamed now and the next drain tries again
         os.rename(folder / SPOOL, folder / f"{_TAKEN}{os.urandom(8).hex()}.jsonl")
-    except OSError:  # there is none, or it cannot be renamed now and the next drain tries again
-        pass
 
 
 @dataclass

@@ -119,14 +119,11 @@ def _makes_by_itself(cx: frame.CommandContext) -> bool:
 
 
 def _static_embedder() -> Embedder:
-    from everturn.llm.static_vectors import StaticEmbedder, find_static_files
+    from everturn.llm.static_vectors import static_embedder
 
     # The tokenizer would start threads, and warn when a process with threads starts another one.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    files = find_static_files()
-    if files is None:
-        raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
-    return StaticEmbedder(files)
+    return static_embedder()
 
 
 def embedder_of(cx: frame.CommandContext) -> Embedder:

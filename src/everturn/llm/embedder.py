@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import http_answer, http_backend, protocol
-from everturn.llm.static_vectors import StaticEmbedder, find_static_files
+from everturn.llm.static_vectors import static_embedder
 from everturn.model.conversation import prepared
 
 _TOO_MANY = 429
@@ -86,13 +86,6 @@ def open_embedder(config: EmbedderConfig, env: Mapping[str, str], timeout: float
     if config.key_env and not key.strip():
         raise BadConfig("meaning.key_env", f"the environment variable {config.key_env} is not set")
     return EndpointEmbedder(config.base_url, config.model, config.dimensions, key, timeout)
-
-
-def static_embedder() -> StaticEmbedder:
-    """Return the embedder of the extra. Raise BadConfig without it."""
-    if (files := find_static_files()) is None:
-        raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
-    return StaticEmbedder(files)
 
 
 class EndpointEmbedder:

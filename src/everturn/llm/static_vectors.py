@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.errors import BadAnswer, ModelRefused
+from everturn.errors import BadAnswer, BadConfig, ModelRefused
 
 PACKAGE = "wordllama"
 #: Modules that the embedder imports.
@@ -47,6 +47,13 @@ def find_static_files() -> StaticFiles | None:
         if found.table.is_file() and found.tokenizer.is_file():
             return found
     return None
+
+
+def static_embedder() -> StaticEmbedder:
+    """Return the embedder of the extra. Raise BadConfig without it."""
+    if (files := find_static_files()) is None:
+        raise BadConfig("meaning.kind", 'static vectors are not installed; run `pip install "everturn[meaning]"`')
+    return StaticEmbedder(files)
 
 
 class StaticEmbedder:

@@ -141,31 +141,27 @@ class Loop:
         Calls that an earlier process left behind are settled first. If one of them waits for a human, the outcome
         is `paused` and the message is not taken.
         """
-        with self._turn(journal) as turn:
-            if (stopped := turn.settle()) is not None:
-                return stopped
-            turn.close_orphans()
-            turn.accept(prompt)
-            return turn.converse()
+        return self._run(journal, prompt)
 
     def resume(self, journal: Journal) -> Outcome:
         """Continue from wherever the session stopped."""
-        with self._turn(journal) as turn:
-            if (stopped := turn.settle()) is not None:
-                return stopped
-            turn.close_orphans()
-            return turn.converse()
+        return self._run(journal)
 
     def cancel(self) -> None:
         """Stop the running turn. May be called from any thread and from a signal handler."""
         self._cancelled.set()
         self._inbox.put(None)
 
-    @contextmanager
-    def _turn(self, journal: Journal) -> Iterator[_LoopTurn]:
+    def _run(self, journal: Journal, prompt: str | Sequence[ChatPart] | None = None) -> Outcome:
         self._cancelled.clear()
         with _on_interrupt(self.cancel):
-            yield _LoopTurn(self, journal)
+            turn = _LoopTurn(self, journal)
+            if (stopped := turn.settle()) is not None:
+                return stopped
+            turn.close_orphans()
+            if prompt is not None:
+                turn.accept(prompt)
+            return turn.converse()
 
 
 async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:

@@ -19,6 +19,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -296,10 +297,8 @@ class Coroutines:
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> None:
-    try:
+    with suppress(RuntimeError):  # the event loop has ended, and the task with it
         loop.call_soon_threadsafe(work)
-    except RuntimeError:  # the event loop has ended, and the task with it
-        pass
 
 
 _lock = threading.Lock()

@@ -22,13 +22,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import Call, Session, SessionText
 from everturn.model.conversation import CallStart
-from everturn.sessions.messages import Passage, Sources, TurnView, is_quiet, passages
+from everturn.sessions.messages import Passage, Sources, TurnView, argument_text, is_quiet, passages
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line, plural, printable, safe_line, safe_text, short_folder
 from everturn.text.times import iso
@@ -200,7 +199,7 @@ def _arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
 
 
 def _argument_value(value: Any, clean: Clean) -> str:
-    text = _value_text(value)
+    text = argument_text(value)
     is_long = len(text) > _SHORT or "\n" in text
     text = safe_line(text, clean, _SHORT // 3 if is_long else _SHORT)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else text
@@ -218,19 +217,10 @@ def _clean_as_named(name: str, clean: Clean) -> Clean:
     return clean_value
 
 
-def _value_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.encode(value).decode()
-    except (UnicodeEncodeError, RecursionError, TypeError):  # half a surrogate pair; nested too deep
-        return "…"
-
-
 def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
     given = start.input if start and isinstance(start.input, dict) else {}
     for name, value in given.items():
-        text = _value_text(value)
+        text = argument_text(value)
         if len(text) > _SHORT or "\n" in text:
             yield f"{safe_line(str(name), clean, 40)} =\n{indent_text(safe_text(text, _clean_as_named(str(name), clean)))}"
 

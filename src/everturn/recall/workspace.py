@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -167,10 +167,8 @@ def _open_folder(workspace: str, parts: list[str], create: bool = False) -> Iter
     try:
         for part in parts:
             if create:
-                try:
+                with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=folder)
-                except FileExistsError:
-                    pass
             below = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
             os.close(folder)
             folder = below
@@ -195,10 +193,8 @@ def _replace_file(folder: int, name: str, data: bytes, mode: int) -> None:
             os.fsync(file.fileno())
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        try:
+        with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
-        except OSError:
-            pass
         raise
 
 

@@ -19,6 +19,7 @@ from itertools import accumulate, groupby
 
 from msgspec import Struct, structs
 
+from everturn.attribution.alignment import anchor_pairs
 from everturn.capture.file_reader import FileCandidate
 from everturn.capture.intake import Intake, SyncJob, SyncReport
 from everturn.capture.policy import Policy
@@ -66,30 +67,8 @@ def _pair_records(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[
     last = next((n for n in range(left) if older[-1 - n] != newer[-1 - n]), left)
     begin = [(n, n) for n in range(first)]
     end = [(len(older) - n, len(newer) - n) for n in range(last, 0, -1)]
-    return begin + _longest_rising(older, newer, first, last) + end
-
-
-def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, last: int) -> list[tuple[int, int]]:
-    """Of the records between, pair those that occur once in each copy: the longest sequence in the same order."""
-    counts = Counter(older[first : len(older) - last]), Counter(newer[first : len(newer) - last])
-    places = {newer[n]: n for n in range(first, len(newer) - last) if counts[1][newer[n]] == 1}
-    single = [
-        (n, places[older[n]])
-        for n in range(first, len(older) - last)
-        if counts[0][older[n]] == 1 and older[n] in places
-    ]
-    ends: list[int] = []  # by length of an ascending sequence: its smallest end
-    rows: list[int] = []  # the index in `single` of that end
-    before: list[int] = []
-    for number, (_, place) in enumerate(single):
-        length = bisect_left(ends, place)
-        before.append(rows[length - 1] if length else -1)
-        ends[length:], rows[length:] = [place, *ends[length + 1 :]], [number, *rows[length + 1 :]]
-    found, number = [], rows[-1] if rows else -1
-    while number >= 0:
-        found.append(single[number])
-        number = before[number]
-    return found[::-1]
+    between = anchor_pairs(older, newer, first, len(older) - last, first, len(newer) - last)
+    return begin + between + end
 
 
 #: A session without messages of these origins cannot be continued.

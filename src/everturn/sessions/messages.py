@@ -217,16 +217,17 @@ def failure_words(call: Call) -> str:
 def input_text(start: CallStart) -> str:
     """Return the arguments of a call, one per line; longer ones as they are."""
     if not isinstance(start.input, dict):
-        return "" if start.input is None else _argument_text(start.input)
-    return "\n".join(f"{name}: {_argument_text(value)}" for name, value in start.input.items())
+        return "" if start.input is None else argument_text(start.input)
+    return "\n".join(f"{name}: {argument_text(value)}" for name, value in start.input.items())
 
 
-def _argument_text(value: Any) -> str:
+def argument_text(value: Any) -> str:
+    """Return a value as text: itself, or as JSON."""
     if isinstance(value, str):
         return value
     try:
         return msgspec.json.encode(value).decode()
-    except (UnicodeEncodeError, RecursionError):  # half a surrogate pair; nested deeper than can be walked
+    except (UnicodeEncodeError, RecursionError, TypeError):  # half a surrogate pair; nested deeper than can be walked
         return "…"
 
 
