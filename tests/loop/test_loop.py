@@ -15,9 +15,10 @@ import pytest
 from everturn.errors import ModelUnreachable, UsageError
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop import execution, settlement
+from everturn.loop.async_loop import AsyncLoop
 from everturn.loop.execution import Execution, ExecutionLimits
 from everturn.loop.journal import Journal
-from everturn.loop.loop import Budget, Loop, Watch, in_thread
+from everturn.loop.loop import Budget, Loop, Watch
 from everturn.loop.settlement import CallEnding
 from everturn.loop.tools import Tool, ToolContext, tool
 from everturn.store.contract import Store
@@ -356,11 +357,11 @@ def test_the_asynchronous_face_runs_it_in_a_thread_and_stops_it_when_cancelled(a
         return "stopped"
 
     journal = Journal.open(archive)
-    loop = Loop(Model([says("hello"), calls(("a", "wait"))]), [wait])
+    loop = AsyncLoop(Model([says("hello"), calls(("a", "wait"))]), [wait])
 
     async def main() -> None:
-        assert (await in_thread(loop, loop.run, journal, "hi")).text == "hello"
-        task = asyncio.ensure_future(in_thread(loop, loop.run, journal, "wait"))
+        assert (await loop.run(journal, "hi")).text == "hello"
+        task = asyncio.ensure_future(loop.run(journal, "wait"))
         await asyncio.to_thread(running.wait, LONGEST)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

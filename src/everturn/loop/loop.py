@@ -11,7 +11,7 @@ The model gets as much of the session as fits, in a form that providers accept (
 that another program left without a result get one that says so, once.
 
 Ctrl-C, or `cancel` from another thread, stops the turn in order: the stream is closed, tools are notified, known results
-are written. A second Ctrl-C does not wait. The core is synchronous; `in_thread` is its asynchronous face.
+are written. A second Ctrl-C does not wait. The core is synchronous; `AsyncLoop` is its asynchronous face.
 """
 
 from __future__ import annotations
@@ -162,19 +162,6 @@ class Loop:
             if prompt is not None:
                 turn.accept(prompt)
             return turn.converse()
-
-
-async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:
-    """Run `await in_thread(loop, loop.run, journal, "…")`. Cancelling the task stops the turn."""
-    import asyncio  # slow to import
-
-    running = asyncio.ensure_future(asyncio.to_thread(work, *given))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        loop.cancel()
-        await running
-        raise
 
 
 class _LoopTurn:

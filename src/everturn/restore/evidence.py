@@ -24,6 +24,7 @@ from everturn.restore.document import Evidence, Statement
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
+from everturn.text.tokens import find_highest
 
 _TEXT_SEPARATOR = " \0 "
 _CACHED_TEXTS = 64  # messages
@@ -127,10 +128,7 @@ def _matching_beginning(quote: str, text: str) -> str:
     words = " ".join(quote.removesuffix("…").split())
     if not words or words in text:
         return words
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if words[:middle] in text else (low, middle - 1)
+    low = find_highest(len(words), lambda length: words[:length] in text)
     return words[:low].rstrip() if low >= _SHORTEST else ""
 
 

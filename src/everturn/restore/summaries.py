@@ -7,7 +7,7 @@ version of the prompt and the model: an interrupted run continues, and a second 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 
@@ -41,7 +41,7 @@ from everturn.secrets.redaction import redact_text
 from everturn.sessions.messages import Records, Sources, TurnView, live_part, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import Clean, quote_for_model
-from everturn.text.tokens import cut_to_tokens, fits_tokens
+from everturn.text.tokens import cut_to_tokens, find_highest, fits_tokens
 
 #: Kind of the kept rows that hold one summary each.
 TURN_SUMMARY_KIND = "turn_summary"
@@ -132,18 +132,18 @@ def state_text(state: SummaryTotals, tokens: int) -> str:
     """Return the totals within a budget: the latest entries of each list, and how many were left out."""
     lists = {key: value for key, value in asdict(state).items() if key != "goal"}
     render = partial(_state_lines, cut_to_tokens(state.goal, tokens // 4), lists)
-    return render(_find_highest(max(map(len, lists.values())), lambda number: fits_tokens(render(number), tokens)))
+    return render(find_highest(max(map(len, lists.values())), lambda number: fits_tokens(render(number), tokens)))
 
 
 def all_summaries_text(summaries: TurnSummaries, tokens: int) -> str:
     """Return every summary within a budget: the latest in full, older ones in two lines, the rest as a count."""
     turns = sorted((*summaries.turns, *(TurnSummary(turn) for turn in summaries.skipped)), key=lambda one: one.turn)
     render = partial(_summaries_text, turns, summaries.skipped)
-    full = _find_highest(len(turns), lambda number: fits_tokens(render(number, len(turns)), tokens))
+    full = find_highest(len(turns), lambda number: fits_tokens(render(number, len(turns)), tokens))
     if full or fits_tokens(render(0, len(turns)), tokens):
         return render(full, len(turns))
     return render(
-        0, _find_highest(len(turns), lambda number: fits_tokens(render(0, number), tokens))
+        0, find_highest(len(turns), lambda number: fits_tokens(render(0, number), tokens))
     )  # no room for two lines each
 
 
@@ -293,15 +293,6 @@ def _add_new(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ..
     for one in new or ():
         by_words.setdefault(likeness(read_citations(one).text), one)
     return tuple(by_words.values())
-
-
-def _find_highest(limit: int, is_fine: Callable[[int], bool]) -> int:
-    """Return the highest number up to the limit that is fine, 0 if none is. Numbers below a fine one must be fine."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if is_fine(middle) else (low, middle - 1)
-    return low
 
 
 def _state_lines(goal: str, lists: dict[str, tuple[str, ...]], most: int) -> str:

@@ -11,7 +11,7 @@
 Each is tried in every ring (`scope_rings`), the narrowest first, before the next one. Later ones are tried only if the
 earlier ones leave a reason to.
 
-`scan_text` reads the text itself, newest first, for what the index cannot find: signs, parts of words, patterns. Its work is
+`TextScan` reads the text itself, newest first, for what the index cannot find: signs, parts of words, patterns. Its work is
 bounded by the bytes of the records read, and the results say how far it went. If a match must contain certain characters,
 records without them are skipped at memory speed, so that much more can be searched.
 """
@@ -194,7 +194,7 @@ class SearchRequest:
         narrower = narrow_filters(filters, self._understood.meant, slack=False)
         if narrower is None:
             return hits
-        listed = scan_text(self.store, self._sources, narrower, bool).hits
+        listed = TextScan(self.store, self._sources, narrower, bool).run().hits
         self._has_fitting = self._has_fitting or bool(listed)
         best = max((hit.score for hit in hits), default=1.0)
         known = {(hit.session, hit.seq) for hit in listed}
@@ -254,7 +254,7 @@ class SearchRequest:
         return Attempt("some", ring, ranked.hits, (note,), ring.filters.hides_injected, ranked.replaced)
 
     def _attempt_newest(self, ring: Ring) -> Attempt:
-        scanned = scan_text(self.store, self._sources, ring.filters, bool)
+        scanned = TextScan(self.store, self._sources, ring.filters, bool).run()
         return Attempt("newest", ring, scanned.hits, (NOTES["newest"].format(_scan_extent(scanned)),))
 
     # --- the text itself ---
@@ -273,7 +273,7 @@ class SearchRequest:
             )
 
         holds = tuple(some[0] for some in groups.values() if len(some) == 1)
-        scanned = scan_text(self.store, self._sources, ring.filters, fits, holds)
+        scanned = TextScan(self.store, self._sources, ring.filters, fits, holds).run()
         note = f"the index does not contain these words; searched the text itself in {_scan_extent(scanned)}"
         return Attempt("text", ring, scanned.hits, (note,))
 
@@ -285,7 +285,7 @@ class SearchRequest:
         tried = f"{plural(len(proposed), 'message')} that the index suggested"
         note = f"the pattern was tried on {tried}" if words.groups else ""
         if not self.query.wanted:
-            scanned = scan_text(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals))
+            scanned = TextScan(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals)).run()
             known = {(hit.session, hit.seq) for hit in hits}
             # After the others: what the index proposes contains the literals as whole words.
             least = min((hit.score for hit in hits), default=1.0)
@@ -366,21 +366,16 @@ class ScanHits(Struct, frozen=True):
     back_to: int | None  # time of the oldest of them, if there are more
 
 
-def scan_text(
-    store: Store, sources: Sources, filters: SearchFilters, fits: Callable[[str], bool], holds: tuple[str, ...] = ()
-) -> ScanHits:
-    """Find messages with a text that fits. `holds` is text that every match contains, in any case."""
-    return _TextScan(store, sources, filters, fits, holds).run()
+class TextScan:
+    """Finds messages with a text that fits. `holds` is text that every match contains, in any case."""
 
-
-class _TextScan:
     def __init__(
         self,
         store: Store,
         sources: Sources,
         filters: SearchFilters,
         fits: Callable[[str], bool],
-        holds: tuple[str, ...],
+        holds: tuple[str, ...] = (),
     ) -> None:
         self._store, self._sources, self._filters, self._fits = store, sources, filters, fits
         given = [one.lower().encode("utf-8", "surrogatepass") for one in holds]

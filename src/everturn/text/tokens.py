@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 
 #: Factor applied to an estimate before it is compared with a budget.
 MARGIN = 1.15
@@ -40,14 +41,20 @@ def fits_tokens(text: str, budget: int) -> bool:
     return len(text) * 2 * MARGIN <= budget or estimate_tokens(text) * MARGIN <= budget
 
 
+def find_highest(limit: int, is_fine: Callable[[int], bool]) -> int:
+    """Return the highest number up to the limit that is fine, 0 if none is. Numbers below a fine one must be fine."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_fine(middle) else (low, middle - 1)
+    return low
+
+
 def cut_to_tokens(text: str, budget: int) -> str:
     """Return the text, or as much of its beginning as fits, cut between words and ended with `…`."""
     if fits_tokens(text, budget):
         return text
-    low, high = 0, min(len(text), max(budget, 0) * 16)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits_tokens(text[:middle] + "…", budget) else (low, middle - 1)
+    low = find_highest(min(len(text), max(budget, 0) * 16), lambda length: fits_tokens(f"{text[:length]}…", budget))
     kept = text[:low]
     head = kept[: max(kept.rfind(" "), kept.rfind("\n"))] if low < len(text) and not text[low].isspace() else kept
     kept = head if len(head) > low - 40 else kept
