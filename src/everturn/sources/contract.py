@@ -363,9 +363,13 @@ def lazy_import(target: str) -> Callable[..., Any]:
     return call
 
 
-def lazy_imports(module: str, *names: str) -> dict[str, Any]:
-    """Return `lazy_import` of several functions of a module, by name: the arguments of a `Source` or one of its parts."""
-    return {name: lazy_import(f"{module}:{name}") for name in names}
+def lazy_imports(module: str, *names: str, **others: str) -> dict[str, Any]:
+    """Return `lazy_import` of several functions of a module: the arguments of a `Source` or one of its parts.
+
+    They have the names of their arguments; `others` gives those that have another one, such as `reader="FooReader"`.
+    """
+    targets = {name: name for name in names} | others
+    return {name: lazy_import(f"{module}:{target}") for name, target in targets.items()}
 
 
 def named_folders(name: str, *patterns: str, files: bool = False) -> Callable[[SearchPlaces], list[Path]]:

@@ -42,6 +42,7 @@ from everturn.sources.toolkit.values import (
     message_digest,
     milliseconds,
     plain,
+    remember,
     state_of,
     text_blocks,
     word,
@@ -434,9 +435,8 @@ class AiderReader:
         if block.call is None:
             return block
         path, waiting = block.call.path, self._state.waiting
-        n = waiting[path] = waiting.get(path, 0) + 1
-        if len(waiting) > _MOST_OPEN:
-            del waiting[next(iter(waiting))]
+        n = waiting.get(path, 0) + 1
+        remember(waiting, path, n, _MOST_OPEN)
         return block if n == 1 else replace(block, call=replace(block.call, call_id=f"{call_id(path)} {n}"))
 
     def _match_result(self, block: Block) -> Block:

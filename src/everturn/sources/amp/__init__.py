@@ -6,7 +6,7 @@ result, an error or a reason. Tokens are part of each answer; threads from befor
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="amp",
@@ -24,10 +24,6 @@ SOURCE = Source(
         "sentAt",
     ),
     roots=named_folders("amp", "$AMP_DATA_DIR/threads", "{data}/amp/threads", "{editor}/globalStorage/sourcegraph.amp/threads3"),
-    reader=lazy_import("everturn.sources.amp.reader:AmpReader"),
     option="amp-dir",
-    **lazy_imports(
-        "everturn.sources.amp.reader",
-        "find", "sniff", "workspace", "view", "resume_command",
-    ),
+    **lazy_imports("everturn.sources.amp.reader", "find", "sniff", "workspace", "view", "resume_command", reader="AmpReader"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ that was written reads as the same session; docs/standards.md lists what is lost
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, no_candidates, no_folders, no_workspace
+from everturn.sources.contract import Source, lazy_imports, no_candidates, no_folders, no_workspace
 
 SOURCE = Source(
     name="atif",
@@ -27,6 +27,5 @@ SOURCE = Source(
     find=no_candidates,
     workspace=no_workspace,
     **lazy_imports("everturn.sources.atif.reader", "sniff", "view", "reader"),
-    write=lazy_import("everturn.sources.atif.writer:write"),
-    write_pieces=lazy_import("everturn.sources.atif.writer:write_pieces"),
+    **lazy_imports("everturn.sources.atif.writer", "write", "write_pieces"),
 )

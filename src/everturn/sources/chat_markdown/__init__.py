@@ -11,11 +11,17 @@ SOURCE = Source(
     name="chat_markdown",
     title="Chat Markdown",
     parser=1,
-    reader=lazy_import("everturn.sources.chat_markdown.reader:ChatReader"),
     view=lazy_import("everturn.sources.chat_markdown.message:view"),
     option="chat-dir",
     saves_chats=True,
     **lazy_imports(
-        "everturn.sources.chat_markdown.reader", "roots", "find", "sniff", "workspace", "write", "write_pieces"
+        "everturn.sources.chat_markdown.reader",
+        "roots",
+        "find",
+        "sniff",
+        "workspace",
+        "write",
+        "write_pieces",
+        reader="ChatReader",
     ),
 )

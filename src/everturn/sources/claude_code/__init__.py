@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from everturn.sources.claude_code.files import NAME, find, folder_of, owner_of, roots, sniff, workspace
 from everturn.sources.claude_code.program import resume_command, retention
-from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import, lazy_imports
 
 SOURCE = Source(
     name=NAME,
@@ -35,27 +35,19 @@ SOURCE = Source(
     folder_of=folder_of,
     owner_of=owner_of,
     unpack=lazy_import("everturn.sources.claude_code.files:unpack"),
-    original=lazy_import("everturn.sources.claude_code.records:original"),
-    backups=lazy_import("everturn.sources.claude_code.records:file_backups"),
+    **lazy_imports("everturn.sources.claude_code.records", "original", backups="file_backups"),
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
     finds=lazy_import("everturn.sources.claude_code.program:finds"),
     native=NativeWriter(
         name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
-        place=lazy_import("everturn.sources.claude_code.program:place"),
-        write=lazy_import("everturn.sources.claude_code.program:write"),
-        begin=lazy_import("everturn.sources.claude_code.program:begin"),
-        copy=lazy_import("everturn.sources.claude_code.program:copy"),
-        offers=lazy_import("everturn.sources.claude_code.program:offers"),
+        **lazy_imports("everturn.sources.claude_code.program", "place", "write", "begin", "copy", "offers"),
     ),
-    check=lazy_import("everturn.sources.claude_code.check:check"),
-    follows=lazy_import("everturn.sources.claude_code.check:follows"),
+    **lazy_imports("everturn.sources.claude_code.check", "check", "follows"),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.claude_code.program:command"),
-        read=lazy_import("everturn.sources.claude_code.program:read"),
-        around=lazy_import("everturn.sources.claude_code.program:around"),
         leaves="nothing: it is told not to keep the session",
+        **lazy_imports("everturn.sources.claude_code.program", "command", "read", "around"),
     ),
     install=Install(lazy_import("everturn.sources.claude_code.program:edits"), "Start it anew; `/plugin` shows it."),
 )

@@ -24,7 +24,7 @@ from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, attachment
 from everturn.sources.claude_code.whole_files import ClaudeWholeFileReader, Elements, form_of
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.sources.toolkit.json_lines import JsonLines
-from everturn.sources.toolkit.line_reader import Counted, ReadTally, SessionTally, add, read_walk
+from everturn.sources.toolkit.line_reader import Counted, ReadTally, SessionTally, add, prompt_hint, read_walk
 from everturn.sources.toolkit.values import plain, state_of, word
 
 
@@ -220,11 +220,10 @@ class ClaudeReader:
         message = session.messages[-1]
         if session.parent and not (seen := self._state.reported_facts(session.native_id)).linked:
             seen.linked = True
-            prompt = _prompt(message)
-            session.links.append(Link("subagent_of", session.parent, hint=_hint(prompt) if prompt else 0))
+            session.link_parent(session.parent, _prompt(message))
         for block in message.blocks:
             if block.call is not None and block.call.prompt:
-                self._link(session, Link("spawned", "", block.call.call_id, _hint(block.call.prompt)))
+                self._link(session, Link("spawned", "", block.call.call_id, prompt_hint(block.call.prompt)))
             elif block.result is not None and block.result.child:
                 self._link(session, Link("spawned", block.result.child, block.result.call_id))
 
@@ -245,10 +244,6 @@ _HANDLERS: dict[str, Callable[[ClaudeReader, ClaudeRecord, ClaudeRecordPlace], b
     "agent-name": ClaudeReader._read_agent_name,
     "queue-operation": ClaudeReader._read_queue,
 }
-
-
-def _hint(prompt: str) -> int:
-    return fingerprint("prompt", prompt)
 
 
 def _prompt(message: Message) -> str:

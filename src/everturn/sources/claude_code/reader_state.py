@@ -11,16 +11,12 @@ doubt, a human's prompt is kept.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 from msgspec import Struct
 
 from everturn.model.conversation import fingerprint
 from everturn.sources.claude_code.blocks import guess_speaker
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+from everturn.sources.toolkit.values import remember
 
 _MOST_SESSIONS = 1000
 _MOST_LINKS = 4000
@@ -161,14 +157,14 @@ class ClaudeReaderState(Struct, array_like=True):
         found = self.own if native_id == self.native_id else self.sessions.get(native_id)
         if found is None:
             found = ReportedFacts()
-            _put(self.sessions, native_id, found, _MOST_SESSIONS)
+            remember(self.sessions, native_id, found, _MOST_SESSIONS)
         return found
 
     def is_new_link(self, key: int) -> bool:
         """Return true once per key."""
         if key in self.links:
             return False
-        _put(self.links, key, True, _MOST_LINKS)
+        remember(self.links, key, True, _MOST_LINKS)
         return True
 
     def chain_of(self, uuid: str, parent: str, start: int) -> str:
@@ -178,7 +174,7 @@ class ClaudeReaderState(Struct, array_like=True):
             name = self.chain if parent and self.chain else (uuid or str(start))[:8]
         self.chain = name
         if uuid:
-            _put(self.chains, uuid, name, _MOST_UUIDS)
+            remember(self.chains, uuid, name, _MOST_UUIDS)
         return name
 
     def replaced_prompt(self, parent: str, start: int) -> int | None:
@@ -191,7 +187,7 @@ class ClaudeReaderState(Struct, array_like=True):
             return None
         key = fingerprint("parent", parent)
         before = self.prompts.pop(key, None)
-        _put(self.prompts, key, start, _MOST_UUIDS)
+        remember(self.prompts, key, start, _MOST_UUIDS)
         return before
 
     def title_for(self, leaf: str, title: str) -> str:
@@ -199,7 +195,7 @@ class ClaudeReaderState(Struct, array_like=True):
         if short_uuid(leaf) in self.recent:
             return title
         if leaf and title:
-            _put(self.leaves, short_uuid(leaf), title[:_LONGEST_TITLE], _MOST_LEAVES)
+            remember(self.leaves, short_uuid(leaf), title[:_LONGEST_TITLE], _MOST_LEAVES)
         return ""
 
     def title_at(self, uuid: str) -> str:
@@ -215,9 +211,3 @@ class ClaudeReaderState(Struct, array_like=True):
 def short_uuid(uuid: str) -> str:
     """Return enough of a uuid to recognize it among a few hundred."""
     return uuid[:8] if len(uuid) == len("00000000-0000-0000-0000-000000000000") else uuid[:64]
-
-
-def _put(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
-    found[key] = value
-    if len(found) > most:
-        del found[next(iter(found))]

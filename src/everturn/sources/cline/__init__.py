@@ -10,7 +10,7 @@ are, and a whole document).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="cline",
@@ -25,8 +25,6 @@ SOURCE = Source(
         "model_usage",
         "cline_read_date",
     ),
-    reader=lazy_import("everturn.sources.cline.reader:ClineReader"),
-    view=lazy_import("everturn.sources.cline.reader:view"),
     roots=named_folders(
         "cline",
         "{editor}/globalStorage/saoudrizwan.claude-dev/tasks",
@@ -35,5 +33,5 @@ SOURCE = Source(
         "~/.cline/data/tasks",
     ),
     option="cline-dir",
-    **lazy_imports("everturn.sources.cline.reader", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.cline.reader", "find", "sniff", "workspace", "view", reader="ClineReader"),
 )

@@ -36,12 +36,10 @@ SOURCE = Source(
     roots=named_folders(NAME, "$CODEX_HOME", "~/.codex"),
     find=find,
     sniff=sniff,
-    reader=lazy_import("everturn.sources.codex.reader:open_reader"),
-    view=lazy_import("everturn.sources.codex.reader:view"),
+    **lazy_imports("everturn.sources.codex.reader", "view", reader="open_reader"),
     workspace=workspace,
     is_database=True,  # the goals; rollouts are files
-    owner_of=lazy_import("everturn.sources.codex.files:owner_of"),
-    unpack=lazy_import("everturn.sources.codex.files:unpack"),
+    **lazy_imports("everturn.sources.codex.files", "owner_of", "unpack"),
     option="codex-dir",
     resume_command=resume_command,
     native=NativeWriter(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Link, Message, fingerprint
+from everturn.model.conversation import Block, Link, Message
 from everturn.sources.codex.calls import folder_in
 from everturn.sources.codex.files import is_screen_log
 from everturn.sources.codex.message import build, texts_in, unknown
@@ -33,6 +33,7 @@ from everturn.sources.toolkit.line_reader import (
     SessionTally,
     add,
     mapping,
+    prompt_hint,
     single_record,
 )
 from everturn.sources.toolkit.message_reader import NoteReader, note
@@ -241,7 +242,7 @@ class CodexReader(LineReader[CodexReaderState]):
         call, result = block.call, block.result
         if call is not None and call.prompt:
             self._state.note_spawn(call.call_id)
-            self._session().links.append(Link("spawned", "", call.call_id, _hint(call.prompt)))
+            self._session().links.append(Link("spawned", "", call.call_id, prompt_hint(call.prompt)))
         elif result is not None and result.call_id in self._state.spawned:
             child = _child_id(block.text)
             self._link_child(child, result.call_id)
@@ -260,7 +261,7 @@ class CodexReader(LineReader[CodexReaderState]):
         prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
         parent = state.parent or self._candidate.parent
         if parent or prompt:
-            self._session().links.append(Link("subagent_of", parent, hint=_hint(prompt) if prompt else 0))
+            self._session().link_parent(parent, prompt)
 
 
 _HANDLERS: dict[str, Callable[[CodexReader, CodexRecord, RecordPlace], bool]] = {
@@ -273,10 +274,6 @@ _HANDLERS: dict[str, Callable[[CodexReader, CodexRecord, RecordPlace], bool]] = 
 def _child_id(text: str) -> str:
     """Return the id of an agent in the output of the call that started it."""
     return word(mapping(decode_value(text.encode("utf-8", "replace"))).get("agent_id")) if _AGENT.match(text) else ""
-
-
-def _hint(prompt: str) -> int:
-    return fingerprint("prompt", prompt)
 
 
 def view(raw: bytes) -> Message | None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from everturn.model.conversation import TokenUsage, fingerprint
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, mapping
-from everturn.sources.toolkit.values import count, plain, strings, word
+from everturn.sources.toolkit.values import count, plain, remember, strings, word
 
 HEADER, STATE = "(header)", "(state)"
 ITEM, EVENT = "response_item", "event_msg"
@@ -275,9 +275,7 @@ class CodexReaderState(Struct, array_like=True):
         return found
 
     def note_spawn(self, call_id: str) -> None:
-        self.spawned[call_id] = True
-        if len(self.spawned) > _MOST_SPAWNED:
-            del self.spawned[next(iter(self.spawned))]
+        remember(self.spawned, call_id, True, _MOST_SPAWNED)
 
 
 def _tokens(counted: object) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="continue_dev",
@@ -20,7 +20,8 @@ SOURCE = Source(
         "chatModelTitle",
     ),
     roots=named_folders("continue_dev", "$CONTINUE_GLOBAL_DIR/sessions", "~/.continue/sessions"),
-    reader=lazy_import("everturn.sources.continue_dev.reader:ContinueReader"),
     option="continue-dir",
-    **lazy_imports("everturn.sources.continue_dev.reader", "find", "sniff", "workspace", "view"),
+    **lazy_imports(
+        "everturn.sources.continue_dev.reader", "find", "sniff", "workspace", "view", reader="ContinueReader"
+    ),
 )

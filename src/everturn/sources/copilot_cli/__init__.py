@@ -5,7 +5,7 @@ Reading order: `message` (one event as a message), `reader` (a whole session, an
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="copilot_cli",
@@ -21,11 +21,9 @@ SOURCE = Source(
         "producer",
         "gitRoot",
     ),
-    reader=lazy_import("everturn.sources.copilot_cli.reader:CopilotReader"),
-    view=lazy_import("everturn.sources.copilot_cli.reader:view"),
     roots=named_folders("copilot_cli", "$COPILOT_HOME", "~/.copilot", "$XDG_STATE_HOME/.copilot"),
     option="copilot-dir",
     # A subagent cannot be resumed by itself: its parent session is.
     resume_command=lambda native_id: ["copilot", f"--resume={native_id.partition('/')[0]}"],
-    **lazy_imports("everturn.sources.copilot_cli.reader", "find", "sniff", "workspace"),
+    **lazy_imports("everturn.sources.copilot_cli.reader", "find", "sniff", "workspace", "view", reader="CopilotReader"),
 )

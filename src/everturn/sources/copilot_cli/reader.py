@@ -44,6 +44,7 @@ from everturn.sources.toolkit.values import (
     decode_value,
     error_class,
     plain,
+    remember,
     strings,
     text_blocks,
     word,
@@ -98,7 +99,7 @@ class CopilotReader(LineReader[CopilotReaderState]):
         state = self._state
         if not agent or agent in state.agents:
             return
-        _put(state.agents, agent, call_id, _MOST_AGENTS)
+        remember(state.agents, agent, call_id, _MOST_AGENTS)
         child = self._gathering.session(f"{self._name}/{agent}", "subagent", self._name)
         child.learn(agent_name=word(data.get("agentDisplayName")) or word(data.get("agentName")))
         child.links.append(Link("subagent_of", self._name))
@@ -127,14 +128,14 @@ class CopilotReader(LineReader[CopilotReaderState]):
         if kind == "assistant.message":
             for block in message.blocks:
                 if block.call is not None:
-                    _put(state.calls, block.call.call_id, agent, _MOST_CALLS)
+                    remember(state.calls, block.call.call_id, agent, _MOST_CALLS)
             thought = word(data.get("reasoningText"))
             state.thought = fingerprint("thought", thought) if thought else state.thought
         elif kind in ("tool.user_requested", "tool.execution_start"):
             is_requested = call_id in state.calls
             if kind == "tool.user_requested":
-                _put(state.own, call_id, agent, _MOST_CALLS)
-            _put(state.calls, call_id, agent, _MOST_CALLS)
+                remember(state.own, call_id, agent, _MOST_CALLS)
+            remember(state.calls, call_id, agent, _MOST_CALLS)
             return is_requested and kind == "tool.execution_start"
         elif kind == "assistant.reasoning":
             text = message.blocks[0].text
@@ -149,7 +150,7 @@ class CopilotReader(LineReader[CopilotReaderState]):
         if message.origin != "model":
             return message
         if message.provider_id:
-            _put(state.response, agent, message.provider_id, _MOST_AGENTS)
+            remember(state.response, agent, message.provider_id, _MOST_AGENTS)
         response = message.provider_id or state.response.get(agent, "")
         return replace(message, provider_id=response, model=message.model or state.model)
 
@@ -158,13 +159,6 @@ def _output_message(message: Message) -> Message:
     """Return the result of a command of the human as output: it answers no call of the model."""
     blocks = tuple(replace(block, kind="text", result=None) for block in message.blocks)
     return replace(message, kind="output", blocks=blocks)
-
-
-def _put(values: dict[str, str], key: str, value: str, most: int) -> None:
-    """Set a value; beyond `most`, forget the oldest."""
-    values[key] = value
-    if len(values) > most:
-        del values[next(iter(values))]
 
 
 # --- files ---

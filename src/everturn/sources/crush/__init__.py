@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders, no_workspace
+from everturn.sources.contract import Source, lazy_imports, named_folders, no_workspace
 
 SOURCE = Source(
     name="crush",
     title="Crush",
     parser=1,
-    reader=lazy_import("everturn.sources.crush.reader:CrushReader"),
     is_database=True,
     workspace=no_workspace,
     roots=named_folders("crush", "{working}/.crush"),
     option="crush-dir",
-    **lazy_imports("everturn.sources.crush.reader", "find", "sniff", "view", "folder_of", "unpack"),
+    **lazy_imports(
+        "everturn.sources.crush.reader", "find", "sniff", "view", "folder_of", "unpack", reader="CrushReader"
+    ),
 )

@@ -88,30 +88,30 @@ def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
     with unpacked_snapshot(path) as database:
         tables = database.tables()
         if "ItemTable" in tables:
-            yield from _unpack_chats(_read_item(database, _CHATS), folder)
+            for tab in _elements(_read_item(database, _CHATS), "tabs"):
+                yield from _unpack_chat(tab.raw, folder)
             for composer in _elements(_read_item(database, _COMPOSERS), "allComposers"):
                 yield from _unpack_composer(composer.raw, folder)
         if "cursorDiskKV" in tables:
             yield from _unpack_rows(database, folder)
 
 
-def _unpack_chats(value: bytes, folder: str) -> Iterator[Member]:
-    for tab in _elements(value, "tabs"):
-        chat = mapping(decode_item(tab.raw)[0])
-        name = word(chat.get("tabId"))
-        bubbles = _elements(tab.raw, "bubbles")
-        if name and bubbles:
-            head = _head(name, "chat", folder, title=chat.get("chatTitle"))
-            yield Member(name, _lines(head, (bubble.raw for bubble in bubbles)), native_id=name)
+def _unpack_chat(raw: bytes, folder: str) -> Iterator[Member]:
+    chat = mapping(decode_item(raw)[0])
+    name = word(chat.get("tabId"))
+    return _with_bubbles(_head(name, "chat", folder, title=chat.get("chatTitle")), name, raw, "bubbles")
 
 
 def _unpack_composer(raw: bytes, folder: str) -> Iterator[Member]:
-    """Yield the conversation of a composer that holds its bubbles itself, if it has any."""
     composer = mapping(decode_item(raw)[0])
     name = word(composer.get("composerId"))
-    bubbles = _elements(raw, "conversation")
+    return _with_bubbles(_composer_head(name, composer, folder), name, raw, "conversation")
+
+
+def _with_bubbles(head: dict[str, Any], name: str, raw: bytes, key: str) -> Iterator[Member]:
+    """Yield a conversation that holds its bubbles itself, if it has any."""
+    bubbles = _elements(raw, key)
     if name and bubbles:
-        head = _composer_head(name, composer, folder)
         yield Member(name, _lines(head, (bubble.raw for bubble in bubbles)), native_id=name)
 
 

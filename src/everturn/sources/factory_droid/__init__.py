@@ -6,7 +6,7 @@ client keeps one running total per session in a settings file, which is not read
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="factory_droid",
@@ -24,9 +24,8 @@ SOURCE = Source(
         "summaryText",
         "messageIndex",
     ),
-    reader=lazy_import("everturn.sources.factory_droid.reader:DroidReader"),
     roots=named_folders("factory_droid", "~/.factory"),
     option="factory-dir",
     resume_command=lambda native_id: ["droid", "--resume", native_id],
-    **lazy_imports("everturn.sources.factory_droid.reader", "find", "sniff", "view", "workspace"),
+    **lazy_imports("everturn.sources.factory_droid.reader", "find", "sniff", "view", "workspace", reader="DroidReader"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="goose",
@@ -17,12 +17,13 @@ SOURCE = Source(
         "toolResult",
         "schedule_id",
     ),
-    reader=lazy_import("everturn.sources.goose.reader:GooseReader"),
     is_database=True,
     roots=named_folders(
         "goose", "$GOOSE_PATH_ROOT/data/sessions", "{data}/goose/sessions", "{config}/Block/goose/data/sessions"
     ),
     option="goose-dir",
     resume_command=lambda native_id: ["goose", "session", "--resume", "--session-id", native_id],
-    **lazy_imports("everturn.sources.goose.reader", "find", "sniff", "view", "workspace", "unpack"),
+    **lazy_imports(
+        "everturn.sources.goose.reader", "find", "sniff", "view", "workspace", "unpack", reader="GooseReader"
+    ),
 )

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.contract import Member, PartlyUnread, SourceCandidate
+from everturn.sources.toolkit.chat_export import line
 from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.json_document import (
     Damage,
@@ -144,18 +144,14 @@ def _lines(name: str, task: Rec, sample: Rec) -> Iterator[bytes]:
         "model": task.get("model"),
         "at": sample.get("started_at") or task.get("created"),
     }
-    yield _line(head)
+    yield line(head)
     if not listing(sample.get("messages")):
         given = sample.get("input")
-        yield from map(_line, listing(given) or ([{"role": "user", "content": given}] if given else []))
+        yield from map(line, listing(given) or ([{"role": "user", "content": given}] if given else []))
     for message in listing(sample.get("messages")):
-        yield _line(message if isinstance(message, dict) else {"other": message})
+        yield line(message if isinstance(message, dict) else {"other": message})
     keys = ("scores", "error", "limit", "model_usage", "total_time", "completed_at")
-    yield _line({"outcome": {key: sample[key] for key in keys if key in sample}, "model": task.get("model")})
-
-
-def _line(value: Any) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
+    yield line({"outcome": {key: sample[key] for key in keys if key in sample}, "model": task.get("model")})
 
 
 # --- messages ---

@@ -6,7 +6,7 @@ journal is recognised by its first line and reads the same. `everturn.loop.journ
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="journal",
@@ -21,6 +21,5 @@ SOURCE = Source(
         "gauge",
     ),
     roots=named_folders("journal"),
-    reader=lazy_import("everturn.sources.journal.reader:JournalReader"),
-    **lazy_imports("everturn.sources.journal.reader", "find", "sniff", "view", "workspace"),
+    **lazy_imports("everturn.sources.journal.reader", "find", "sniff", "view", "workspace", reader="JournalReader"),
 )

@@ -5,7 +5,7 @@ The client is closed. What is read here is what public readers of its files agre
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="junie",
@@ -13,7 +13,6 @@ SOURCE = Source(
     parser=1,
     fields=("kind", "agentEvent", "stepId", "timestampMs", "requestId", "taskId", "modelUsage", "currentDirectory"),
     roots=named_folders("junie", "~/.junie/sessions"),
-    reader=lazy_import("everturn.sources.junie.reader:JunieReader"),
     option="junie-dir",
-    **lazy_imports("everturn.sources.junie.reader", "find", "sniff", "view", "workspace"),
+    **lazy_imports("everturn.sources.junie.reader", "find", "sniff", "view", "workspace", reader="JunieReader"),
 )

@@ -27,6 +27,7 @@ from everturn.sources.toolkit.values import (
     digest,
     milliseconds,
     plain,
+    remember,
     result_block,
     strings,
     text_blocks,
@@ -104,9 +105,7 @@ class JunieReader(MessageLines):
         if key in state.said:
             return None
         if key:
-            state.said[key] = True
-            if len(state.said) > _REMEMBERED:
-                del state.said[next(iter(state.said))]
+            remember(state.said, key, True, _REMEMBERED)
         return message
 
 

@@ -6,7 +6,7 @@ beside the log, which is not read.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders, no_workspace
+from everturn.sources.contract import Source, lazy_imports, named_folders, no_workspace
 
 SOURCE = Source(
     name="kimi",
@@ -26,11 +26,9 @@ SOURCE = Source(
         "inputOther",
         "turnId",
     ),
-    reader=lazy_import("everturn.sources.kimi.reader:KimiReader"),
-    view=lazy_import("everturn.sources.kimi.reader:view"),
     workspace=no_workspace,
     roots=named_folders("kimi", "$KIMI_SHARE_DIR", "$KIMI_CODE_HOME", "~/.kimi", "~/.kimi-code"),
     option="kimi-dir",
     resume_command=lambda native_id: ["kimi", "--session", native_id],
-    **lazy_imports("everturn.sources.kimi.reader", "find", "sniff", "folder_of"),
+    **lazy_imports("everturn.sources.kimi.reader", "find", "sniff", "folder_of", "view", reader="KimiReader"),
 )

@@ -154,10 +154,8 @@ class KimiReader(LineReader[KimiReaderState]):
         if message.starts_turn and is_subagent and not state.linked:
             state.linked = True
             task = "\n".join(block.text for block in message.blocks if block.field == "prompt")
-            session.links.append(Link("subagent_of", self._candidate.parent, hint=_hint(task) if task else 0))
-        for block in message.blocks:
-            if block.call is not None and block.call.prompt:
-                session.links.append(Link("spawned", "", block.call.call_id, _hint(block.call.prompt)))
+            session.link_parent(self._candidate.parent, task)
+        session.link_tasks(message)
         if message.origin == "human" and is_subagent:
             return replace(message, origin="agent")
         if message.origin != "model":
@@ -190,10 +188,6 @@ class KimiReader(LineReader[KimiReaderState]):
             response = (children[call_id] or f"@{place.start}") if origin == "model" else ""
             add(self._gathering, part, replace(message, origin=origin, provider_id=response))
         return "unknown" if not is_known(kind) else "known" if message is None else "message"
-
-
-def _hint(prompt: str) -> int:
-    return fingerprint("prompt", prompt)
 
 
 # --- Builds the message of one event without the events around it, for the reader and for `view` ---

@@ -6,7 +6,7 @@ of its predecessor: `amazon_q` reads them.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="kiro",
@@ -29,7 +29,8 @@ SOURCE = Source(
     roots=named_folders(
         "kiro", "~/.kiro/sessions/cli", "{config}/Kiro/User/globalStorage/kiro.kiroagent/workspace-sessions"
     ),
-    reader=lazy_import("everturn.sources.kiro.reader:KiroReader"),
     option="kiro-dir",
-    **lazy_imports("everturn.sources.kiro.reader", "find", "sniff", "view", "workspace", "folder_of"),
+    **lazy_imports(
+        "everturn.sources.kiro.reader", "find", "sniff", "view", "workspace", "folder_of", reader="KiroReader"
+    ),
 )

@@ -8,7 +8,7 @@ Reading order: `message` (the shapes, and one element as a message), `reader` (a
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, no_candidates, no_folders, no_workspace
+from everturn.sources.contract import Source, lazy_imports, no_candidates, no_folders, no_workspace
 
 SOURCE = Source(
     name="messages",
@@ -24,9 +24,7 @@ SOURCE = Source(
     ),
     roots=no_folders,
     find=no_candidates,
-    sniff=lazy_import("everturn.sources.messages.reader:sniff"),
-    reader=lazy_import("everturn.sources.messages.reader:MessagesReader"),
-    view=lazy_import("everturn.sources.messages.reader:view"),
+    **lazy_imports("everturn.sources.messages.reader", "sniff", "view", reader="MessagesReader"),
     workspace=no_workspace,
     rank=-1,
 )

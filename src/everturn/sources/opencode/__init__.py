@@ -27,7 +27,6 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy_import("everturn.sources.opencode.reader:OpencodeReader"),
     workspace=folder_in,
     is_database=True,
     private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
@@ -42,5 +41,5 @@ SOURCE = Source(
         **lazy_imports("everturn.sources.opencode.program", "command", "read", "around"),
     ),
     install=Install(lazy_import("everturn.sources.opencode.program:edits"), "Start it anew."),
-    **lazy_imports("everturn.sources.opencode.reader", "view", "unpack"),
+    **lazy_imports("everturn.sources.opencode.reader", "view", "unpack", reader="OpencodeReader"),
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
-from everturn.sources.opencode.parts import blocks_of, is_own
+from everturn.sources.opencode.parts import blocks_of, duration, is_own
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
@@ -111,7 +111,7 @@ def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
         "assistant", "human" if by_hand else "model", "shell" if by_hand else "summary" if summary else "text", at,
         precision, word(info.get("id")), "" if by_hand else word(info.get("id")), word(info.get("modelID")), blocks,
         None if by_hand else _usage(info, parts), starts_turn=by_hand,
-        fingerprint=message_mark("assistant", info, blocks), reported_ms=_duration(time),
+        fingerprint=message_mark("assistant", info, blocks), reported_ms=duration(time, "created", "completed"),
     )  # fmt: skip
     return message, unknown_type
 
@@ -138,11 +138,6 @@ def token_counts(holder: Rec) -> list[int]:
     cache = mapping(tokens.get("cache"))
     output = (count(tokens.get("output")) or 0) + (count(tokens.get("reasoning")) or 0)
     return [count(tokens.get("input")) or 0, output, count(cache.get("read")) or 0, count(cache.get("write")) or 0]
-
-
-def _duration(time: Rec) -> int | None:
-    start, end = count(time.get("created")), count(time.get("completed"))
-    return end - start if start and end and end >= start else None
 
 
 def _time(info: Rec) -> Rec:

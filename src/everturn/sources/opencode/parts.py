@@ -92,7 +92,8 @@ def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
     artifacts = _find_artifacts(start, metadata, arguments)
     action, path = artifacts[0] if artifacts else ("", "")
     child, others = _child_in(metadata), tuple(artifacts[1:])
-    return CallEnd(start.call_id, bool(why), why, status, _duration(state), action, path, child, others)
+    lasted = duration(mapping(state.get("time")), "start", "end")
+    return CallEnd(start.call_id, bool(why), why, status, lasted, action, path, child, others)
 
 
 def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str:
@@ -108,9 +109,9 @@ def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str
     return "exit_status" if status else ""
 
 
-def _duration(state: Rec) -> int | None:
-    time = mapping(state.get("time"))
-    start, end = count(time.get("start")), count(time.get("end"))
+def duration(time: Rec, first: str, last: str) -> int | None:
+    """Return the milliseconds between two times, if both are there and in order."""
+    start, end = count(time.get(first)), count(time.get(last))
     return end - start if start and end and end >= start else None
 
 

@@ -21,7 +21,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import RECENT_STEPS
-from everturn.model.conversation import Link, Message, ReadResult, fingerprint
+from everturn.model.conversation import Link, Message, ReadResult
 from everturn.sources.contract import Member, SourceCandidate
 from everturn.sources.opencode.files import UNTITLED, is_early, shape_of
 from everturn.sources.opencode.message import (
@@ -45,6 +45,7 @@ from everturn.sources.toolkit.line_reader import (
     SessionTally,
     add,
     mapping,
+    prompt_hint,
     single_record,
 )
 from everturn.sources.toolkit.values import plain, word
@@ -167,8 +168,7 @@ class OpencodeReader(LineReader[OpencodeReaderState]):
         if state.parent and not state.linked:
             state.linked = True
             prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-            hint = fingerprint("prompt", prompt) if prompt and message.starts_turn else 0
-            session.links.append(Link("subagent_of", state.parent, hint=hint))
+            session.link_parent(state.parent, prompt if message.starts_turn else "")
         session.links += _spawn_links(message)
 
     def _response_id(self, message: Message) -> str:
@@ -214,8 +214,7 @@ def _spawn_links(message: Message) -> list[Link]:
         if block.call is not None and block.call.kind == "task":
             child, prompt = child_of(mapping(block.data)), block.call.prompt
             if child or prompt:
-                hint = 0 if child else fingerprint("prompt", prompt)
-                found.append(Link("spawned", child, block.call.call_id, hint))
+                found.append(Link("spawned", child, block.call.call_id, 0 if child else prompt_hint(prompt)))
     return found
 
 

@@ -26,8 +26,7 @@ SOURCE = Source(
     find=no_candidates,
     workspace=lazy_import("everturn.sources.toolkit.json_document:workspace"),
     **lazy_imports("everturn.sources.otel.reader", "sniff", "view", "reader", "unpack"),
-    write=lazy_import("everturn.sources.otel.writer:write"),
-    write_pieces=lazy_import("everturn.sources.otel.writer:write_pieces"),
+    **lazy_imports("everturn.sources.otel.writer", "write", "write_pieces"),
     wire=WireForm(
         path="/v1/traces",
         media_type="application/x-protobuf",

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.model.vocabulary import CALL_KINDS, FIELDS, MESSAGE_KINDS, ORIGINS
 from everturn.sources.contract import Member, SourceCandidate
+from everturn.sources.toolkit.chat_export import line
 from everturn.sources.toolkit.json_document import decode_item
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.message_reader import Facts, RecordFormat, told_outcome, told_time, told_word
@@ -66,14 +66,10 @@ def _lines(name: str, spans: list[GenAiSpan]) -> Iterator[bytes]:
     about = [span.attributes for span in spans if span.operation == "invoke_agent"] or [spans[0].attributes]
     facts = {"title": about[0].get("everturn.title"), "workspace": about[0].get("everturn.workspace")}
     agent = next((word(one.get("gen_ai.agent.name")) for one in about), "")
-    yield _line({"conversation": name, "agent": agent, "client": spans[0].service, **facts})
+    yield line({"conversation": name, "agent": agent, "client": spans[0].service, **facts})
     said = _Said()
     for span in spans:
-        yield from map(_line, said.new_messages(span))
-
-
-def _line(value: Any) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
+        yield from map(line, said.new_messages(span))
 
 
 class _Said:
@@ -289,7 +285,7 @@ def split(body: bytes, media_type: str) -> Iterator[tuple[str, bytes]]:
                     lines.setdefault(found.conversation, []).append(one)
     except OSError as failure:
         raise ValueError(failure.strerror) from None
-    return ((name, _line({"resourceSpans": spans})) for name, spans in lines.items())
+    return ((name, line({"resourceSpans": spans})) for name, spans in lines.items())
 
 
 def _parts_of(request: Rec) -> Iterator[tuple[Rec, Rec, Rec]]:
@@ -308,8 +304,8 @@ def _requests(data: bytes) -> Iterator[Rec]:
     if isinstance(whole, dict) and not trouble:
         yield whole
         return
-    for line in data.splitlines():
-        yield mapping(decode_item(line)[0]) if line.strip() else {}
+    for text in data.splitlines():
+        yield mapping(decode_item(text)[0]) if text.strip() else {}
 
 
 # --- protobuf ---

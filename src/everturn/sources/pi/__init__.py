@@ -6,7 +6,7 @@ read, in the order in which their entries were written.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="pi",
@@ -22,9 +22,8 @@ SOURCE = Source(
         "toolCallId",
         "firstKeptEntryId",
     ),
-    reader=lazy_import("everturn.sources.pi.reader:PiReader"),
     roots=named_folders("pi", "$PI_CODING_AGENT_DIR", "~/.pi/agent"),
     option="pi-dir",
     resume_command=lambda native_id: ["pi", "--session", native_id],
-    **lazy_imports("everturn.sources.pi.reader", "find", "sniff", "view", "workspace"),
+    **lazy_imports("everturn.sources.pi.reader", "find", "sniff", "view", "workspace", reader="PiReader"),
 )

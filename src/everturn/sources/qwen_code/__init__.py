@@ -6,7 +6,7 @@ format `gemini` reads.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="qwen_code",
@@ -25,10 +25,10 @@ SOURCE = Source(
         "functionCall",
         "functionResponse",
     ),
-    reader=lazy_import("everturn.sources.qwen_code.reader:QwenReader"),
     roots=named_folders("qwen_code", "$QWEN_RUNTIME_DIR", "$QWEN_HOME", "~/.qwen"),
     option="qwen-dir",
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
-    **lazy_imports("everturn.sources.qwen_code.reader", "find", "sniff", "workspace"),
-    **lazy_imports("everturn.sources.qwen_code.reader", "view", "original"),
+    **lazy_imports(
+        "everturn.sources.qwen_code.reader", "find", "sniff", "workspace", "view", "original", reader="QwenReader"
+    ),
 )

@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Link, Message, TokenUsage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Link, Message, TokenUsage
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.file_search import finder
 from everturn.sources.toolkit.line_reader import (
@@ -130,9 +130,7 @@ class QwenReader(LineReader[QwenReaderState]):
     def _in_context(self, session: SessionTally, record: Rec, message: Message) -> Message:
         if self._candidate.kind == "subagent":
             return self._in_subagent(session, message)
-        for block in message.blocks:
-            if block.call is not None and block.call.prompt:
-                session.links.append(Link("spawned", "", block.call.call_id, _hint(block.call.prompt)))
+        session.link_tasks(message)
         before = digest(word(record.get("parentUuid")))
         if message.starts_turn:
             self._state.turns = [*self._state.turns, before][-_TURNS:]
@@ -149,16 +147,12 @@ class QwenReader(LineReader[QwenReaderState]):
         if message.starts_turn and not state.linked:
             state.linked = True
             task = next((block.text for block in message.blocks if block.field == "prompt"), "")
-            session.links.append(Link("subagent_of", self._candidate.parent, hint=_hint(task) if task else 0))
+            session.link_parent(self._candidate.parent, task)
         if message.origin != "model":
             state.response = ""
             return message
         state.response = state.response or message.provider_id
         return replace(message, provider_id=state.response)
-
-
-def _hint(prompt: str) -> int:
-    return fingerprint("prompt", prompt)
 
 
 # --- Builds the message of one record without the records around it, for the reader and for `view` ---

@@ -11,10 +11,9 @@ SOURCE = Source(
     name="specstory",
     title="SpecStory",
     parser=1,
-    reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
     roots=named_folders("specstory"),
     option="specstory-dir",
-    **lazy_imports("everturn.sources.specstory.reader", "find", "sniff", "folder_of"),
+    **lazy_imports("everturn.sources.specstory.reader", "find", "sniff", "folder_of", reader="SpecstoryReader"),
 )

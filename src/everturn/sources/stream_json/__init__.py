@@ -5,7 +5,7 @@ There is no folder to search: such captures are wherever people put them.
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
+from everturn.sources.contract import Source, lazy_imports, named_folders
 
 SOURCE = Source(
     name="stream_json",
@@ -22,8 +22,7 @@ SOURCE = Source(
         "clientVersion",
     ),
     roots=named_folders("stream_json"),
-    reader=lazy_import("everturn.sources.stream_json.reader:StreamReader"),
     option="stream-json-dir",
     resume_command=lambda native_id: ["claude", "--resume", native_id],
-    **lazy_imports("everturn.sources.stream_json.reader", "find", "sniff", "view", "workspace"),
+    **lazy_imports("everturn.sources.stream_json.reader", "find", "sniff", "view", "workspace", reader="StreamReader"),
 )

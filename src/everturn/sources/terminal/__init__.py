@@ -8,7 +8,7 @@ are), `rows` (text read as messages), `reader` (a session as lines).
 
 from __future__ import annotations
 
-from everturn.sources.contract import Source, lazy_import, named_folders
+from everturn.sources.contract import Source, lazy_import, lazy_imports, named_folders
 
 NAME = "terminal"
 
@@ -17,12 +17,15 @@ SOURCE = Source(
     title="Terminal recordings",
     parser=4,
     roots=named_folders(NAME),
-    find=lazy_import("everturn.sources.terminal.reader:find_recordings"),
+    **lazy_imports(
+        "everturn.sources.terminal.reader",
+        "view",
+        "workspace",
+        "unpack",
+        find="find_recordings",
+        reader="TerminalReader",
+    ),
     sniff=lazy_import("everturn.sources.terminal.recordings:sniff"),
-    reader=lazy_import("everturn.sources.terminal.reader:TerminalReader"),
-    view=lazy_import("everturn.sources.terminal.reader:view"),
-    workspace=lazy_import("everturn.sources.terminal.reader:workspace"),
-    unpack=lazy_import("everturn.sources.terminal.reader:unpack"),
     option="terminal-dir",
     takes="container",
 )

@@ -145,17 +145,11 @@ class ControlledGrid(Grid):
             self.y -= 1
 
     def save_cursor(self) -> None:
-        self._saved = self._state()
+        self._saved = _SavedCursor(self.x, self.y, self.ink, self.sets, self.shifted, self.origin)
 
     def restore_cursor(self) -> None:
-        self._restore(self._saved)
-
-    def _state(self) -> _SavedCursor:
-        return _SavedCursor(self.x, self.y, self.ink, self.sets, self.shifted, self.origin)
-
-    def _restore(self, saved: _SavedCursor) -> None:
-        self.ink, self.sets, self.shifted, self.origin = saved.ink, saved.sets, saved.shifted, saved.origin
-        self._go(saved.x, saved.y)
+        x, y, self.ink, self.sets, self.shifted, self.origin = self._saved
+        self._go(x, y)
 
     # tabs -----------------------------------------------------------------------------------------------------------
     def tab(self, count: int = 1) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from wcwidth import wcwidth
 
@@ -343,22 +343,22 @@ class Grid:
         """Rows from `start` on go away, those up to `end` move up."""
         count = min(count, end - start + 1)
         after = end + 1 - count
-        for lines, empty in ((self.cells, self.blank), (self.inks, self.no_inks)):
+        for lines, empty in self._layers():
             del lines[start : start + count]
             lines[after:after] = [empty] * count
-        del self.wrapped[start : start + count]
-        self.wrapped[after:after] = [False] * count
 
     def insert_rows(self, start: int, end: int, count: int) -> None:
         """Blank rows come in at `start`, those up to `end` move down."""
         count = min(count, end - start + 1)
-        for lines, empty in ((self.cells, self.blank), (self.inks, self.no_inks)):
+        for lines, empty in self._layers():
             del lines[end + 1 - count : end + 1]
             lines[start:start] = [empty] * count
-        del self.wrapped[end + 1 - count : end + 1]
-        self.wrapped[start:start] = [False] * count
         if start > 0:
             self.wrapped[start - 1] = False
+
+    def _layers(self) -> tuple[tuple[list[Any], Any], ...]:
+        """All that is kept of each row, with what a blank row has."""
+        return (self.cells, self.blank), (self.inks, self.no_inks), (self.wrapped, False)
 
 
 #: The sixteen named colours, as xterm shows them.

@@ -21,7 +21,7 @@ from everturn.sources.terminal.coverage import ScreenWitness
 from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScrolledRow, is_telling
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.redraws import Redrawing, compare_drawings, is_alike, is_prompt
-from everturn.sources.terminal.screen_lines import ScreenTextLine
+from everturn.sources.terminal.screen_lines import ScreenTextLine, count_filled
 
 FindLivePart = Callable[[Sequence[str]], int | None]
 
@@ -148,10 +148,7 @@ class Scrollback:
                 self._add_last_words(rows, moment)
                 self._live = self._live if live is not None else []
         else:
-            height = live if live is not None else len(texts)
-            while height and not texts[height - 1]:
-                height -= 1
-            self._update(rows[:height], moment)
+            self._update(rows[: count_filled(rows[:live])], moment)
             self._live = list(rows[live:]) if live is not None else []
             self._live_moment = moment
             if live is not None:
@@ -171,7 +168,7 @@ class Scrollback:
     def take(self) -> list[ScreenTextLine]:
         """Return all lines so far; they do not come again."""
         self._decide(last=True)
-        live = self._live[: _height(self._live)]
+        live = self._live[: count_filled(self._live)]
         lines: list[ScreenTextLine] = [
             line for line in self._firm + self._lines if not line.given and line.row is not _REST
         ]
@@ -436,14 +433,6 @@ def _pass_evidence(old: MainLine, new: MainLine) -> None:
         new.seen, new.given = old.seen, old.given and old.row.text == new.row.text
         if old.row.text == new.row.text:
             new.last = min(old.last, new.last)
-
-
-def _height(rows: Sequence[PaintedRow]) -> int:
-    """Return how many rows there are up to the last that is not blank."""
-    height = len(rows)
-    while height and not rows[height - 1].text:
-        height -= 1
-    return height
 
 
 def _slim_row(row: PaintedRow) -> PaintedRow:

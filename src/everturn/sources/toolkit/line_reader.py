@@ -24,7 +24,17 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Census, Link, Message, Problem, ReadResult, SessionFacts, SessionPart
+from everturn.model.conversation import (
+    Block,
+    Census,
+    Link,
+    Message,
+    Problem,
+    ReadResult,
+    SessionFacts,
+    SessionPart,
+    fingerprint,
+)
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines, Record
 from everturn.sources.toolkit.values import state_of, word
@@ -38,6 +48,11 @@ LONG_LINE = 16 << 20
 LONG_TEXT = 1 << 20
 
 _decode = msgspec.json.Decoder(Rec).decode
+
+
+def prompt_hint(prompt: str) -> int:
+    """Return what a call that starts a subagent and the session of that have in common."""
+    return fingerprint("prompt", prompt)
 
 
 class SessionTally:
@@ -56,6 +71,15 @@ class SessionTally:
         for name, value in facts.items():
             if value:
                 self._facts[name] = value
+
+    def link_parent(self, parent: str, task: str) -> None:
+        """Link a subagent to the session that started it, by the `task` it got if that is known."""
+        self.links.append(Link("subagent_of", parent, hint=prompt_hint(task) if task else 0))
+
+    def link_tasks(self, message: Message) -> None:
+        """Link the subagents that calls of a message start, by their tasks."""
+        calls = [block.call for block in message.blocks if block.call is not None and block.call.prompt]
+        self.links += [Link("spawned", "", call.call_id, prompt_hint(call.prompt)) for call in calls]
 
     def part(self) -> SessionPart | None:
         """Return the session's part of the result; None when the read adds nothing to it."""

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, prepared
 from everturn.sources.toolkit.json_lines import FORGIVING, storable
 
+K = TypeVar("K")
 S = TypeVar("S")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -121,6 +122,13 @@ def exit_code(value: Any) -> int | None:
 def plain(text: Any) -> str:
     """Return a type or version fit to be counted; "?" for anything that could be content."""
     return text if isinstance(text, str) and _PLAIN.fullmatch(text) else "?"
+
+
+def remember(values: dict[K, S], key: K, value: S, most: int) -> None:
+    """Set a value; beyond `most` of them, forget the oldest."""
+    values[key] = value
+    if len(values) > most:
+        del values[next(iter(values))]
 
 
 def digest(*texts: str) -> str:
