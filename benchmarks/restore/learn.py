@@ -1,17 +1,18 @@
-"""`python -m benchmarks.restore.learn`: learn which sentences of an answer leave something open, and say how well it goes.
+"""`python -m benchmarks.restore.learn`: learn which sentences leave something open and which lay down a rule, and say how well it goes.
 
-The sentences are those of the last answer of labelled sessions:
+The sentences are those of the last answer, and of all prompts, of labelled sessions:
 
-- `sentences.json`: 240 ends of sessions (149 sessions of 45 repositories, some cut at an earlier turn), in which one reader
+- `sentences.json`: 600 ends of 445 sessions of 157 repositories (some cut at an earlier turn), in which one reader
   marked every sentence that states a question, an offer or a step left to do, a rule of the person, or a check that still fails.
-  A fifth of them have a second reader. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
+  A sixth of them have a second reader. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
   of a message that the reader saw. Most sessions are not in the corpus; `from` names their repository, commit and path. Put them
   into a folder under `file` and name it with `--also`.
 - The parts of `labels.json` that may be read (`labels.READABLE`). Nothing is learnt from the blind part.
 
 What is printed is cross-validated: each repository is judged by weights learnt from the others. As in a document, the steps of an answer
-are one entry and each question is one. An entry is right if it holds a marked sentence. One that holds doubtful ones only is not counted.
-`--write` learns from everything and writes the weights. Words that fewer than three repositories use are not learnt.
+are one entry, each question is one, and the rules of a message are one. An entry is right if it holds a marked sentence. One that holds
+doubtful ones only is not counted. `--write` learns from everything and writes the weights. Words that fewer than three repositories use are
+not learnt. Repositories with many sentences count less for each of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import random
 import re
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,23 +38,26 @@ from benchmarks.restore.labels import READABLE, LabelledItem, archive_labelled, 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
-from everturn.derive import open_sentences
-from everturn.derive.open_sentences import PLAIN_SIGNS, is_question, sentence_features, sum_weights
+from everturn.derive import decisions, open_sentences
+from everturn.derive.intent import command_words, is_role
+from everturn.derive.open_sentences import PLAIN_SIGNS, is_question, open_features, sum_weights
 from everturn.model.archive import Session
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
-from everturn.text.sentences import split_sentences
+from everturn.text.sentences import Sentence, split_sentences
 
 SENTENCES = Path(__file__).with_name("sentences.json")
-WEIGHTS = Path(open_sentences.__file__).with_name("open_sentences.json")
+WEIGHTS = Path(open_sentences.__file__).parent
 FOLDS = 6
-_THRESHOLDS = (-1.1, -0.9, -0.7, -0.5, -0.2)
-_THRESHOLD = -0.9
+#: What is learnt, with the log-odds from which a sentence counts.
+TASKS = {"open_sentences": -0.9, "rules": 0.3}
+_AROUND = (-0.4, -0.2, 0.0, 0.2, 0.4)
+_MANY = 300  # sentences of a repository that count in full
 _LEAST_REPOSITORIES = 3
 _PENALTY = 5.0
 _ROUNDS = 400
-_SMALLEST = 0.05  # weights nearer to 0 are left out
+_SMALLEST = 0.1  # weights nearer to 0 are left out
 _MOST = 8
 _DOUBTFUL = 0.5
 _FEW_READERS = 0.7  # what sentences of `labels.json` weigh: its readers named points, not every sentence
@@ -64,8 +68,9 @@ _NO_WORD = re.compile(r"[\W_]+")
 class Row:
     """One sentence: 1 if it was marked, 0 if not, 0.5 if it is doubtful."""
 
+    task: str
     repository: str
-    answer: str
+    message: str
     text: str
     features: list[str]
     label: float
@@ -87,6 +92,24 @@ def _answers(store: Store, session: Session) -> dict[int, str]:
     return found | waiting
 
 
+def _prompts(store: Store, session: Session) -> dict[int, str]:
+    """Return what a person wrote, by seq."""
+    found = {}
+    for row, message in read_messages(store, all_sources(), session):
+        text = "\n".join(one.text for one in message.blocks if one.field == "prompt" and one.text)
+        if row.origin == "human" and row.kind in ("text", "queued", "command"):
+            found[row.seq] = command_words(text).partition(" ")[2] if row.kind == "command" else text
+    return {seq: text for seq, text in found.items() if text and not is_role(text)}
+
+
+def _features(task: str, text: str) -> Iterator[tuple[Sentence, list[str]]]:
+    sentences = list(split_sentences(text))
+    if task == "rules":
+        marks = [decisions.sentence_mark(one) for one in sentences]
+        return zip(sentences, decisions.rule_features(text, sentences, marks), strict=True)
+    return zip(sentences, open_features(sentences), strict=True)
+
+
 def _repository(file: str) -> str:
     return file.split("/")[1]
 
@@ -102,9 +125,13 @@ def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
             for session, _ in store.sessions(SessionFilter(), limit=100_000)[0]:
                 file, _ = store.file_by_id(store.version(session.version).source)
                 name = str(Path(file.path.partition("#")[0]).relative_to(folder))
-                for entry in entries.pop((name, session.native_id), ()):
-                    text = _answers(store, session).get(entry["answer"], "")
-                    yield from _entry_rows(entry, text)
+                ends = entries.pop((name, session.native_id), [])
+                answers = _answers(store, session) if ends else {}
+                prompts = _prompts(store, session) if ends else {}
+                for entry in ends:
+                    last = entry["answer"]
+                    yield from _entry_rows("open_sentences", entry, {last: answers.get(last, "")}, 1)
+                    yield from _entry_rows("rules", entry, prompts, len(ends))
         finally:
             store.close()
     if entries:
@@ -120,34 +147,44 @@ def _archive(paths: Iterable[Path], folder: Path) -> Store:
     return store
 
 
-def _entry_rows(entry: dict[str, Any], text: str) -> Iterator[Row]:
-    seq, sentences = entry["answer"], list(split_sentences(text))
-    read = {at for one, first, last in entry["read"] if one == seq for at in range(first, last + 1)}
-    marked = {words for one, words in entry["open"] if one == seq}
-    doubtful = {words for one, words in entry["doubtful"] if one == seq}
-    for at, (one, features) in enumerate(zip(sentences, sentence_features(sentences), strict=True)):
-        words = mark(one.text)
-        label = 1.0 if words in marked else _DOUBTFUL if words in doubtful else 0.0
-        if at in read:
-            answer = f"{entry['id']} {seq}"
-            yield Row(_repository(entry["file"]), answer, one.text, features, label, 1.0)
+def _entry_rows(task: str, entry: dict[str, Any], texts: dict[int, str], ends: int) -> Iterator[Row]:
+    """Yield the sentences of some messages that a reader saw; a session with several ends counts once."""
+    read: dict[int, set[int]] = defaultdict(set)
+    for seq, first, last in entry["read"]:
+        read[seq].update(range(first, last + 1))
+    marked = {(seq, words) for seq, words in entry["open" if task == "open_sentences" else "constraints"]}
+    doubtful = {(seq, words) for seq, words in entry["doubtful"]}
+    for seq in texts.keys() & read.keys():
+        for at, (one, features) in enumerate(_features(task, texts[seq])):
+            place = (seq, mark(one.text))
+            label = 1.0 if place in marked else _DOUBTFUL if place in doubtful else 0.0
+            if at in read[seq]:
+                message = f"{entry['id']} {entry.get('before', '')} {seq}"
+                yield Row(task, _repository(entry["file"]), message, one.text, features, label, 1 / ends)
 
 
 def labelled_rows(archive: Path) -> Iterator[Row]:
-    """Yield the sentences of the last answers of the sessions in `labels.json` that may be read."""
+    """Yield the sentences of the sessions in `labels.json` that may be read: of their prompts and their last answers."""
     store = archive_labelled(archive, READABLE)
     try:
         for one in labelled_sessions(store, READABLE):
-            answers = _answers(store, one.session)
-            seq = max(answers, default=-1)
+            answers, prompts = _answers(store, one.session), _prompts(store, one.session)
+            last = max(answers, default=-1)
             file, _ = store.file_by_id(store.version(one.session.version).source)
             repository = _repository(str(Path(file.path.partition("#")[0]).relative_to(CORPUS)))
-            items = [*one.sections["open_questions"], *one.sections["next_steps"]]
-            quotes = [(_bare(place.quote), item) for item in items for place in item.places if place.message == seq]
-            sentences = list(split_sentences(answers.get(seq, "")))
-            for sentence, features in zip(sentences, sentence_features(sentences), strict=True):
-                label = _label(_bare(sentence.text), quotes)
-                yield Row(repository, one.session.native_id, sentence.text, features, label, _FEW_READERS)
+            opened = [*one.sections["open_questions"], *one.sections["next_steps"]]
+            for task, items, texts in (
+                ("open_sentences", opened, {last: answers.get(last, "")}),
+                ("rules", one.sections["constraints"], prompts),
+            ):
+                for seq, text in texts.items():
+                    quotes = [
+                        (_bare(place.quote), item) for item in items for place in item.places if place.message == seq
+                    ]
+                    message = f"{one.session.native_id} {seq}"
+                    for sentence, features in _features(task, text):
+                        label = _label(_bare(sentence.text), quotes)
+                        yield Row(task, repository, message, sentence.text, features, label, _FEW_READERS)
     finally:
         store.close()
 
@@ -165,6 +202,7 @@ def _label(words: str, quotes: list[tuple[str, LabelledItem]]) -> float:
 def learn(rows: Iterable[Row]) -> dict[str, float]:
     """Return the weight of each feature by logistic regression with a quadratic penalty; that of "=" belongs to every sentence."""
     known = [one for one in rows if one.label != _DOUBTFUL]
+    sizes = Counter(one.repository for one in known)
     users: dict[str, set[str]] = defaultdict(set)
     for one in known:
         for name in one.features:
@@ -173,7 +211,8 @@ def learn(rows: Iterable[Row]) -> dict[str, float]:
     places = {name: at for at, name in enumerate(names)}
     pairs = [(at, places[name]) for at, one in enumerate(known) for name in one.features if name in places]
     row, column = np.array(pairs).T
-    labels, shares = np.array([one.label for one in known]), np.array([one.weight for one in known])
+    labels = np.array([one.label for one in known])
+    shares = np.array([one.weight * min(1.0, math.sqrt(_MANY / sizes[one.repository])) for one in known])
     penalty = np.array([0.0 if name == "=" else _PENALTY for name in names])
     weights, drift, spread = (np.zeros(len(names)) for _ in range(3))
     for turn in range(1, _ROUNDS + 1):  # Adam, with smaller steps at the end
@@ -192,19 +231,27 @@ def cross_validated(rows: list[Row]) -> list[float]:
     random.Random(1).shuffle(repositories)
     fold = {name: at % FOLDS for at, name in enumerate(repositories)}
     learnt = [learn(one for one in rows if fold[one.repository] != at) for at in range(FOLDS)]
-    return [sum_weights(one.features, learnt[fold[one.repository]]) for one in rows]
+    return [_odds(one, learnt[fold[one.repository]]) for one in rows]
+
+
+def _odds(row: Row, weights: dict[str, float]) -> float:
+    if row.task == "rules":
+        return sum(weights.get(name, 0.0) for name in row.features)
+    return sum_weights(row.features, weights)
 
 
 def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[float, float, int]:
     """Return precision and recall of the entries that a document would show, and how many there are."""
-    answers: dict[str, list[tuple[float, Row]]] = defaultdict(list)
+    messages: dict[str, list[tuple[float, Row]]] = defaultdict(list)
     for one, value in zip(rows, odds, strict=True):
-        answers[one.answer].append((value, one))
+        messages[one.message].append((value, one))
     right = listed = found = 0
-    for sentences in answers.values():
-        chosen = sorted((one for one in sentences if one[0] >= threshold), key=lambda one: -one[0])[:_MOST]
-        labels = [one.label for _, one in chosen if not is_question(one.text)]
-        entries = [[one.label] for _, one in chosen if is_question(one.text)] + ([labels] if labels else [])
+    for sentences in messages.values():
+        chosen = sorted((one for one in sentences if one[0] >= threshold), key=lambda one: -one[0])
+        chosen = chosen[:_MOST] if rows[0].task == "open_sentences" else chosen
+        asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and is_question(one.text)}
+        labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
+        entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
         right += sum(max(one) == 1 for one in entries)
         listed += sum(max(one) != _DOUBTFUL for one in entries)
         found += sum(one.label == 1 for _, one in chosen)
@@ -217,29 +264,45 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--also", type=Path, action="append", default=[], help="a folder with sessions that are not in the corpus"
     )
-    parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
+    parser.add_argument("--write", action="store_true", help="write the weights into the package")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="everturn-learn-") as folder:
         marked = list(marked_rows((CORPUS, *(one.resolve() for one in options.also)), Path(folder)))
         labelled = list(labelled_rows(Path(folder) / "labelled"))
-    rows = [*marked, *labelled]
-    say(
-        f"{len(rows):,} sentences of {len({one.repository for one in rows})} repositories, {sum(one.label == 1 for one in rows)} marked"
-    )
-    odds = cross_validated(rows)
-    rules = [-math.inf if PLAIN_SIGNS.isdisjoint(one.features) else 0.0 for one in rows]
-    odds = [max(one, rule) for one, rule in zip(odds, rules, strict=True)]
-    for name, part, start in (("sentences.json", marked, 0), ("labels.json", labelled, len(marked))):
-        own = slice(start, start + len(part))
-        print(f"{name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
-        for threshold in _THRESHOLDS:
-            print(f"{name}: and learnt from {threshold} on, {_shown(entry_scores(part, odds[own], threshold))}")
-    if options.write:
-        weights = {name: round(value, 2) for name, value in sorted(learn(rows).items()) if abs(value) >= _SMALLEST}
-        weights["="] = round(weights.get("=", 0.0) - _THRESHOLD, 2)
-        WEIGHTS.write_text(json.dumps(weights, indent=0, ensure_ascii=False) + "\n", "utf-8")
-        say(f"{WEIGHTS.name}: {len(weights):,} weights")
+    for task in TASKS:
+        parts = {"sentences.json": marked, "labels.json": labelled}
+        _learn_task(
+            task, {name: [one for one in part if one.task == task] for name, part in parts.items()}, options.write
+        )
     return 0
+
+
+def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
+    rows, start = [one for part in parts.values() for one in part], 0
+    known = f"{len(rows):,} sentences of {len({one.repository for one in rows})} repositories"
+    say(f"{task}: {known}, {sum(one.label == 1 for one in rows)} marked")
+    odds = cross_validated(rows)
+    rules = [0.0 if _by_patterns(one) else -math.inf for one in rows]
+    for name, part in parts.items():
+        own = slice(start, start := start + len(part))
+        print(f"{task}, {name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
+        for threshold in (round(TASKS[task] + one, 1) for one in _AROUND):
+            pairs = zip(odds[own], rules[own], strict=True)
+            counted = [max(one, threshold) if rule == 0 else one for one, rule in pairs]
+            print(f"{task}, {name}: and learnt from {threshold} on, {_shown(entry_scores(part, counted, threshold))}")
+    if write:
+        weights = {name: round(value, 2) for name, value in sorted(learn(rows).items()) if abs(value) >= _SMALLEST}
+        weights["="] = round(weights.get("=", 0.0) - TASKS[task], 2)
+        (WEIGHTS / f"{task}.json").write_text(json.dumps(weights, indent=0, ensure_ascii=False) + "\n", "utf-8")
+        say(f"{task}.json: {len(weights):,} weights")
+
+
+def _by_patterns(row: Row) -> bool:
+    return (
+        {"=rule", decisions.SHORT} <= set(row.features)
+        if row.task == "rules"
+        else not PLAIN_SIGNS.isdisjoint(row.features)
+    )
 
 
 def _shown(scores: tuple[float, float, int]) -> str:

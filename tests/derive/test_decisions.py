@@ -14,9 +14,11 @@ from everturn.derive.decisions import (
     find_decisions,
     likeness,
     report_passages,
+    sentence_mark,
     stated_intents,
 )
 from everturn.derive.intent import find_revisions, revised_status
+from everturn.text.sentences import split_sentences
 
 
 def kinds(text: str) -> list[tuple[str, bool]]:
@@ -26,16 +28,7 @@ def kinds(text: str) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(
     "text",
     [
-        "why are you still using the old harbour map?",
-        "Publish it privately, don't want my notes to be public.",
-        "Please fix it, I no longer use the old ferry.",
-        "Suggest a route, but only change it in discussion with me.",
-        "YOU ARE TO ASK ME!",
-        "Write the log, maximum one sentence per entry.",
-        "Default to safe languages, such as Rust",
-        "I'd prefer not to share my address.",
         "If it failed, explain it and do NOT check off the item.",
-        "@test-first.mdc",
         "Never use an ORM, raw SQL only.",
         "never commit to main",
         "Always run the linter first.",
@@ -47,17 +40,13 @@ def kinds(text: str) -> list[tuple[str, bool]]:
         "Invalid themes must NEVER explode",
         "ok, make sure the docs are consistent",
         "Be sure to commit after the tests pass.",
-        "stop trying to run it in docker",
         "we explicitly don't want snapshot tests",
         "we don't need backward compatibility here",
-        "It is better not to store names in cookies.",
         "I'd rather click than script the browser.",
-        "As a rule, logic lives in modules of its own.",
         "The snapshot should not be updated, ever.",
         "The main version should be linked, not this one.",
         "Each rule should be a file of its own.",
         "It also needs to be documented.",
-        "Solve the conflicts without breaking the tests.",
         "Update the changelog after each device.",
         "Use table driven tests where possible.",
         "keep all the colours we made",
@@ -225,12 +214,25 @@ def test_a_later_sentence_changes_what_was_decided(said: str, status: str) -> No
     assert revised_status("Let's keep the tokens in Redis.", find_revisions(said)) == status
 
 
-def test_a_long_list_of_rules_is_marked_as_one() -> None:
+def test_in_a_long_prompt_of_a_program_milder_rules_count_too() -> None:
     rules = "Never edit the generated files.\nYou can only enter one command at a time.\nAvoid long outputs.\nAlways run the tests."
-    story = "The shop sells tea and coffee to people in the street. " * 20
-    assert [one.kind for one in find_decisions(f"{story}\n\n{rules}")] == ["list"] * 4
-    assert kinds(rules) == [("imperative", True)] * 3  # a short message: the mild one does not count
-    assert kinds(f"{story}\n\nYou can only enter one command at a time.") == []  # nor does it alone
+    story = "You are the keeper of a shop. " + "The shop sells tea and coffee to people in the street. " * 20
+    assert [one.text for one in find_decisions(f"{story}\n\n{rules}")] == rules.splitlines()
+    assert find_decisions(f"{story}\n\nYou can only enter one command at a time.") == []  # nothing strict beside it
+
+
+def test_weights_find_rules_that_no_pattern_knows() -> None:
+    text = "we want to use the same colours and only show ferries"
+    assert sentence_mark(next(split_sentences(text))) is None
+    assert [(one.text, one.binds) for one in find_decisions(text)] == [(text, True)]
+
+
+def test_rules_of_a_template_do_not_count() -> None:
+    steps = "\n".join(
+        f"## Pier {number}\n\n- The user must name pier {number} if the user did not.\n" for number in range(20)
+    )
+    template = f"---\ndescription: Plan a ferry\n---\n\n## Input\n\n$ARGUMENTS\n\n{steps}"
+    assert find_decisions(template) == []
 
 
 @pytest.mark.parametrize(
@@ -284,13 +286,6 @@ def test_of_many_rules_the_strict_ones_are_kept_and_none_twice() -> None:
     rules = [one.text for one in find_decisions(text)]
     assert "Be kind. Never rewrite the log." in rules
     assert sum(map(len, rules)) <= 1_350 and not any(one != other and one in other for one in rules for other in rules)
-
-
-def test_a_clause_of_a_long_sentence_can_be_a_rule() -> None:
-    story = "add a command that starts a session for a repository and " + "prints the path of the clone and " * 10
-    assert [one.text for one in find_decisions(f"{story}(it must never touch the table), then stop")] == [
-        "it must never touch the table"
-    ]
 
 
 def test_a_sentence_that_repeats_a_decision_does_not_revise_it() -> None:

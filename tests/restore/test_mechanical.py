@@ -318,8 +318,7 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     }
 
 
-def test_the_rules_of_one_list_are_one_constraint(archive: Archive, store: Store) -> None:
+def test_the_rules_of_one_message_are_one_constraint(archive: Archive, store: Store) -> None:
     rules = ["Never edit the generated files.", "Avoid long outputs.", "Always run the tests."]
-    story = "The shop sells tea and coffee to people in the street. " * 20
-    session = archive.take_in(archive.history.turn(f"{story}\n\n" + "\n".join(rules), "done"))
+    session = archive.take_in(archive.history.turn("\n".join(rules), "done"))
     assert texts(build_document(store, SOURCES, session), "constraints") == [" · ".join(rules)]

@@ -1,14 +1,12 @@
 """Find decisions and constraints by the words that state them.
 
-No model: a sentence counts when it begins like an order (`never …`, `always …`, `do not …`, `make sure …`, `only …`,
-`no …`), states a rule (`must`, `from now on`, `use X, not Y`) or has a mark (`Decision:`, `NOTE:`, `pin:`). Precision goes
-before recall: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count. A line whose mark
-asks to be remembered is *pinned*: no view leaves it out.
+A sentence counts when it begins like an order (`never …`, `make sure …`), states a rule (`must`, `use X, not Y`) or has a mark
+(`Decision:`, `pin:`), or when learnt weights (`rules.json`, see `derive.open_sentences`) take it for a rule; they also speak
+against a rule in a template, a log or a question of the moment. A line whose mark asks to be remembered is *pinned*: no view leaves it out.
 
 `find_decisions` is for the text of a human. `find_announcements` is for the answer of a model: lines marked `Decision:`.
 `find_choices` weighs the passages of a report, the last answer of a turn that changed files: one counts when several signs of
-a choice meet (how something works now, `instead of`, `per your call`, code). The weights were set
-by hand on labelled sessions, guided by fits that leave out one repository at a time.
+a choice meet (how something works now, `instead of`, `per your call`, code). These weights were set by hand.
 
 One sentence alone rarely shows that something was chosen; a turn that changed files nearly always chose something. So
 `report_passages`, `stated_intents` (`I'll keep X, so that …`) and `choose_passages` collect what such a turn says it did.
@@ -32,16 +30,18 @@ The output of tools is not read: a file may contain such lines, and they would b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.intent import is_role, word_count
+from everturn.derive.open_sentences import load_weights, message_marks, sentence_features
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
+    CHOICE,
     CHOSEN,
     CORRECTION,
     DEED,
@@ -50,7 +50,7 @@ from everturn.text.stance_words import (
     LIMIT,
     LISTED_ORDER,
     LOOK_AHEAD,
-    REPROACH,
+    OTHER_RULE,
     ROUTINE,
 )
 
@@ -59,14 +59,11 @@ LONGEST = 200
 _MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
 _MAX_LISTED = 16  # rules of one list
-_MAX_READ = 80
 _LAST = 2  # sentences at the end of a prompt that a program wrote, where an order is a rule
 _RULES_CHARS = 1_350  # that the rules of one list may take
-_LONG_TEXT, _MANY_RULES, _MIN_RULE = (
-    800,
-    3,
-    3,
-)  # characters and rules of a message that lists rules; words of a mild one
+_LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one that lists rules
+SHORT = "=short"  # the feature of sentences in other messages
+_MIN_RULE = 3  # words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _MAX_CHOICES = 4  # of one answer
 _CHOICE_CHARS = 400
@@ -88,32 +85,65 @@ class DecisionMark(Struct, frozen=True):
     pinned: bool = False
 
 
+_Found = dict[tuple[str, bool], tuple[int, DecisionMark]]  # by the words and whether they bind
+
+
 def find_decisions(text: str) -> list[DecisionMark]:
     """Return the decisions and constraints in a message of a human, in order, each once.
 
-    In a long message that lays down many rules, milder ones count too, and all of them are marked as a `list`.
+    In a short message, what the patterns or the weights take for a rule is a constraint. A long one is often a document or a
+    template: there the weights decide, except for other languages than English. In a prompt that a program wrote the patterns do.
     """
-    strict: dict[str, tuple[int, DecisionMark]] = {}
-    mild: dict[str, tuple[int, DecisionMark]] = {}
-    pasted, by_program, sentences = 0, is_role(text), list(split_sentences(text))
-    for number, sentence in enumerate(sentences):
-        if (mark := _sentence_mark(sentence)) is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
+    sentences = list(split_sentences(text))
+    marks = [sentence_mark(one) for one in sentences]
+    if is_role(text):
+        found = _program_rules(text, sentences, marks)
+    else:
+        found, weights = _Found(), load_weights("rules")
+        for number, features in enumerate(rule_features(text, sentences, marks)):
+            mark, odds = marks[number], sum(weights.get(name, 0.0) for name in features)
+            is_plain = SHORT in features or (mark is not None and OTHER_RULE.search(mark.text) is not None)
+            is_pinned = mark is not None and mark.pinned and not sentences[number].pasted
+            if mark is not None and (not mark.binds or is_plain or is_pinned or odds >= 0):
+                found.setdefault((likeness(mark.text), mark.binds), (number, mark))
+            elif mark is None and odds >= 0:
+                words = _excerpt(sentences[number])
+                found.setdefault((likeness(words), True), (number, DecisionMark(words, "imperative", binds=True)))
+    rules = _choose_rules([one for one in found.values() if one[1].binds])
+    chosen = [one for one in found.values() if not one[1].binds][:_MAX_MARKS]
+    return [mark for _, mark in sorted((*rules, *chosen), key=lambda one: one[0])]
+
+
+def _program_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
+    """Return what the patterns see in a prompt that a program wrote; in one that lays down many rules, milder ones count too."""
+    strict, mild, pasted = _Found(), _Found(), 0
+    for number, (sentence, mark) in enumerate(zip(sentences, marks, strict=True)):
+        if mark is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
             pasted += sentence.pasted
-            strict.setdefault(likeness(mark.text), (number, mark))
-        elif (
-            len(text) > _LONG_TEXT
-            and mark is None
-            and _is_mild_rule(sentence, by_program and (sentence.is_item or number >= len(sentences) - _LAST))
-        ):
-            mild.setdefault(likeness(sentence.text), (number, DecisionMark(sentence.text, "list", binds=True)))
-        if len(strict) >= _MAX_READ:
-            break
-    found = list(strict.values())
-    rules = sum(mark.kind == "imperative" for _, mark in found)
-    if len(text) <= _LONG_TEXT or rules + len(mild) < _MANY_RULES or not rules:
-        return [mark for _, mark in found[:_MAX_MARKS]]
-    chosen = _choose_rules([*found, *mild.values()])
-    return [replace(mark, kind="list") if mark.kind == "imperative" else mark for _, mark in chosen]
+            strict.setdefault((likeness(mark.text), mark.binds), (number, mark))
+        elif mark is None and _is_mild_rule(sentence, sentence.is_item or number >= len(sentences) - _LAST):
+            mild.setdefault((likeness(sentence.text), True), (number, DecisionMark(sentence.text, "list", binds=True)))
+    rules = sum(mark.kind == "imperative" for _, mark in strict.values())
+    return mild | strict if len(text) > _LONG_TEXT and rules and rules + len(mild) >= _MANY_RULES else strict
+
+
+def rule_features(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> Iterator[list[str]]:
+    """Yield the features by which the sentences of a person are weighed."""
+    signs = [list(_rule_signs(one, mark)) for one, mark in zip(sentences, marks, strict=True)]
+    marks_of_all = [*message_marks(text, sentences), *([SHORT] if len(text) <= _LONG_TEXT else ())]
+    return sentence_features(sentences, signs, marks_of_all)
+
+
+def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
+    words = _POLITE.sub("", one.text.strip("*_ "))
+    if mark is not None:
+        yield "rule" if mark.binds else "choice"
+    if _is_mild_rule(one, orders=False):
+        yield "mild"
+    signs = {"order": LISTED_ORDER, "case": _ONE_CASE, "correction": CORRECTION}
+    yield from (name for name, sign in signs.items() if sign.match(words))
+    if _CAPITALS.search(one.text):
+        yield "capitals"
 
 
 def _choose_rules(found: list[tuple[int, DecisionMark]]) -> list[tuple[int, DecisionMark]]:
@@ -228,28 +258,29 @@ def likeness(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
 
 
-def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
+def sentence_mark(sentence: Sentence) -> DecisionMark | None:
+    """Return what the patterns take a sentence of a person for."""
     words = _POLITE.sub("", sentence.text.strip("*_ "))
     if (marker := _MARKER.match(words)) and not (sentence.pasted and marker[1].lower() in _REMARKS):
         return _marker_mark(marker[1].lower(), words[marker.end() :])
     is_question = sentence.text.rstrip("\"'*_) ").endswith("?")
-    if (is_question and not REPROACH.match(words)) or (_ONE_CASE.match(words) and not _CAPITALS.search(words)):
+    if is_question or len(words.split()) > _MAX_WORDS or (_ONE_CASE.match(words) and not _CAPITALS.search(words)):
         return None
-    if len(words.split()) > _MAX_WORDS:  # only a clause of a long story can be a rule
-        rule = next((one for one in _CLAUSE.split(words) if len(one.split()) >= _MIN_RULE and _RULE.search(one)), "")
-        return DecisionMark(one_line(rule, LONGEST), "imperative", binds=True) if rule and not sentence.pasted else None
-    is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
-    excerpt = sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
-    is_rule = (
+    excerpt = _excerpt(sentence)
+    if (
         _STRICT.match(words)
         if sentence.pasted
-        else (_RULE.search(words) or CORRECTION.match(sentence.text) or is_question)
-    )
-    if is_rule:
+        else (_RULE.search(words) or OTHER_RULE.search(words) or CORRECTION.match(sentence.text))
+    ):
         return DecisionMark(excerpt, "imperative", binds=True)
-    if not sentence.pasted and _CHOICE.search(words):
+    if not sentence.pasted and CHOICE.search(words):
         return DecisionMark(excerpt, "marker")
     return None
+
+
+def _excerpt(sentence: Sentence) -> str:
+    is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
+    return sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
 
 
 def _marker_mark(name: str, rest: str) -> DecisionMark | None:
@@ -299,33 +330,18 @@ _RULE = lazy_pattern(
             rf"{_ASKS}(?:make\s+sure\b(?!\s+(?:everything|it|that|this|all)\b[^.,;]{{0,20}}\b(?:works?|working|pass(?:es)?|runs?)\b)|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
             r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b",
             r"^only\s+(?!if\b|when\b|then\b|one\b|thing\b|the\s+\w+\s+(?:is|was|has)\b|a\b|\d|issue\b|problem\b|question\b)[a-z]{2,}",
-            r"\buse\s+only\b",
             rf"{_ASKS}(?:be|being)\s+sure\s+(?:to|that|you)\b",
-            r"^(?:stop|quit)\s+(?:trying|\w+ing)\b",
             rf"\b(?:we|i)\s+(?:explicitly\s+|really\s+|definitely\s+)?{_DONT}\s+(?:ever\s+)?want\s+(?!to\s+(?:know|think)\b)[a-z]",
             rf"^we\s+{_DONT}\s+need\s+(?!to\b)[a-z]",
-            r"\bnot\s+something\s+(?:we|i)\s+want\b|\bbetter\s+not\s+to\s+[a-z]{2,}",
             r"\b(?:i|we)(?:['’]?d|\s+would)\s+rather\s+(?!not\s+say)[a-z]{2,}",
-            r"\bas\s+a\s+(?:general\s+)?rule\b",
             r"\bshould(?:\s+not|n['’]?t)\s+(?!happen|be\s+happening|it\b|we\b|this\b|that\b|have\b)[a-z]{2,}|\bshould\s+(?:remain|stay)\b",
             r"\b(?:should|must|needs?\s+to)\b[^.?!]{1,80}(?:,\s*|\bbut\s+)not\b|\bwe\s+want\b[^.?!]{1,60},\s*not\b",
             r"^(?:the\s+only\s+\w+|each|every|all|any)\b[^.?!]{1,80}\bshould\b",
             r"(?:^|[,;]\s+|\bbut\s+|\band\s+|\w\s+)(?:it|they|these(?:\s+\w+)?|everything)\s+(?:also\s+|all\s+)?needs?\s+to\s+be\b",
-            r"^(?!can\s+you|could\s+you).*\bwithout\s+(?:introducing|breaking|changing|touching|modifying|losing)\b",
             r"\b(?:after|before)\s+(?:each|every)\s+[a-z]|\bas\s+you\s+go\b|\bas\s+each\b|\bone\s+at\s+a\s+time\b|\bwhere(?:ver)?\s+possible\b",
             r"^keep\s+(?:all|everything|the)\s+[a-z]|^nothing\s+else[.!]*$|[a-z],\s+no\s+[a-z]{3,}(?:\s+[a-z]+){0,2}!*$",
-            r"\byou\s+(?:don['’]?t|do\s+not)\s+have\s+access\b|\byou\s+are\s+to\s+[a-z]{2,}|\b(?:i|we)\s+no\s+longer\s+(?:use|want|need|support)\b",
-            r"[,;]\s+(?:i\s+)?(?:don['’]?t|do\s+not)\s+want\s+(?!to\s+(?:know|think)\b)[a-z]|\bprefer\s+not\s+to\s+[a-z]|^default\s+to\s+\S|[,;]\s+default\s+to\s+\S",
-            r"\b(?:but\s+)only\s+[a-z]+\s+(?!if\b|when\b|one\b|two\b)[a-z]|(?:^|,\s+)(?:a\s+)?(?:max(?:imum)?(?:\s+of)?|at\s+most|no\s+more\s+than)\s+(?:\d+|one|two|three|a\s+few)\s+[a-z]",
-            r"\b(?:we|you)\s+don['’]?t\s+need\s+to\s+(?:touch|change|modify|edit|add|keep)\b|^(?:please\s+)?(?:allow|run|do|use|check|update|test|commit|ask)\b[^.?!]{0,80}\b(?:each|every)\s+time\b|^@[\w./-]+\.mdc\b",
             r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
             _NO,
-            # German, French, Spanish, Japanese, Chinese
-            r"^(?:bitte\s+)?(?:nie(?:mals)?|immer|kein(?:e[nrs]?)?)\s+\w|\b(?:darf|dürfen|soll(?:en|st|te)?|muss|müssen)\b[^.?!]{0,60}\b(?:nicht|nie|immer|nur|kein\w*|bleiben)\b|\bachte darauf\b|\bstelle? sicher\b|\bab (?:jetzt|sofort)\b",
-            r"^(?:ne\s|n['’])\w+[^.?!]{0,40}\b(?:pas|jamais|plus)\b|^(?:toujours|jamais|uniquement|pas de)\s+\w|\b(?:il ne faut pas|assure-toi|assurez-vous|dorénavant|désormais)\b|\bdoi(?:t|vent)\b[^.?!]{0,60}\b(?:toujours|jamais|rester|pas)\b",
-            r"^(?:nunca|siempre|únicamente)\s+\w|^no\s+(?:uses|toques|cambies|modifiques|hagas|borres|elimines|agregues|añadas|crees)\b|\b(?:asegúrate|de ahora en adelante|no deben?|debe[ns]? (?:siempre|quedar))\b",
-            r"しないで|しないこと|してはいけ|禁止|必ず|絶対に|常に|使わないで|触らない|変更しない",
-            r"不要|不能|不许|必须|务必|一定要|只能|只用|始终|永远不|别再?(?:用|改|动|加)|请勿",
         )
     ),
     re.IGNORECASE,
@@ -336,29 +352,12 @@ _CAPITALS = lazy_pattern(r"\b(?:NOT|NEVER|MUST|ALWAYS)\b")
 _HARD = lazy_pattern(
     r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
 )
-_CLAUSE = lazy_pattern(r"[;()]|\s[-–—]\s|,\s+(?=(?:it|they|this|that|but|you|we)\b)")
 #: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
 _STRICT = lazy_pattern(
     rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
-_CHOICE = lazy_pattern(
-    "|".join(
-        (
-            r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
-            r"\b(?:let['’]?s|lets|we['’]?ll|i['’]?ll|we\s+will|i\s+will|we\s+should|i\s+want\s+to|i['’]d\s+like\s+to|we\s+are|we['’]re|i['’]m)\s+(?:go(?:ing)?|stick(?:ing)?|stay(?:ing)?)\s+with\b",
-            r"^(?:go(?:ing)?|stick|stay)\s+with\b",
-            r"\b(?:let['’]?s|lets|we['’]?ll|we\s+will|we\s+should|i\s+want\s+(?:you\s+)?to)\s+(?:use|keep|switch\s+to|move\s+to|drop|skip)\b",
-            r"^(?:use|switch\s+to|keep|prefer|replace|put|change|move|make|do)\b[^?]{1,100}\b(?:instead(?:\s+of)?|rather\s+than)\b",
-            r"\bi(?:['’]d)?\s+(?:would\s+)?prefer\b(?!\s+not\b)",
-            r"\b(?:let['’]s|lets)\s+(?:address|do\s+(?:this|it|that)\s+(?:in|with|by|as|on)|make\s+it|name|call\s+it|start\s+with|leave|limit|defer|postpone|ship)\b",
-            r"^we['’]?re\s+going\s+to\s+[a-z]|^start\s+with\s+\S+,?\s+then\b|^leave\s+(?:it|that|them|this)\s+(?:alone|as)",
-        )
-    ),
-    re.IGNORECASE,
-)
-
 # --- choices of a model ---
 #: One of these occurs in every passage that states a choice; most answers have none.
 _SIGN_WORDS = lazy_pattern(

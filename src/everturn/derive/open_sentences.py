@@ -88,9 +88,9 @@ def _asks(sentence: str) -> bool:
 @lru_cache(maxsize=2)
 def _open_sentences(text: str) -> tuple[str, ...]:
     """Return the likeliest sentences of an answer that leave something open, in order."""
-    weights, sentences = _weights(), list(split_sentences(text))
+    weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
     likely = []
-    for number, features in enumerate(sentence_features(sentences)):
+    for number, features in enumerate(open_features(sentences)):
         odds = sum_weights(features, weights)
         if odds >= 0 or not PLAIN_SIGNS.isdisjoint(features):
             likely.append((odds, number))
@@ -105,11 +105,11 @@ PLAIN_SIGNS = frozenset(("=step", "=closing question"))
 _NEVER = "=never"
 _SPOKEN = 0.6  # what the words of a sentence weigh at least
 #: Beginnings of features that say where a sentence stands and how long it is.
-_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with")
+_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
 
 
 def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return the log-odds that a sentence leaves something open. Its place alone is no reason: its words must be one."""
+    """Return the log-odds that a sentence is meant. Its place alone is no reason: its words must be one."""
     if _NEVER in features:
         return -math.inf
     known = [(name, weights[name]) for name in features if name in weights]
@@ -117,16 +117,25 @@ def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
     return sum(weight for _, weight in known) if spoken > _SPOKEN else -math.inf
 
 
-@lru_cache(maxsize=1)
-def _weights() -> dict[str, float]:
-    held: dict[str, float] = json.loads(Path(__file__).with_name("open_sentences.json").read_text("utf-8"))
+@lru_cache(maxsize=2)
+def load_weights(name: str) -> dict[str, float]:
+    """Return the weights of a file beside this module."""
+    held: dict[str, float] = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
     return held
 
 
 # --- features ---
-def sentence_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
+def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
-    signs = _signs(sentences)
+    for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
+        following = sentences[number + 1] if number + 1 < len(sentences) else None
+        yield [*features, _NEVER] if _says_nothing(sentences[number], following) else features
+
+
+def sentence_features(
+    sentences: Sequence[Sentence], signs: Sequence[Sequence[str]], marks: Sequence[str] = ()
+) -> Iterator[list[str]]:
+    """Yield the features of each sentence of a message: `signs` are what patterns see in each, `marks` belong to the message."""
     size = _range(sum(len(one.text) for one in sentences), _SIZES)
     for number, one in enumerate(sentences):
         words = _words(one.text)
@@ -136,10 +145,49 @@ def sentence_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
         found.update(dict.fromkeys(f"={sign}" for sign in signs[number]))
         found.update(dict.fromkeys(_surroundings(signs, number)))
         found.update(dict.fromkeys(_place(sentences, number)))
-        following = sentences[number + 1] if number + 1 < len(sentences) else None
-        if _says_nothing(one, following):
-            found[_NEVER] = None
-        yield [*found, "=", f"=size {size}", f"=words {_range(len(words), _LENGTHS)}"]
+        found.update(dict.fromkeys(_manner(words)))
+        yield [*found, *marks, "=", f"=size {size}", f"=words {_range(len(words), _LENGTHS)}"]
+
+
+def message_marks(text: str, sentences: Sequence[Sentence]) -> list[str]:
+    """Return the features that all sentences of a message share: how much of it looks written for any task, not by hand for this one."""
+    counts = {
+        "user": text.count("the user"),
+        "heading": len({one.heading for one in sentences if one.heading}),
+        "item": sum(one.is_item for one in sentences),
+        "template": len(_TEMPLATE.findall(text)),
+        "fence": text.count("```"),
+    }
+    return [f"=all {name} {min(8, number).bit_length()}" for name, number in counts.items()]
+
+
+#: Placeholders and front matter of a prompt that is written once for many tasks.
+_TEMPLATE = lazy_pattern(r"\$ARGUMENTS|\A\s*---\n[\w-]+:|\{\{\w+\}\}|\[[A-Z_]{5,}\]")
+
+
+def _manner(words: Sequence[str]) -> Iterator[str]:
+    """Yield how a sentence begins, and how many words of it demand, tell of the past or name something."""
+    first = next((word for word in words if word not in _FILLERS), "")
+    yield f"=begins {next((name for name, known in _MANNERS.items() if first in known), 'otherwise')}"
+    yield f"=demands {min(sum(word in _MANNERS['demand'] or word.endswith(_NEGATED) for word in words), 3)}"
+    yield f"=names {min(sum(word[0] == '<' for word in words), 3)}"
+    if any(word.endswith("ed") and len(word) > 4 for word in words):
+        yield "=past"
+
+
+_NEGATED = "n't"
+_FILLERS = frozenset("please pls also and but so then now well ok okay yes no just actually".split())
+_MANNERS = {
+    "order": frozenset(
+        "use make do add remove create show put run write update check fix change move rename follow leave let implement give set "
+        "test commit push read look try find restart deploy install verify open".split()
+    ),
+    "person": frozenset("i we you it this that they he these those".split()),
+    "demand": frozenset(
+        "must should shall always never only need needs required ensure sure keep avoid prefer instead rather stay remain without "
+        "not dont no cannot every each any all whenever everything nothing otherwise ignore stick consistent same exactly".split()
+    ),
+}
 
 
 def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
@@ -193,6 +241,8 @@ def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:
         yield "=pasted"
     if "**" in one.text:
         yield "=bold"
+    if one.text[:1].islower():
+        yield "=lower"
 
 
 def _surroundings(signs: Sequence[Sequence[str]], number: int) -> Iterator[str]:

@@ -118,10 +118,10 @@ def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on; those of one list of rules in one entry."""
+    """Instructions of a person that hold from then on; those of one message in one entry."""
     entries: dict[int, list[DecisionState]] = {}
     for number, one in enumerate(material.state.constraints):
-        is_listed = one.kind == "list" and one.status == ACTIVE and not one.pinned
+        is_listed = one.status == ACTIVE and not one.pinned
         entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
     for rank, entry in rank_latest(list(entries.values())):
         weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)

@@ -217,10 +217,24 @@ ROUTINE = _words(
     r"^\W*(?:we['’]ll|let['’]s|let us|i will|i need to|we need to|now i) (?:now |also )?(?:create a new|run|submit|start|see|look|try|check|write the|add the \S+ import)\b|\bis (?:now )?ready(?: at| for|\W*$)|\bworked\W*$",
     r"\b(?:alle tests|die tests)\b.{0,40}\b(?:grün|bestanden|laufen)\b|\btous les tests\b.{0,40}\bpass|\btodas las pruebas\b.{0,40}\bpasa|テスト.{0,20}(?:成功|通過|パス)|测试.{0,12}通过",
 )
-#: A question that says how it should be.
-REPROACH = _words(
-    r"why (?:are|aren['’]?t|do|don['’]?t|did|didn['’]?t) (?:you|we) (?:still |not |always |even )*(?:us(?:e|ing)|run(?:ning)?|follow(?:ing)?|do(?:ing)?|writ(?:e|ing)|add(?:ing)?|chang(?:e|ing))\b"
-    r"|warum (?:nutzt|verwendest|benutzt) du\b|pourquoi (?:tu )?utilises|por qué (?:usas|no usas)"
+#: Rules in German, French, Spanish, Japanese and Chinese.
+OTHER_RULE = _words(
+    r"^(?:bitte\s+)?(?:nie(?:mals)?|immer|kein(?:e[nrs]?)?)\s+\w|\b(?:darf|dürfen|soll(?:en|st|te)?|muss|müssen)\b[^.?!]{0,60}\b(?:nicht|nie|immer|nur|kein\w*|bleiben)\b|\bachte darauf\b|\bstelle? sicher\b|\bab (?:jetzt|sofort)\b",
+    r"^(?:ne\s|n['’])\w+[^.?!]{0,40}\b(?:pas|jamais|plus)\b|^(?:toujours|jamais|uniquement|pas de)\s+\w|\b(?:il ne faut pas|assure-toi|assurez-vous|dorénavant|désormais)\b|\bdoi(?:t|vent)\b[^.?!]{0,60}\b(?:toujours|jamais|rester|pas)\b",
+    r"^(?:nunca|siempre|únicamente)\s+\w|^no\s+(?:uses|toques|cambies|modifiques|hagas|borres|elimines|agregues|añadas|crees)\b|\b(?:asegúrate|de ahora en adelante|no deben?|debe[ns]? (?:siempre|quedar))\b",
+    r"しないで|しないこと|してはいけ|禁止|必ず|絶対に|常に|使わないで|触らない|変更しない",
+    r"不要|不能|不许|必须|务必|一定要|只能|只用|始终|永远不|别再?(?:用|改|动|加)|请勿",
+)
+#: A sentence of a person that chooses something.
+CHOICE = _words(
+    r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
+    r"\b(?:let['’]?s|lets|we['’]?ll|i['’]?ll|we\s+will|i\s+will|we\s+should|i\s+want\s+to|i['’]d\s+like\s+to|we\s+are|we['’]re|i['’]m)\s+(?:go(?:ing)?|stick(?:ing)?|stay(?:ing)?)\s+with\b",
+    r"^(?:go(?:ing)?|stick|stay)\s+with\b",
+    r"\b(?:let['’]?s|lets|we['’]?ll|we\s+will|we\s+should|i\s+want\s+(?:you\s+)?to)\s+(?:use|keep|switch\s+to|move\s+to|drop|skip)\b",
+    r"^(?:use|switch\s+to|keep|prefer|replace|put|change|move|make|do)\b[^?]{1,100}\b(?:instead(?:\s+of)?|rather\s+than)\b",
+    r"\bi(?:['’]d)?\s+(?:would\s+)?prefer\b(?!\s+not\b)",
+    r"\b(?:let['’]s|lets)\s+(?:address|do\s+(?:this|it|that)\s+(?:in|with|by|as|on)|make\s+it|name|call\s+it|start\s+with|leave|limit|defer|postpone|ship)\b",
+    r"^we['’]?re\s+going\s+to\s+[a-z]|^start\s+with\s+\S+,?\s+then\b|^leave\s+(?:it|that|them|this)\s+(?:alone|as)",
 )
 #: Limits and preferences: rules where they stand among rules.
 LIMIT = _words(
