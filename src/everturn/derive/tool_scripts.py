@@ -144,6 +144,7 @@ class _PythonReader:
     def __init__(self) -> None:
         self.names: dict[str, list[str]] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
+        self.calls: dict[ast.stmt, list[ast.Call]] = {}
         self.written: dict[str, None] = {}
         self.depth = self.entered = 0
 
@@ -153,12 +154,19 @@ class _PythonReader:
                 self.functions[one.name] = one
                 continue
             self._bind(one)
-            parts = (part for part in ast.iter_child_nodes(one) if isinstance(part, ast.expr | ast.withitem))
-            for call in (call for part in parts for call in ast.walk(part) if isinstance(call, ast.Call)):
+            for call in self._calls_in(one):
                 self._call(call)
             handlers = [handler.body for handler in getattr(one, "handlers", [])]
             for inner in (*(getattr(one, name, []) for name in ("body", "orelse", "finalbody")), *handlers):
                 self.read(inner)
+
+    def _calls_in(self, one: ast.stmt) -> list[ast.Call]:
+        """Return the calls of a statement, without those of statements in it: found once, however often it is read."""
+        if (found := self.calls.get(one)) is None:
+            parts = (part for part in ast.iter_child_nodes(one) if isinstance(part, ast.expr | ast.withitem))
+            found = [call for part in parts for call in ast.walk(part) if isinstance(call, ast.Call)]
+            self.calls[one] = found
+        return found
 
     def _bind(self, one: ast.stmt) -> None:
         """Note what a name stands for after an assignment, or in a loop."""
