@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from everturn.capture.policy import NotCaptured, Policy
 from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.errors import Busy, EverturnError, SessionNotFound, UsageError
 from everturn.loop.conversation_store import ConversationStore
@@ -28,7 +30,7 @@ from everturn.loop.turn_log import LoggedTurn, TurnLog
 from everturn.maintenance.forget import forget_sessions
 from everturn.retrieval.search import search
 from everturn.sources.contract import all_sources
-from everturn.store.contract import Store
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests.loop.scripted_model import Model, says
 
 ROOT = Path(__file__).parents[2]
@@ -411,6 +413,16 @@ def test_a_session_can_be_closed_and_opened_again(views: tuple[TurnLog, str]) ->
         log.set_active("nobody", True)
     with pytest.raises(UsageError, match="unknown kind of tool 'oven'"):
         log.register_tool("bake", "oven")
+
+
+def test_a_session_that_the_rules_keep_out_can_be_closed_too(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "a.db"))) as store:
+        log = TurnLog(store, policy=Policy(mode="off"))
+        with pytest.warns(NotCaptured):
+            session = log.create_session("/w", "m")
+        log.set_active(session, False)
+        assert (log.get_session(session) or {})["is_active"] == 0
+        assert store.sessions(SessionFilter(), 10)[0] == []
 
 
 def test_after_a_failed_write_the_store_goes_on(tmp_path: Path) -> None:

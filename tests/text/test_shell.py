@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.text.shell import split_commands, unfold_script
+from everturn.text.shell import split_commands, unfold_script, unquote_git_path
 
 
 def words(text: str) -> list[list[str]]:
@@ -144,3 +144,12 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
 )
 def test_what_a_script_abbreviates_is_written_out(script: str, plain: str) -> None:
     assert unfold_script(script) == plain
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=8))
+def test_a_path_comes_back_however_git_quotes_it(name: str) -> None:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    octal = "".join(one if one.isascii() else "".join(f"\\{byte:03o}" for byte in one.encode()) for one in escaped)
+    for printed in (octal, escaped):  # with core.quotePath, and without
+        assert unquote_git_path(f'"{printed}"') == name
+        assert unquote_git_path(f'"{printed}"', "surrogateescape") == name

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
 
 from everturn.errors import NoRepository, NothingFound, UsageError
+from everturn.text.shell import unquote_git_path
 
+_unquote = partial(unquote_git_path, errors="surrogateescape")
 _SAFE = (
     "--no-pager", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "core.quotePath=false", "-c", "log.date=format:%z", "-c", "diff.external=", "-c", "log.showSignature=false", "-c", "protocol.allow=never",
@@ -399,21 +401,6 @@ class _PatchLines:
 
 def _header_path(line: str, prefix: str) -> str:
     return "" if line[4:] == "/dev/null" else _unquote(line[4:].rstrip("\t")).removeprefix(prefix)
-
-
-_ESCAPE = re.compile(rb"\\([abtnvfr\"\\]|[0-7]{3})")
-_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
-
-
-def _unquote(path: str) -> str:
-    """Return a path as git quotes it without its quotes."""
-    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
-        return path
-    data = path[1:-1].encode("utf-8", "surrogateescape")
-    plain = _ESCAPE.sub(
-        lambda found: bytes([int(found[1], 8)]) if len(found[1]) == 3 else _LETTERS.get(found[1], found[1]), data
-    )
-    return plain.decode("utf-8", "surrogateescape")
 
 
 def split_file(data: bytes) -> list[str] | None:

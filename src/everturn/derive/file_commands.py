@@ -16,7 +16,7 @@ from typing import NamedTuple
 from everturn.derive.paths import is_scratch
 from everturn.derive.tool_scripts import written_files
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script
+from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script, unquote_git_path
 
 Touch = tuple[str, str]
 
@@ -402,8 +402,6 @@ _SECTION = lazy_pattern(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",
     re.MULTILINE,
 )
-_OCTAL = lazy_pattern(r"\\([0-7]{3}|.)")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def reported_files(command: str, output: str) -> Iterator[Touch]:
@@ -422,10 +420,10 @@ def reported_files(command: str, output: str) -> Iterator[Touch]:
             is_new = next((new for at, new in reversed(sections) if at < report.start()), not brings)
             if not commits or not is_new:
                 continue
-            touches = [(f"{verb}d", _unquote_path(path))] if path else _rename_touches(renamed)
+            touches = [(f"{verb}d", unquote_git_path(path))] if path else _rename_touches(renamed)
             yield from (one for one in touches if not is_generated(one[1]))
         elif patched and re.search(r"\bpatch\b", command):
-            yield "edited", _unquote_path(patched.strip("'"))
+            yield "edited", unquote_git_path(patched.strip("'"))
         elif removed and "git" in command:
             yield "deleted", removed
 
@@ -440,18 +438,8 @@ def _rename_touches(text: str) -> Iterator[Touch]:
         yield "created", f"{head}{new}{rest}".replace("//", "/")
     elif text.count(" => ") == 1:
         old, new = text.split(" => ")
-        yield "deleted", _unquote_path(old)
-        yield "created", _unquote_path(new)
-
-
-def _unquote_path(path: str) -> str:
-    """Return a path without the quotes and octal bytes that git uses for unusual names."""
-    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
-        return path
-    raw = _OCTAL.sub(
-        lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else _ESCAPES.get(found[1], found[1]), path[1:-1]
-    )
-    return raw.encode("latin-1", "ignore").decode("utf-8", "replace")
+        yield "deleted", unquote_git_path(old)
+        yield "created", unquote_git_path(new)
 
 
 # --- what the report of a subagent says ---

@@ -269,6 +269,9 @@ class TurnLog:
 
     def set_active(self, session_id: str, is_active: bool) -> None:
         """Say whether a conversation is still in use. Raise SessionNotFound."""
+        if (log := self._log_of(session_id)) is not self:
+            log.set_active(session_id, is_active)
+            return
         if self._session(session_id) is None:
             raise SessionNotFound(session_id)
         with self.store.write():

@@ -297,3 +297,19 @@ def _unquote_part(kind: str, part: str) -> str:
     if kind in ("double", "mixed"):
         return _ESCAPED.sub(r"\1", part[1:-1]) if "\\" in part else part[1:-1]
     return part[1:] if kind == "escape" else part
+
+
+# --- names as git prints them ---
+_GIT_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_GIT_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+def unquote_git_path(path: str, errors: str = "replace") -> str:
+    """Return a path without the quotes, letters and octal bytes that git uses for unusual names."""
+    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
+        return path
+    plain = _GIT_ESCAPE.sub(
+        lambda found: bytes([int(found[1], 8) & 255]) if len(found[1]) == 3 else _GIT_LETTERS.get(found[1], found[1]),
+        path[1:-1].encode("utf-8", errors),
+    )
+    return plain.decode("utf-8", errors)
