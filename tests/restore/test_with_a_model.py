@@ -48,6 +48,7 @@ from tests.restore.shop import (
     shop,
     turn_number,
 )
+from tests.waiting import wait_until
 
 WIRES = pytest.mark.parametrize("wire", ["messages", "chat"])
 ANSWERS = "To finish the login you should first open src/login.py and add an expiry date to every token."
@@ -175,6 +176,7 @@ def test_a_model_that_cannot_be_reached_at_all_costs_a_few_tries_and_no_hang(sto
 def test_a_server_that_never_answers_is_not_waited_for_for_ever(store: Store, session: Session) -> None:
     with ModelServer(lambda asked: Says("late", wait=60)) as server:
         document = restore_with_model(store, SOURCES, session, asker(server, read=0.2, tries=1), options())
+        wait_until(lambda: len(server.asked) >= 3)  # a busy server reads the request after the client has left
     assert len(server.asked) == 3 and "could not summarise any turn" in told(document)
 
 
