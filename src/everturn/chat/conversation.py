@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from everturn.chat.setup import ChatSetup, Meter, SessionTokens, total_tokens
 from everturn.derive.inheritance import inherited_lines
+from everturn.derive.references import ASK_TO_RECALL, find_reference, phrases_in
 from everturn.derive.session_state import SessionState
 from everturn.derive.state_yaml import STATE_KEYS, as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
@@ -164,8 +165,6 @@ class Conversation:
     # --- requests ---
     def _inject_hint(self) -> None:
         """Tell the model once if the last message refers to something out of view and the archive surely holds it."""
-        from everturn.derive.references import ASK_TO_RECALL, find_reference, phrases_in
-
         *before, last = self.past.history
         is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was injected after it yet
         if not is_said or not phrases_in(_message_text(last)):

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from everturn.chat.identity import first_agent
 from everturn.chat.setup import ChatSetup, short
-from everturn.chat.summaries import END, START
+from everturn.chat.summaries import END, START, read_kept_summary
 from everturn.errors import EverturnError, SessionNotFound, UnknownSession
 from everturn.loop import leases
 from everturn.loop.journal_state import AGENT
@@ -86,8 +86,6 @@ def text_pieces(setup: ChatSetup, session: Session, summary: str = "") -> Iterab
 
 def chain_text(setup: ChatSetup, session: Session) -> str:
     """Return a session and its ancestors, oldest first, as one document."""
-    from everturn.chat.summaries import read_kept_summary
-
     elders = [one.session for one in reversed(ancestors(setup.store, session)) if one.session is not None]
     found = [(one, read_kept_summary(setup, one)) for one in [*elders, session]]
     return "\n\n".join("".join(text_pieces(setup, one, made.text if made is not None else "")) for one, made in found)

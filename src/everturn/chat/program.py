@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from everturn.chat.earlier_sessions import EarlierSession, find_earlier, list_earlier
+from everturn.chat.earlier_sessions import EarlierSession, chain_text, find_earlier, list_earlier, save, write_private
+from everturn.chat.identity import ResumptionDeclined, confirm_identity
 from everturn.chat.screen import ChatScreen, InputEnded, describe_call, describe_call_fully
 from everturn.chat.setup import ChatSetup, report
+from everturn.chat.summaries import read_kept_summary
 from everturn.errors import EverturnError, NothingFound, SessionNotFound
 
 if TYPE_CHECKING:
@@ -304,7 +306,6 @@ class ChatProgram:
         """Resume another session; on failure this one stays open."""
         from everturn.chat.compaction import save_conversation
         from everturn.chat.conversation import Conversation
-        from everturn.chat.identity import ResumptionDeclined, confirm_identity
         from everturn.chat.resumption import take_up
 
         before, self._listed = self.conversation, []
@@ -365,9 +366,6 @@ class ChatProgram:
         self._follow_turn(conversation, conversation.go_on)
 
     def _on_save(self, rest: str) -> None:
-        from everturn.chat.earlier_sessions import chain_text, save, write_private
-        from everturn.chat.summaries import read_kept_summary
-
         conversation = self._require_conversation()
         words = rest.split(maxsplit=1)
         with conversation.journal.alone:

@@ -22,6 +22,7 @@ from everturn.loop import context
 from everturn.loop.journal import Journal
 from everturn.loop.loop import Watch
 from everturn.model.archive import Session
+from everturn.restore.document import LEAST
 from everturn.sessions.lineage import ancestors
 
 if TYPE_CHECKING:
@@ -129,7 +130,6 @@ def _summarise_earlier(
         screen.warn(f"Session can't be resumed ({made.failed}), starting fresh {instead}")
         if is_ours:
             return None
-    from everturn.restore.document import LEAST
     from everturn.restore.markdown import document_markdown
     from everturn.restore.mechanical import build_document
 

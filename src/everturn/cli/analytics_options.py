@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -127,8 +128,6 @@ def example_text(found: Sequence[TrailHandle], known: Names) -> str:
 
 def print_sentence(cx: frame.CommandContext, text: str, style: str = "", indent: str = "  ") -> None:
     """Print a sentence, wrapped on a terminal with `indent` before the following lines."""
-    from textwrap import wrap
-
     from everturn.cli.output import Pen
 
     pen, safe = Pen(cx.out), cx.out.text(text)

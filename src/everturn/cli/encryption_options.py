@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
+from everturn.cli.meaning_options import vectors_path
 from everturn.errors import BadConfig, NoArchive, UsageError
 from everturn.text.printable import plural
 
@@ -41,7 +42,6 @@ def archive_file(cx: frame.CommandContext) -> Path:
 def files_of_archive(cx: frame.CommandContext, no_backups: bool) -> list[Path]:
     """Return the other databases of the archive. Empties the spool of the hooks."""
     from everturn.capture.spool import drain_spool
-    from everturn.cli.meaning_options import vectors_path
     from everturn.maintenance.encryption import databases_beside
 
     store = cx.store()

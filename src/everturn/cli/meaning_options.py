@@ -39,19 +39,15 @@ def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
     path = vectors_path(cx, store)
     if path is None or not path.exists():
         return None
+    from everturn.llm.embedder import open_embedder, read_embedder_config
     from everturn.retrieval.meaning import WEIGHT, MeaningSearch
     from everturn.sessions.secrets import archive_cleaner
 
     try:
-        if not cx.settings.meaning:
-            return MeaningSearch(_static_embedder(), _open_file(path, create=False), str, WEIGHT, is_default=True)
-        from everturn.llm.embedder import open_embedder, read_embedder_config
-
-        config = read_embedder_config(cx.settings.meaning)
-        if config.kind == "static":
-            return MeaningSearch(
-                _static_embedder(), _open_file(path, create=False), str, config.weight, is_default=True
-            )
+        config = read_embedder_config(cx.settings.meaning) if cx.settings.meaning else None
+        if config is None or config.kind == "static":
+            weight = WEIGHT if config is None else config.weight
+            return MeaningSearch(_static_embedder(), _open_file(path, create=False), str, weight, is_default=True)
         embedder = open_embedder(config, os.environ, _PATIENCE)
         return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), config.weight)
     except EverturnError as error:

@@ -96,6 +96,12 @@ class TranscriptPrinter:
         return passage_item(passage, self.options.tools, started)
 
     # as text ----------------------------------------------------------------------------------------------------------
+    def print_session(self, views: Iterable[TurnView]) -> None:
+        self.print_head()
+        for view in views:
+            self.print_turn(view)
+        self.print_hints()
+
     def print_head(self) -> None:
         out, session, text = self.out, self.session, self.text
         short = out.text(short_ids([session], self.store)[session.id])

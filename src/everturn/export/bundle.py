@@ -50,12 +50,7 @@ def _files(store: Store, sessions: Sequence[Session]) -> list[SourceFile]:
 
 def _file_facts(store: Store, file: SourceFile, archive: ZipFile, written: set[str]) -> dict[str, Any]:
     return {
-        "path": file.path,
-        "machine": file.machine,
-        "format": file.format,
-        "kind": file.kind,
-        "native_id": file.native_id,
-        "parent": file.parent,
+        **{name: getattr(file, name) for name in ("path", "machine", "format", "kind", "native_id", "parent")},
         "versions": [_version_facts(store, version, archive, written) for version in store.versions(file.id)],
     }
 
@@ -70,11 +65,7 @@ def _version_facts(store: Store, version: Version, archive: ZipFile, written: se
             written.add(name)
             _add(archive, f"chunks/{name}", data)
     return {
-        "number": version.number,
-        "reason": version.reason,
-        "mode": version.mode,
-        "size": version.size,
-        "erased": version.erased,
+        **{name: getattr(version, name) for name in ("number", "reason", "mode", "size", "erased")},
         "sha256": whole.hexdigest(),
         "chunks": chunks,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.client import HTTPException
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -50,7 +51,6 @@ def send(wire: WireForm, address: str, headers: Mapping[str, str], pieces: Itera
     A redirect is not followed: it would take the session elsewhere.
     """
     from urllib.error import HTTPError
-    from urllib.parse import urlsplit
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class NoRedirect(HTTPRedirectHandler):

@@ -38,24 +38,13 @@ _COUNTS = ("turns", "steps", "messages", "inherited", "prompts", "calls", "error
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
     return {
         "id": session.native_id,
-        "agent": session.agent,
-        "kind": session.kind,
+        **_values(session, "agent", "kind"),
         "parent": session.parent or None,
-        "state": session.state,
-        "mode": session.mode,
+        **_values(session, "state", "mode"),
         "words": has_words(session),
-        "title": text.title or None,
-        "summary": text.summary or None,
-        "first_prompt": text.first_prompt or None,
-        "workspace": text.workspace or None,
-        "branch": text.branch or None,
-        "team": text.team or None,
-        "agent_name": text.agent_name or None,
-        "slug": text.slug or None,
-        "machine": session.machine,
-        "owner": session.owner,
-        "client": session.client or None,
-        "model": session.model or None,
+        **_texts(text, "title", "summary", "first_prompt", "workspace", "branch", "team", "agent_name", "slug"),
+        **_values(session, "machine", "owner"),
+        **_texts(session, "client", "model"),
         "started": time_text(session.started),
         "ended": time_text(session.ended),
         "counts": {name: getattr(session, f"n_{name}") for name in _COUNTS},
@@ -67,15 +56,11 @@ def source_facts(store: Store, session: Session) -> dict[str, Any]:
     version = store.version(session.version)
     file, _ = store.file_by_id(version.source)
     return {
-        "path": file.path,
-        "format": file.format,
-        "machine": file.machine,
-        "state": file.state,
+        **_values(file, "path", "format", "machine", "state"),
         "version": version.number,
         "versions": [one.number for one in store.versions(version.source)],
         "bytes": version.size,
-        "erased": version.erased,
-        "parser": version.parser,
+        **_values(version, "erased", "parser"),
     }
 
 
@@ -92,21 +77,15 @@ def turn_facts(turn: Turn) -> dict[str, Any]:
         "duration_ms": turn_ms(turn),
         "first_message": turn.first_seq + 1,
         "last_message": turn.last_seq + 1,
-        "n_steps": turn.n_steps,
-        "n_calls": turn.n_calls,
-        "n_errors": turn.n_errors,
-        "compacted": bool(turn.compacted),
-        "interrupted": bool(turn.interrupted),
-        "inherited": bool(turn.inherited),
-        "taken_back": bool(turn.taken_back),
+        **_values(turn, "n_steps", "n_calls", "n_errors"),
+        **{name: bool(getattr(turn, name)) for name in ("compacted", "interrupted", "inherited", "taken_back")},
     }
 
 
 def step_facts(step: Step) -> dict[str, Any]:
     return {
         "number": step.idx + 1,
-        "provider_id": step.provider_id or None,
-        "model": step.model or None,
+        **_texts(step, "provider_id", "model"),
         "started": time_text(step.started),
         "ended": time_text(step.ended),
         "parallel": step.n_calls > 1,
@@ -120,8 +99,7 @@ def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
     return {
         "id": call.call_id or None,
         "name": call.name or None,
-        "kind": call.kind,
-        "status": call.status,
+        **_values(call, "kind", "status"),
         "error_class": call.error_class or None,
         "exit_status": call.exit_status,
         "turn": call.turn + 1,
@@ -133,9 +111,7 @@ def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
         "result_message": None if call.result_seq is None else call.result_seq + 1,
         "started": time_text(call.started),
         "ended": time_text(call.ended),
-        "duration_ms": call.duration_ms,
-        "input_size": call.input_size,
-        "output_size": call.output_size,
+        **_values(call, "duration_ms", "input_size", "output_size"),
         "inherited": bool(call.inherited),
         "artifacts": [{"action": one.action, "path": one.path} for one in touched],
     }
@@ -147,14 +123,10 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
         "number": row.seq + 1,
         "turn": row.turn + 1,
         "step": row.step + 1 if row.step >= 0 else None,
-        "role": message.role,
-        "origin": message.origin,
-        "kind": message.kind,
+        **_values(message, "role", "origin", "kind"),
         "at": time_text(message.at),
         "precision": message.precision,
-        "native_id": message.native_id or None,
-        "provider_id": message.provider_id or None,
-        "model": message.model or None,
+        **_texts(message, "native_id", "provider_id", "model"),
         "usage": message.usage,
         "inherited": bool(row.inherited),
         "taken_back": row.taken_back + 1 if row.taken_back else None,
@@ -162,6 +134,15 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
         "blocks": [_block_facts(block) for block in message.blocks],
         "evidence": {"start": row.start, "size": row.size, "sha256": digest},
     }
+
+
+def _values(row: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
+
+
+def _texts(row: Any, *names: str) -> dict[str, str | None]:
+    """Return fields of a row; an empty one, which is not known, is null."""
+    return {name: getattr(row, name) or None for name in names}
 
 
 def time_text(ms: int | None) -> str | None:
@@ -182,13 +163,7 @@ def _block_facts(block: Block) -> dict[str, Any]:
     facts: dict[str, Any] = {"kind": block.kind, "field": block.field or None}
     if block.call is not None:
         call = block.call
-        facts["call"] = {
-            "id": call.call_id,
-            "name": call.name,
-            "kind": call.kind,
-            "path": call.path,
-            "command": call.command,
-        }
+        facts["call"] = {"id": call.call_id, **_values(call, "name", "kind", "path", "command")}
     if block.result is not None:
         facts["result"] = block.result
     if block.data is None:
@@ -321,11 +296,8 @@ def hit_item(hit: SearchHit) -> dict[str, Any]:
     row, session = hit.row, hit.session
     return {
         "session": session.native_id,
-        "agent": session.agent,
-        "kind": session.kind,
-        "state": session.state,
-        "title": hit.text.title or None,
-        "workspace": hit.text.workspace or None,
+        **_values(session, "agent", "kind", "state"),
+        **_texts(hit.text, "title", "workspace"),
         "turn": None if row is None else row.turn + 1,
         "message": None if row is None else row.seq + 1,
         "role": None if row is None else row.role,

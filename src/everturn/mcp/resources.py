@@ -9,7 +9,8 @@ from everturn.mcp import rpc
 from everturn.mcp.archive import SESSION, TURNS, McpArchive, find_session, parse_handle, read_page, session_handle
 from everturn.mcp.rpc import RpcError
 from everturn.mcp.tools.contract import MOST_TOKENS
-from everturn.text.printable import plural
+from everturn.text.printable import plural, safe_line
+from everturn.text.times import minute
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import SessionListing
@@ -72,9 +73,6 @@ def _session_text(archive: McpArchive, store: Store, name: str, first: int | Non
 
 
 def _resource_facts(item: SessionListing, clean: Clean) -> dict[str, Any]:
-    from everturn.text.printable import safe_line
-    from everturn.text.times import minute
-
     session, text = item.session, item.text
     about = safe_line(text.title or text.first_prompt or text.summary, clean, 120)
     ended = minute(session.ended)

@@ -12,6 +12,7 @@ framed as data and redacted, like every answer of recall.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 from everturn.errors import NoSpace, Unreadable, UsageError
 from everturn.model.archive import Descent, Session
 from everturn.recall.tool import ConversationRecall
+from everturn.restore.document import LEAST
 from everturn.resume.fit import fit_history, fit_note, tell_calls
 from everturn.resume.history import History, read_history, read_lines
 from everturn.resume.originals import OriginalFile, find_originals, is_whole
@@ -131,7 +133,6 @@ def _document_maker(store: Store, sources: Sources, session: Session) -> Callabl
     """Return a function that makes the document of a session within a budget in tokens."""
 
     def make(budget: int) -> str:
-        from everturn.restore.document import LEAST
         from everturn.restore.markdown import document_markdown
         from everturn.restore.mechanical import build_document
 
@@ -319,7 +320,6 @@ def tell_history(
 
 def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clean, budget: int) -> str:
     """Return the first prompt of the agent that takes over: the document, and where to find the rest."""
-    from everturn.restore.document import LEAST
     from everturn.restore.markdown import document_markdown
     from everturn.restore.mechanical import build_document
 
@@ -335,8 +335,6 @@ def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clea
 
 
 def show_command(opening: Handoff) -> str:
-    import shlex
-
     change_folder = [["cd", opening.workspace]] if opening.workspace else []
     return " && ".join(shlex.join(command) for command in [*change_folder, *opening.commands])
 

@@ -31,6 +31,7 @@ from everturn.tui.session_items import (
     head_of,
     turn_heading,
 )
+from everturn.tui.text_screen import whole_screen
 
 MESSAGES = 100  # of a page
 _CACHED_TURNS = 8
@@ -206,8 +207,6 @@ class SessionScreen(SessionActions):
             self.do(self._show_whole(item))
 
     async def _show_whole(self, item: FoldedItem | WordsItem) -> None:
-        from everturn.tui.text_screen import whole_screen
-
         if (feed := self.feed) is not None:
             found = await self.archive.ask(lambda store: feed.whole(store, item))
             self.app.push_screen(whole_screen(self.archive, found))

@@ -14,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import Session, SessionText, Turn
+from everturn.model.vocabulary import SESSION_KINDS
 from everturn.retrieval.hits import SearchHit
 from everturn.sessions.lookup import NONE, Marks, SessionRow, session_listings, session_row, session_title
 from everturn.sessions.messages import TurnView
-from everturn.store.contract import Store
+from everturn.store.contract import SessionFilter, Store
 from everturn.web.request import WebRequest
 
 _PREPARED = 160
@@ -41,8 +42,6 @@ def excerpt_pieces(request: WebRequest, hit: SearchHit) -> list[tuple[str, bool]
 
 def archived_agents(request: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the agents with sessions in the archive, name and title. Cached."""
-    from everturn.model.vocabulary import SESSION_KINDS
-    from everturn.store.contract import SessionFilter
 
     def look() -> list[tuple[str, str]]:
         there = (name for name in names if request.store.sessions(SessionFilter(agent=name, kinds=SESSION_KINDS), 1)[0])

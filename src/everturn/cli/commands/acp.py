@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from everturn import __version__
 from everturn.cli import frame
 
 
@@ -12,9 +15,6 @@ def command(cx: frame.CommandContext) -> None:
     An editor that can list and load sessions of an agent shows the sessions of all agents. Register `everturn acp` there as an
     agent. Everything is read only and masked; a prompt is answered with the command that continues the session in its own agent.
     """
-    import sys
-
-    from everturn import __version__
     from everturn.acp.server import AcpServer
 
     clean = (lambda text: text) if cx.out.reveal else cx.out.clean

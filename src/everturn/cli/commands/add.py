@@ -8,6 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, processes_option, sync_progress
+from everturn.cli.meaning_options import make_new_vectors
 from everturn.errors import MissingPath
 
 
@@ -21,7 +22,6 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str, proc
     The format of each file is recognised by its content. The files are not changed or moved.
     """
     from everturn.capture.sync import add_paths
-    from everturn.cli.meaning_options import make_new_vectors
 
     for path in paths:
         if not path.exists():

@@ -8,6 +8,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.meaning_options import say_if_there
 
 
 @frame.command("everturn backup ~/backups/everturn-2026-11-15.db")
@@ -18,7 +19,6 @@ def command(cx: frame.CommandContext, path: Path) -> None:
     Others may keep writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
     are not part of it: `everturn sync --meaning` makes them again.
     """
-    from everturn.cli.meaning_options import say_if_there
     from everturn.model.archive import KeptRow
 
     store = cx.store()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
-from everturn.cli.chat_session import chat_options
+from everturn.cli.chat_session import chat_options, chat_screen, chat_setup, remember_lines
 
 if TYPE_CHECKING:
     from everturn.chat.earlier_sessions import EarlierSession
@@ -37,7 +37,6 @@ def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **op
     /help in the chat lists what can be typed.
     """
     from everturn.chat.program import ChatProgram
-    from everturn.cli.chat_session import chat_screen, chat_setup, remember_lines
 
     if new and sessions:
         raise click.UsageError("use --new or --resume, not both", click.get_current_context())

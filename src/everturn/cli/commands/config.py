@@ -9,6 +9,7 @@ import click
 
 from everturn.cli import frame
 from everturn.secrets.redaction import redact_text
+from everturn.secrets.rules import compile_own_patterns
 
 
 @frame.command(
@@ -72,7 +73,6 @@ def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
     from everturn.config_file import change_config, pattern_list
     from everturn.maintenance.retention import parse_span
-    from everturn.secrets.rules import compile_own_patterns
     from everturn.store.cipher import parse_key_source
 
     if key == "secrets.patterns":

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everturn import clock
+from everturn.analytics import cost
 from everturn.cli import frame
+from everturn.cli.commands.forget import retention_rules
+from everturn.cli.commands.install import installable_agents, program_command, record_folder
 from everturn.cli.commands.sync import folder_options, search_places
+from everturn.cli.meaning_options import embedder_of, existing_vectors, is_wanted, vectors_path
 from everturn.errors import EverturnError
+from everturn.maintenance.retention import expired_sessions
+from everturn.store.cipher import CIPHER
 from everturn.text.printable import plural
 
 if TYPE_CHECKING:
@@ -56,7 +64,6 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
 
 def _check_integrations(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """Check the agents that everturn is installed into: their hooks, and the MCP server that they start."""
-    from everturn.cli.commands.install import installable_agents, program_command, record_folder
     from everturn.install.plan import changed_files, read_record
     from everturn.maintenance.doctor import Integration, check_integrations
 
@@ -78,9 +85,6 @@ def _check_integrations(cx: frame.CommandContext, store: Store, doctor: HealthRe
 
 def _ask_server(command: list[str]) -> str:
     """Start the MCP server as an agent does and greet it; return what is wrong, or ""."""
-    import json
-    import subprocess
-
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "doctor", "version": "1"}}
     greeting = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     try:
@@ -98,9 +102,7 @@ def _ask_server(command: list[str]) -> str:
 
 def _check_encryption(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """Check that nothing of an encrypted archive is left in plain text, as far as it is known."""
-    from everturn.cli.meaning_options import vectors_path
     from everturn.maintenance.encryption import plain_databases
-    from everturn.store.cipher import CIPHER
 
     if not cx.is_encrypted:
         return
@@ -117,9 +119,6 @@ def _check_encryption(cx: frame.CommandContext, store: Store, doctor: HealthRepo
 
 def _check_retention(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """Report what is older than the rules keep it. Without rules there is nothing to say."""
-    from everturn.cli.commands.forget import retention_rules
-    from everturn.maintenance.retention import expired_sessions
-
     try:
         rules = retention_rules(cx)
     except EverturnError as error:
@@ -133,8 +132,6 @@ def _check_retention(cx: frame.CommandContext, store: Store, doctor: HealthRepor
 
 def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
     """Check the user's own prices: a list that cannot be read stops `everturn stats`."""
-    from everturn.analytics import cost
-
     own = cx.settings.prices
     if not own.is_file():
         return
@@ -148,8 +145,6 @@ def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
 
 def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """Check how much of the archive has vectors of the configured model. Having none is fine."""
-    from everturn.cli.meaning_options import embedder_of, existing_vectors, is_wanted
-
     try:
         vectors = existing_vectors(cx, store)
         if not is_wanted(cx):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from everturn import clock
+from everturn.capture import hook_answer
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
 from everturn.errors import EverturnError
+from everturn.store.contract import SessionFilter
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -43,9 +45,6 @@ def command(cx: frame.CommandContext) -> int:
 
 
 def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str], folders: Mapping[str, str]) -> None:
-    from everturn.capture import hook_answer
-    from everturn.sessions.secrets import archive_cleaner
-    from everturn.store.contract import SessionFilter
 
     folder, now = str(cx.settings.state / "context"), clock.now()
     rows, _ = store.sessions(SessionFilter(since=now - _RECENT_MS), _MOST_SESSIONS)
@@ -56,28 +55,20 @@ def _prepare_sessions(cx: frame.CommandContext, store: Store, enabled: set[str],
             )
         if enabled & {"where", "hints"} and not cx.is_encrypted:
             workspace = text.workspace or folders.get(session.native_id, "")
-            _prepare_words(
-                store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in enabled)
-            )
+            _prepare_words(cx, store, session, workspace, "hints" in enabled)
     if "where" in enabled:
         hook_answer.let_ask(folder, cx.is_encrypted)
     hook_answer.clear(folder, now)
 
 
-class DrainTexts(NamedTuple):
-    clean: Callable[[str], str]
-    now: int
-    hints: bool
-
-
-def _prepare_words(store: Store, session: Session, workspace: str, folder: str, texts: DrainTexts) -> None:
-    from everturn.capture import hook_answer
+def _prepare_words(cx: frame.CommandContext, store: Store, session: Session, workspace: str, hints: bool) -> None:
     from everturn.resume.handoff import texts_in_view, where_you_were
-    from everturn.sources.contract import all_sources
+    from everturn.sessions.secrets import archive_cleaner
 
+    folder, clean = str(cx.settings.state / "context"), archive_cleaner(store)
     try:
-        where = where_you_were(store, all_sources(), session, texts.clean, texts.now)
-        seen = texts_in_view(store, all_sources(), session, texts.clean) if texts.hints else []
+        where = where_you_were(store, cx.sources, session, clean, clock.now())
+        seen = texts_in_view(store, cx.sources, session, clean) if hints else []
     except EverturnError:
         return
     if workspace and where:

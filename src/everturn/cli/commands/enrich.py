@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from everturn.capture.spool import drain_spool, enrich_calls
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, make_sync_job, search_places, sync_progress
 from everturn.errors import MissingPath
@@ -30,7 +31,6 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], **folders: Any) -
     batch from then on (the view `invocations`). `sync` does the same by itself; this is for a transcript from elsewhere, or
     for now.
     """
-    from everturn.capture.spool import drain_spool, enrich_calls
     from everturn.capture.sync import add_paths, find_transcripts
 
     for path in paths:

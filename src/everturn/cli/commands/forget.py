@@ -11,6 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.meaning_options import vectors_to_erase
 from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.text.printable import plural
 
@@ -105,7 +106,6 @@ def _expired_sessions(cx: frame.CommandContext) -> list[Session]:
 
 def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
     """Erase the sessions that are older than the rules keep them, once a day; return their ids."""
-    from everturn.cli.meaning_options import vectors_to_erase
     from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
     from everturn.maintenance.retention import expired_sessions, is_due
 
@@ -128,7 +128,6 @@ def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
 
 def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: bool, yes: bool, dry_run: bool) -> int:
     from everturn.attribution.exports import note_removals
-    from everturn.cli.meaning_options import vectors_to_erase
     from everturn.cli.output import in_one_line
     from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
 
@@ -152,7 +151,6 @@ def _forget_messages(
     cx: frame.CommandContext, session: str, turn: int | None, message: int | None, text: str, yes: bool, dry_run: bool
 ) -> int:
     from everturn.attribution.exports import note_removals
-    from everturn.cli.meaning_options import vectors_to_erase
     from everturn.maintenance.forget import find_matching, forget_messages, text_pattern
 
     store = cx.store()
@@ -201,7 +199,6 @@ def _desk(cx: frame.CommandContext, store: Store) -> ArchiveWriter:
 
 def complete_erasures(cx: frame.CommandContext, store: Store) -> None:
     """Complete the erasures that were interrupted, with the files beside the archive. Raises Busy."""
-    from everturn.cli.meaning_options import vectors_to_erase
     from everturn.maintenance.forget import finish_erasures, pending_erasures
 
     names = [name for one in pending_erasures(store) for name in one.names]

@@ -13,8 +13,10 @@ from everturn import clock
 from everturn.cli import frame
 from everturn.cli.commands.forget import apply_retention
 from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
+from everturn.cli.output import print_session_rows
 from everturn.errors import NoArchive
 from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, open_store
 from everturn.text.printable import plural
 
 _NEXT = (
@@ -59,8 +61,6 @@ def _has_history(places: SearchPlaces) -> bool:
 
 def _is_empty(cx: frame.CommandContext) -> bool:
     """Nothing was ever added by hand either."""
-    from everturn.store.contract import SessionFilter
-
     try:
         return not cx.store().count_sessions(SessionFilter(kinds=()))
     except NoArchive:
@@ -90,9 +90,7 @@ def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str 
 
 
 def _print_status(cx: frame.CommandContext, store: Any) -> None:
-    from everturn.cli.output import print_session_rows
     from everturn.sessions.lookup import list_sessions
-    from everturn.store.contract import SessionFilter
 
     out = cx.out
     total = store.count_sessions(SessionFilter())
@@ -108,8 +106,6 @@ def _print_status(cx: frame.CommandContext, store: Any) -> None:
 
 def _show_sample(cx: frame.CommandContext) -> int:
     """Show a bundled sample in its own archive, when there is no history."""
-    from everturn.store.contract import open_store
-
     cx.out.say("No agent history was found on this machine; here is a bundled sample instead.")
     cx.settings.make_folders()
     path = cx.settings.data / "sample.db"

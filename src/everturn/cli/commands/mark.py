@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import asdict
 
 from everturn import clock
 from everturn.cli import frame
@@ -33,14 +34,7 @@ def command(cx: frame.CommandContext, session: str, title: str | None, star: boo
     else:
         marks = put_marks(store, found, clock.now(), title, star, note)
     if cx.json:
-        item = {
-            "session": found.native_id,
-            "agent": found.agent,
-            "title": marks.title,
-            "star": marks.star,
-            "note": marks.note,
-        }
-        cx.out.emit_json("marks", [item])
+        cx.out.emit_json("marks", [{"session": found.native_id, "agent": found.agent, **asdict(marks)}])
         return
     cx.out.emit(f"{'★' if marks.star else '☆'} {cx.out.text(marks.title) or '(no title)'}")
     if marks.note:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from everturn.cli import frame
+from everturn.cli.meaning_options import for_searches
 from everturn.clock import new_id
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def command(
     in the arguments) for another archive. With --http a client must send the key of the file
     that is named, as `Authorization: Bearer KEY`; it stays the same from run to run. The archive need not exist yet; run `everturn sync` to fill it.
     """
-    from everturn.cli.meaning_options import for_searches
     from everturn.mcp.archive import McpArchive
     from everturn.mcp.stdio import ServerStopped
 

@@ -8,7 +8,10 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
+from everturn.cli.meaning_options import say_if_there
 from everturn.errors import UsageError
+from everturn.maintenance.merge import merge_archive
+from everturn.store.contract import open_store
 from everturn.text.printable import plural
 
 
@@ -24,9 +27,6 @@ def command(cx: frame.CommandContext, other: str) -> None:
     taken: `everturn sync --meaning` makes them here.
     """
     from everturn.capture.sync import writer_for
-    from everturn.cli.meaning_options import say_if_there
-    from everturn.maintenance.merge import merge_archive
-    from everturn.store.contract import open_store
 
     theirs = open_store(other, create=False)
     try:

@@ -8,6 +8,7 @@ import click
 
 from everturn.cli import frame
 from everturn.cli.commands.sync import make_sync_job
+from everturn.team.download import Pull
 from everturn.text.printable import plural
 
 
@@ -21,7 +22,6 @@ def command(cx: frame.CommandContext, machines: tuple[str, ...]) -> int | None:
     """
     from everturn.capture.sync import writer_for
     from everturn.team.client import TeamClient, load_login
-    from everturn.team.download import Pull
 
     client = TeamClient(load_login(cx.settings.state / "team.json"))
     job = make_sync_job(cx, cx.store(create=True), cx.places())

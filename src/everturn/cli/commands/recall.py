@@ -109,12 +109,7 @@ def hint(cx: frame.CommandContext, session: str, workspace: str) -> int:
     from everturn.recall.hint import HintPrompt, hint_for_prompt
 
     prompt = HintPrompt(sys.stdin.read(_MAX_PROMPT), session, workspace)
-    text = hint_for_prompt(cx.store(), prompt, cx.out.clean, clock.now)
-    if cx.json:
-        cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
-    elif text:
-        cx.out.emit(cx.out.text(text, "\n\t"))
-    return 0
+    return _print_text(cx, hint_for_prompt(cx.store(), prompt, cx.out.clean, clock.now))
 
 
 @_action("everturn recall where --workspace ~/shop", name="where")
@@ -126,7 +121,10 @@ def where(cx: frame.CommandContext, workspace: str) -> int:
 
     store = cx.store()
     rows, _ = store.sessions(SessionFilter(workspace=os.path.abspath(workspace)), 1)
-    text = where_you_were(store, cx.sources, rows[0][0], cx.out.clean, clock.now()) if rows else ""
+    return _print_text(cx, where_you_were(store, cx.sources, rows[0][0], cx.out.clean, clock.now()) if rows else "")
+
+
+def _print_text(cx: frame.CommandContext, text: str) -> int:
     if cx.json:
         cx.out.emit_json("recall", [], status="found" if text else "nothing", text=text)
     elif text:
@@ -167,9 +165,7 @@ def _facts(entry: AnswerEntry) -> dict[str, Any]:
     return {
         "turn": entry.turn + 1,
         "message": entry.seq + 1,
-        "head": entry.head,
-        "text": entry.text,
-        "lines": entry.lines,
+        **{name: getattr(entry, name) for name in ("head", "text", "lines")},
         "cut": entry.is_cut,
         "match": entry.is_match,
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,9 +91,6 @@ def _show_unfinished(cx: frame.CommandContext, found: list[UnfinishedSession]) -
 
 
 def _load_program(name: str) -> Any:
-    import sys
-    from importlib import import_module
-
     from everturn.loop.loop import Loop
 
     module, colon, attribute = name.partition(":")

@@ -7,6 +7,7 @@ import time
 import click
 
 from everturn.cli import frame
+from everturn.cli.commands.show import turn_range
 
 
 @frame.command(
@@ -30,7 +31,6 @@ def command(cx: frame.CommandContext, session: str, speed: float, longest: float
 
     A pipe and --json do not wait; --json says when each step was.
     """
-    from everturn.cli.commands.show import turn_range
     from everturn.cli.transcript_printer import PacedPrinter, PrintOptions
     from everturn.sessions.messages import Pace, read_turns
 
@@ -43,7 +43,4 @@ def command(cx: frame.CommandContext, session: str, speed: float, longest: float
     if cx.json:
         cx.out.emit_json("replay", reader.moments(views), **reader.facts())
         return
-    reader.print_head()
-    for view in views:
-        reader.print_turn(view)
-    reader.print_hints()
+    reader.print_session(views)

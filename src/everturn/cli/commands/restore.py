@@ -12,6 +12,7 @@ from msgspec import structs
 
 from everturn.cli import frame
 from everturn.errors import NoArchive, PartlyFailed
+from everturn.restore.document import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +67,6 @@ def command(cx: frame.CommandContext, target: str, form: str, path: str, force: 
 
     Exit code 4 when a model was named and some of its part is missing: the document is whole without it, and says so.
     """
-    from everturn.restore.document import LEAST
-
     if 0 < options["budget"] < LEAST:
         raise click.UsageError(
             f"--budget {options['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
-from everturn.cli.chat_session import chat_options
+from everturn.cli.chat_session import chat_options, chat_screen, chat_setup
+from everturn.cli.commands.chat import print_conversation, take_up_session
 from everturn.errors import BadConfig, UnknownSession
 
 if TYPE_CHECKING:
@@ -103,8 +104,6 @@ def _resume_chat(
     cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, options: dict[str, Any]
 ) -> int | None:
     from everturn.chat.program import ChatProgram
-    from everturn.cli.chat_session import chat_screen, chat_setup
-    from everturn.cli.commands.chat import print_conversation, take_up_session
 
     try:
         setup, screen = chat_setup(cx, options), chat_screen(cx)

@@ -8,7 +8,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.cli.output import print_session_rows
+from everturn.cli.output import in_one_line, print_session_rows
 from everturn.text.folders import FOLDER_RULE
 from everturn.text.printable import plural
 
@@ -77,7 +77,6 @@ def command(
 
 def _list_running(cx: frame.CommandContext, session_filter: SessionFilter, now: int) -> int:
     """List the sessions that are running, each with its running subagents and the calls that have no result yet."""
-    from everturn.cli.output import in_one_line
     from everturn.export.json_document import call_facts, session_facts
     from everturn.sessions.lineage import find_running
     from everturn.sessions.lookup import short_ids

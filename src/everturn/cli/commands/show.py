@@ -83,10 +83,7 @@ def command(
         cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
         return
     with paged(cx.out):
-        reader.print_head()
-        for view in views:
-            reader.print_turn(view)
-        reader.print_hints()
+        reader.print_session(views)
 
 
 def turn_range(turns: str, session: Session) -> tuple[int, int | None]:

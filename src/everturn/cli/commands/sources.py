@@ -10,6 +10,8 @@ import click
 from everturn.cli import frame
 from everturn.cli.commands.sync import folder_options, search_places
 from everturn.errors import MissingPath, NothingFound, UsageError
+from everturn.sources.contract import abilities, read_beginning
+from everturn.sources.recognition import describe_tie, resembles_transcript, tied, weigh_claims, winner
 
 
 @frame.command(
@@ -24,7 +26,6 @@ from everturn.errors import MissingPath, NothingFound, UsageError
 def command(ctx: click.Context, /, cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.capture.sync import UNREAD, find_unread, listed_paths
-    from everturn.sources.contract import abilities
 
     if ctx.invoked_subcommand is not None:
         return
@@ -65,9 +66,6 @@ def explain(cx: frame.CommandContext, path: Path) -> int:
 
     Exit code 3 if the file would not be read.
     """
-    from everturn.sources.contract import read_beginning
-    from everturn.sources.recognition import describe_tie, resembles_transcript, tied, weigh_claims, winner
-
     if not path.exists():
         raise MissingPath(str(path))
     if not path.is_file():

@@ -15,6 +15,9 @@ from everturn import clock
 from everturn.capture.intake import Progress, SyncJob, SyncReport
 from everturn.capture.policy import UNKNOWN, policy_of
 from everturn.cli import frame
+from everturn.cli.commands.forget import apply_retention
+from everturn.cli.commands.mcp import answer_hooks
+from everturn.cli.meaning_options import embedder_of, make_new_vectors, open_vectors
 from everturn.errors import ModelError
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import Store
@@ -74,11 +77,10 @@ def command(
     Without the flag nothing is sent anywhere. What is made is kept at once: Ctrl-C and a second run lose nothing.
     """
     from everturn.capture.sync import sync_all
-    from everturn.cli.meaning_options import make_new_vectors
 
     if watch and meaning:
         raise click.UsageError("--watch runs until it is stopped; run `everturn sync --meaning` separately")
-    embedder = _embedder(cx) if meaning else None
+    embedder = embedder_of(cx) if meaning else None
     store = cx.store(create=True)
     job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"), processes)
     if watch:
@@ -101,15 +103,8 @@ def command(
     return _EXIT_FAILED if made["error"] else code
 
 
-def _embedder(cx: frame.CommandContext) -> Embedder:
-    from everturn.cli.meaning_options import embedder_of
-
-    return embedder_of(cx)
-
-
 def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) -> dict[str, Any]:
     """Make vectors and report how many, and what was sent where, even when interrupted or failed."""
-    from everturn.cli.meaning_options import open_vectors
     from everturn.retrieval.meaning import make_all_vectors
     from everturn.sessions.secrets import archive_cleaner
 
@@ -138,8 +133,6 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
 
 def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
     from everturn.capture.sync import watch_sources
-    from everturn.cli.commands.mcp import answer_hooks
-    from everturn.cli.meaning_options import make_new_vectors
 
     counted = -_COUNT_EVERY_MS
 
@@ -188,7 +181,6 @@ def _push(cx: frame.CommandContext, store: Store) -> None:
 def _apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
     if not cx.settings.keep and not any(rule.keep for rule in cx.settings.workspaces):
         return []
-    from everturn.cli.commands.forget import apply_retention
 
     return apply_retention(cx, store)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from everturn.cli import analytics_options, frame
 from everturn.text.printable import plural
@@ -61,8 +62,6 @@ def command(
 
 
 def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, top: int) -> int:
-    from msgspec.structs import asdict
-
     from everturn.analytics.turns import list_turn_rows
     from everturn.text.times import duration, iso, minute
 

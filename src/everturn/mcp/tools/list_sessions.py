@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from everturn.mcp.archive import McpArchive, session_handle
 from everturn.mcp.tools.contract import MaxTokens, ToolAnswer, reading_tool
 from everturn.text.folders import FOLDER_RULE
-from everturn.text.printable import plural
+from everturn.text.printable import plural, quote_for_model, safe_line
+from everturn.text.times import iso
 
 if TYPE_CHECKING:
     from everturn.sessions.lookup import ResultPage, SessionListing
@@ -67,8 +68,6 @@ def _list_within_budget(archive: McpArchive, store: Store, arguments: ListSessio
 
 
 def _answer_page(page: ResultPage[SessionListing], total: int, clean: Clean, width: int = 160) -> ToolAnswer:
-    from everturn.text.printable import quote_for_model
-
     items = [_session_facts(item, clean, width) for item in page.items]
     data = {"note": NOTE, "total": total, "sessions": items, "next": page.next or None}
     if not items:
@@ -83,9 +82,6 @@ def _answer_page(page: ResultPage[SessionListing], total: int, clean: Clean, wid
 
 
 def _session_facts(item: SessionListing, clean: Clean, width: int) -> dict[str, Any]:
-    from everturn.text.printable import safe_line
-    from everturn.text.times import iso
-
     session, text = item.session, item.text
     about = text.title or text.first_prompt or text.summary
     return {

@@ -11,6 +11,7 @@ from everturn.errors import UsageError
 from everturn.mcp.archive import McpArchive, find_session, sources
 from everturn.mcp.tools.contract import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
 from everturn.model.conversation import prepared
+from everturn.text.printable import quote_for_model
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -50,7 +51,6 @@ def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionAr
     from everturn.restore.job import RestoreOptions, RestoreTarget, restore_session
     from everturn.restore.markdown import document_markdown
     from everturn.sessions.secrets import archive_cleaner
-    from everturn.text.printable import quote_for_model
 
     session = find_session(archive, store, asked.session)
     if asked.with_model and archive.open_model is None:

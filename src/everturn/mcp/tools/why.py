@@ -8,6 +8,8 @@ from msgspec import Meta, Struct
 
 from everturn.mcp.archive import McpArchive, clean, sources
 from everturn.mcp.tools.contract import MaxTokens, ToolAnswer, reading_tool
+from everturn.text.printable import quote_for_model
+from everturn.text.tokens import cut_to_tokens
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -33,8 +35,6 @@ def _answer(archive: McpArchive, store: Store, arguments: WhyArguments) -> ToolA
 
     from everturn.attribution.job import WhyOptions, open_why
     from everturn.attribution.summary import detail_lines, overview_lines
-    from everturn.text.printable import quote_for_model
-    from everturn.text.tokens import cut_to_tokens
 
     folder = Path(arguments.folder or archive.folder or archive.workspace or ".")
     job, path, lines = open_why(store, sources(), archive.clock(), folder, arguments.target)

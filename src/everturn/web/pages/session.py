@@ -6,6 +6,7 @@ A page ends after `TURNS` sections, or when it is long enough; the next one begi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -114,30 +115,34 @@ def _turn_range(request: WebRequest, session: Session, look: PageLook) -> TurnRa
     if request.word("before"):
         return _turns_backwards(request, session, look)
     first = _first_section(request, session)
-    drawn, length, last = list[Html](), 0, first
-    for section in sections_from(request.store, session, first) if first is not None else ():
-        one = _section_html(request, session, look, section)
-        if drawn and (length + len(one) > LONGEST or len(drawn) >= TURNS):
-            break
-        drawn.append(one)
-        length, last = length + len(one), section
-    if first is None or last is None:
+    if first is None:
         return TurnRange([], "", "")
-    return TurnRange(drawn, _address_before(session, first), _address_behind(session, last, _is_within(request)))
+    drawn, shown = _draw_sections(request, session, look, sections_from(request.store, session, first))
+    return TurnRange(drawn, _address_before(session, first), _address_behind(session, shown[-1], _is_within(request)))
 
 
 def _turns_backwards(request: WebRequest, session: Session, look: PageLook) -> TurnRange:
     idx, message = min(request.number("before", 0), session.n_turns), request.number("message", 0)
-    drawn, length, first, last = list[Html](), 0, None, None
-    for section in sections_before(request.store, session, idx, message - 1 if message else None):
+    earlier = sections_before(request.store, session, idx, message - 1 if message else None)
+    drawn, shown = _draw_sections(request, session, look, earlier)
+    if not shown:
+        return TurnRange([], "", f"/s/{session.id}?after=0")
+    return TurnRange(drawn[::-1], _address_before(session, shown[-1]), _address_behind(session, shown[0]))
+
+
+def _draw_sections(
+    request: WebRequest, session: Session, look: PageLook, sections: Iterable[Section]
+) -> tuple[list[Html], list[Section]]:
+    """Draw sections until the page is long enough; return them drawn, and themselves."""
+    drawn, shown, length = list[Html](), list[Section](), 0
+    for section in sections:
         one = _section_html(request, session, look, section)
-        if drawn and (length + len(one) > LONGEST or len(drawn) >= TURNS):
+        length += len(one)
+        if drawn and (length > LONGEST or len(drawn) >= TURNS):
             break
         drawn.append(one)
-        length, first, last = length + len(one), section, last or section
-    if first is None or last is None:
-        return TurnRange([], "", f"/s/{session.id}?after=0")
-    return TurnRange(drawn[::-1], _address_before(session, first), _address_behind(session, last))
+        shown.append(section)
+    return drawn, shown
 
 
 def _first_section(request: WebRequest, session: Session) -> Section | None:
