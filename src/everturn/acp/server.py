@@ -117,25 +117,30 @@ class AcpServer:
         yield {"result": {"sessions": sessions, **({"nextCursor": page.next} if page.next else {})}}
 
     def _load(self, params: Answer) -> Iterator[Answer]:
-        name = _text(params, "sessionId")
-        session = resolve_session(self._store, _require_session(name))
+        name, session = self._session(params)
         for update in session_updates(self._store, self._sources, session, self._clean):
             yield {"sessionId": name, "update": update}
         yield {"result": {}}
 
     def _resume(self, params: Answer) -> Iterator[Answer]:
-        resolve_session(self._store, _require_session(_text(params, "sessionId")))
+        self._session(params)
         yield {"result": {}}
 
     def _prompt(self, params: Answer) -> Iterator[Answer]:
-        name = _text(params, "sessionId")
-        session = resolve_session(self._store, _require_session(name))
+        name, session = self._session(params)
         text = (
             f"This session is archived, and an archive has no model. Go on with it: everturn resume {session.native_id}"
         )
         content = {"type": "text", "text": text}
         yield {"sessionId": name, "update": {"sessionUpdate": "agent_message_chunk", "content": content}}
         yield {"result": {"stopReason": "end_turn"}}
+
+    def _session(self, params: Answer) -> tuple[str, Session]:
+        """Return the name that the client gave, and the session that it means."""
+        name = _text(params, "sessionId")
+        if not name:
+            raise _BadParams("sessionId is missing")
+        return name, resolve_session(self._store, name)
 
 
 class _BadParams(Exception):
@@ -149,12 +154,6 @@ def _text(params: Answer, key: str) -> str:
     if not isinstance(value, str):
         raise _BadParams(f"{key} must be a text")
     return value
-
-
-def _require_session(name: str) -> str:
-    if not name:
-        raise _BadParams("sessionId is missing")
-    return name
 
 
 def _error(number: Any, code: int, message: str) -> Answer:

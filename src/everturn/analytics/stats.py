@@ -173,11 +173,11 @@ class _PeriodSum:
 
     def add(self, row: ActivityRow) -> None:
         self.sessions.add(row.session)
-        self.turns += row.turns
-        self.prompts += row.prompts
-        self.calls += row.calls
-        self.errors += row.errors
-        self.busy_ms += row.busy_ms
+        self.add_counts(row)
+
+    def add_counts(self, other: ActivityRow | _PeriodSum) -> None:
+        for name in ("turns", "prompts", "calls", "errors", "busy_ms"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def _sum_periods(
@@ -209,8 +209,7 @@ def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
     for one in sums:
         whole.sessions |= one.sessions
         whole.usage += one.usage
-        for name in ("turns", "prompts", "calls", "errors", "busy_ms"):
-            setattr(whole, name, getattr(whole, name) + getattr(one, name))
+        whole.add_counts(one)
     return whole
 
 

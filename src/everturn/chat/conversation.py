@@ -325,11 +325,6 @@ def make_recall(setup: ChatSetup, session: str = "", turns_in_view: int | None =
     )  # fmt: skip
 
 
-def recall(setup: ChatSetup, asked: dict[str, Any], session: str = "") -> str:
-    """Answer a recall request from within a session or outside any."""
-    return make_recall(setup, session).call(asked)
-
-
 def _count_prompts(messages: Sequence[ChatMessage]) -> int:
     return sum(one.role == "user" and any(part.kind == "text" for part in one.parts) for one in messages)
 

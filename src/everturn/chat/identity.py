@@ -107,7 +107,7 @@ def find_differences(setup: ChatSetup, identity: SessionIdentity) -> Iterator[Id
         yield IdentityDifference("agent", old.path or "no agent file", new.path or "no agent file")
     if identity.system is not None and identity.system != setup.instructions:
         yield IdentityDifference("prompt", _name_prompt(identity.system), _name_prompt(setup.instructions))
-    if identity.workspace and setup.workspace and not _is_same_folder(identity.workspace, setup.workspace):
+    if identity.workspace and setup.workspace and Path(identity.workspace) != Path(setup.workspace):
         yield IdentityDifference("workspace", identity.workspace, setup.workspace)
 
 
@@ -155,10 +155,6 @@ def _decode(line: bytes) -> dict[str, Any]:
 
 def _read_agent(data: dict[str, Any]) -> Agent:
     return Agent(str(data.get("name", "")) or _UNSIGNED.name, str(data.get("path", "")))
-
-
-def _is_same_folder(one: str, other: str) -> bool:
-    return Path(one) == Path(other)
 
 
 def _name_prompt(system: str) -> str:

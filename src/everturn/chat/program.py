@@ -333,10 +333,11 @@ class ChatProgram:
         self.conversation = compact(self.conversation, self.screen, self.watch)
 
     def _on_recall(self, rest: str) -> None:
-        from everturn.chat.conversation import recall
+        from everturn.chat.conversation import make_recall
 
         asked = {"action": "search", "query": rest} if rest else {"action": "summary"}
-        self.screen.show(recall(self.setup, asked) if self.conversation is None else self.conversation.recall(**asked))
+        conversation = self.conversation
+        self.screen.show(conversation.recall(**asked) if conversation else make_recall(self.setup).call(asked))
 
     def _on_pin(self, rest: str) -> None:
         if not rest:

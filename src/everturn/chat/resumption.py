@@ -22,7 +22,6 @@ from everturn.loop import context
 from everturn.loop.journal import Journal
 from everturn.loop.loop import Watch
 from everturn.model.archive import Session
-from everturn.restore.document import LEAST
 from everturn.sessions.lineage import ancestors
 
 if TYPE_CHECKING:
@@ -130,12 +129,11 @@ def _summarise_earlier(
         screen.warn(f"Session can't be resumed ({made.failed}), starting fresh {instead}")
         if is_ours:
             return None
-    from everturn.restore.markdown import document_markdown
-    from everturn.restore.mechanical import build_document
+    from everturn.resume.handoff import document_text
 
-    document = build_document(setup.store, setup.sources, session)
-    room = max(LEAST, min(_DOCUMENT_TOKENS, setup.window // 4))
-    return describe_earlier(setup, session, document_markdown(document, setup.clean, room), "document")
+    room = min(_DOCUMENT_TOKENS, setup.window // 4)
+    text = document_text(setup.store, setup.sources, session, setup.clean, room)
+    return describe_earlier(setup, session, text, "document")
 
 
 def _warn_missing_parent(setup: ChatSetup, session: Session, screen: ChatScreen) -> None:

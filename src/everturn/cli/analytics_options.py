@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.cli.output import Pen
 from everturn.text.folders import FOLDER_RULE
+from everturn.text.printable import count_cells
 
 if TYPE_CHECKING:
     from everturn.analytics.counts import TrailHandle
@@ -90,7 +92,6 @@ def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None
 
 def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
     from everturn.analytics.plot_drawings import Sketch
-    from everturn.cli.output import Pen
 
     for line in Sketch(cx.out.width, Pen(cx.out).on, cx.out.text).lines(plot):
         cx.out.emit(line)
@@ -128,8 +129,6 @@ def example_text(found: Sequence[TrailHandle], known: Names) -> str:
 
 def print_sentence(cx: frame.CommandContext, text: str, style: str = "", indent: str = "  ") -> None:
     """Print a sentence, wrapped on a terminal with `indent` before the following lines."""
-    from everturn.cli.output import Pen
-
     pen, safe = Pen(cx.out), cx.out.text(text)
     room = max(cx.out.width, 20) if cx.out.fancy else max(len(safe), 1)
     for line in wrap(safe, room, subsequent_indent=indent, break_on_hyphens=False):
@@ -145,8 +144,6 @@ def table(
     last: int = 16,
 ) -> None:
     """Print a table; on a narrow terminal drop `spare` columns until `last` cells remain for a last text column."""
-    from everturn.text.printable import count_cells
-
     numbers, kept = set(right), list(range(len(columns)))
     wide = [max(map(count_cells, column)) for column in zip(columns, *rows, strict=True)]
     if len(columns) - 1 not in numbers:

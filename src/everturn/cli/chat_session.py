@@ -99,7 +99,7 @@ def chat_screen(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -
     from everturn.chat.screen import ChatScreen
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM") != "dumb"
-    read = _read_edited if is_terminal else _read_piped
+    read = input if is_terminal else _read_piped
     if is_terminal:
         _edit_lines()
     out = sys.stderr if cx.json else sys.stdout
@@ -165,10 +165,6 @@ def _read_piped(label: str) -> str:
     if not line:
         raise EOFError
     return line.removesuffix("\n")
-
-
-def _read_edited(label: str) -> str:
-    return input(label)
 
 
 def _edit_lines() -> None:

@@ -21,7 +21,7 @@ from everturn.errors import (
     ToolIdempotencyError,
     UsageError,
 )
-from everturn.evaluation.recorder import ConversationRecording, RecordedJournal, enable_conversation_recording
+from everturn.evaluation.recorder import ConversationRecording, RecordedJournal, recording_of
 from everturn.evaluation.session import EvaluationSession
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import Backend, Delta, ModelRequest, Reply
@@ -177,12 +177,7 @@ class _AskerBackend:
 
 def _open_recording(session: EvaluationSession) -> ConversationRecording:
     """Return the recording of the session if it is enabled, otherwise a private one."""
-    if session.slice(ConversationState) is None:
-        return ConversationRecording()
-    enable_conversation_recording(session)
-    recording = session.slice(ConversationState)
-    assert isinstance(recording, ConversationRecording)
-    return recording
+    return ConversationRecording() if session.slice(ConversationState) is None else recording_of(session)
 
 
 def _begin_state(prompt: Prompt, rendered: RenderedPrompt, clock: Clock) -> ConversationState:

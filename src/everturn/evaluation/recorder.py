@@ -44,16 +44,21 @@ from everturn.model.conversation import prepared
 
 def enable_conversation_recording(session: EvaluationSession) -> None:
     """Record evaluations in this session from now on. A second call changes nothing."""
+    recording_of(session)
+
+
+def recording_of(session: EvaluationSession) -> ConversationRecording:
+    """Return the recording of a session, which is enabled with it."""
     with session.lock:
-        if not isinstance(session.slice(ConversationState), ConversationRecording):
-            session.install(ConversationRecording())
+        recording = session.slice(ConversationState)
+        if not isinstance(recording, ConversationRecording):
+            session.install(recording := ConversationRecording())
+        return recording
 
 
 def settle(session: EvaluationSession, call_id: str, text: str, is_error: bool = False) -> None:
     """State the result of a call of the last turn that is in doubt, so that it need not run again."""
-    enable_conversation_recording(session)
-    recording = session.slice(ConversationState)
-    assert isinstance(recording, ConversationRecording)
+    recording = recording_of(session)
     state = session.query(ConversationState).latest()
     open_calls = state.turns[-1].pending if state is not None and state.turns else ()
     name = next((call.name for call in open_calls if call.call_id == call_id), None)

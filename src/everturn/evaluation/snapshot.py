@@ -202,11 +202,7 @@ def _tuple_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shap
     return _sequence_shape(given[:1], known, tuple)
 
 
-def _list_shape(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
-    return _sequence_shape(given, known, list)
-
-
-def _sequence_shape(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Callable[[Any], Any]) -> Shape:
+def _sequence_shape(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Callable[[Any], Any] = list) -> Shape:
     shape = _shape(given[0] if given else Any, known)
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
@@ -255,8 +251,8 @@ _GENERIC: dict[Any, Callable[[tuple[Any, ...], dict[type, list[Shape]]], Shape]]
     types.UnionType: _union_shape,
     Literal: _literal_shape,
     tuple: _tuple_shape,
-    list: _list_shape,
-    Sequence: _list_shape,
+    list: _sequence_shape,
+    Sequence: _sequence_shape,
     dict: _dict_shape,
     Mapping: _dict_shape,
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
 from everturn.errors import NothingFound
-from everturn.text.printable import plural
+from everturn.text.printable import plural, printable, quote_for_model, safe_line
 
 if TYPE_CHECKING:
     from everturn.llm.asker import Asker
@@ -91,7 +91,6 @@ def sources() -> Mapping[str, Source]:
 def clean(text: str) -> str:
     """Return text without secrets and control characters."""
     from everturn.secrets.redaction import redact_text
-    from everturn.text.printable import printable
 
     return printable(redact_text(text))
 
@@ -156,7 +155,6 @@ def session_pointer(native_id: str) -> str:
 
 
 def _page_head(store: Store, session: Session, clean: Clean) -> str:
-    from everturn.text.printable import quote_for_model, safe_line
     from everturn.text.times import minute
 
     text = store.session(session.id)[1]

@@ -59,7 +59,7 @@ class McpServer:
             "ping": lambda params: {},
             "tools/list": lambda params: one_page(params, tools=list(map(describe_tool, all_tools().values()))),
             "resources/templates/list": lambda params: one_page(params, resourceTemplates=resources.TEMPLATES),
-            "prompts/list": lambda params: one_page(params, prompts=resources.list_prompts()),
+            "prompts/list": lambda params: one_page(params, prompts=list(resources.PROMPTS.values())),
         }
         self._in_archive: dict[str, Method] = {
             "tools/call": self._call,

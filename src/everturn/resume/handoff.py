@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -100,7 +100,11 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         history = tell_calls(history, native.offers)
     whole = history
     if options.fit:
-        history = fit_history(history, options.fit, session.native_id, _document_maker(store, sources, session))
+        clean = archive_cleaner(store)
+        history = fit_history(
+            history, options.fit, session.native_id,
+            lambda budget: quote_for_model(document_text(store, sources, session, clean, budget)),
+        )  # fmt: skip
     if not history.messages:
         raise UsageError(f"session {session.native_id} has no words that another agent could be told; nothing was made")
     text, held_in = store.session(session.id)[1], recorded_workspace(store, sources, session)
@@ -127,19 +131,6 @@ def plan_native(store: Store, sources: Sources, session: Session, options: Nativ
         "repaired_from" if options.is_repair else "forked_from" if is_own else "converted_from",
         options.upto,
     )
-
-
-def _document_maker(store: Store, sources: Sources, session: Session) -> Callable[[int], str]:
-    """Return a function that makes the document of a session within a budget in tokens."""
-
-    def make(budget: int) -> str:
-        from everturn.restore.markdown import document_markdown
-        from everturn.restore.mechanical import build_document
-
-        document = build_document(store, sources, session)
-        return quote_for_model(document_markdown(document, archive_cleaner(store), max(budget, LEAST)))
-
-    return make
 
 
 def _copy_records(store: Store, sources: Sources, session: Session, options: NativeOptions, new: NewSession) -> bytes:
@@ -316,6 +307,14 @@ def tell_history(
     workspace = options.workspace or recorded_workspace(store, sources, session)
     notes, tokens = [reason] if reason else [], estimate_tokens(prompt)
     return Handoff("document", options.target, workspace, [native.begin(prompt)], notes, tokens=tokens)
+
+
+def document_text(store: Store, sources: Sources, session: Session, clean: Clean, budget: int) -> str:
+    """Return the document of a session, made without a model, within a budget in tokens."""
+    from everturn.restore.markdown import document_markdown
+    from everturn.restore.mechanical import build_document
+
+    return document_markdown(build_document(store, sources, session), clean, max(budget, LEAST))
 
 
 def handoff_prompt(store: Store, sources: Sources, session: Session, clean: Clean, budget: int) -> str:

@@ -36,7 +36,8 @@ def copies_of_session(store: Store, sources: Sources, session: Session, machine:
     kept = [row for row in [*others, (current, version)] if row[1].mode == "full"]
     kept = kept or [row for row in [*others, (current, version)] if row[1].mode == "redacted"]
     source = sources[session.agent]
-    copies = [_in_lines(source, _stored_copy(store, *row)) for row in kept]
+    stored = [(f"version {one.number}", file.path, store.read_raw(one.id, 0, one.size)) for file, one in kept]
+    copies = [_in_lines(source, SessionCopy(*copy)) for copy in stored]
     live = _live_copy(current, machine)
     live = _in_lines(source, live) if live is not None else None
     if live is not None and (not copies or copies[-1].data != live.data):
@@ -95,10 +96,6 @@ def plan_repair(diagnosis: Diagnosis, sources: Sources, options: NativeOptions) 
 def _file_row(store: Store, session: Session) -> tuple[SourceFile, Version]:
     version = store.version(session.version)
     return store.file_by_id(version.source)[0], version
-
-
-def _stored_copy(store: Store, file: SourceFile, version: Version) -> SessionCopy:
-    return SessionCopy(f"version {version.number}", file.path, store.read_raw(version.id, 0, version.size))
 
 
 def _live_copy(file: SourceFile, machine: str) -> SessionCopy | None:

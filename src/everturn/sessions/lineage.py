@@ -96,7 +96,11 @@ def lineage(store: Store, session: Session) -> Lineage:
         ancestors=ancestors(store, session),
         forks=[*linked, *(_descent_relative(store, one) for one in made if one.native_id not in known)],
         children=_find_children(store, session, own, [pair for pair in younger if pair[0].relation in _DOWNWARD]),
-        others=[_neighbour_relative(store, session, link) for link in own if link.relation in _NEIGHBOUR_RELATIONS]
+        others=[
+            Relative(link.relation, link.native_id, find_session_by_id(store, session.agent, link.native_id))
+            for link in own
+            if link.relation in _NEIGHBOUR_RELATIONS
+        ]
         + [_linked_relative(link, one) for link, one in younger if link.relation not in (*_DOWNWARD, *_FORKS)],
     )
 
@@ -173,10 +177,6 @@ def _younger_links(store: Store, session: Session) -> list[tuple[LinkRow, Sessio
 
 def _linked_relative(link: LinkRow, session: Session) -> Relative:
     return Relative(link.relation, session.native_id, session, shared=link.n)
-
-
-def _neighbour_relative(store: Store, session: Session, link: LinkRow) -> Relative:
-    return Relative(link.relation, link.native_id, find_session_by_id(store, session.agent, link.native_id))
 
 
 def _find_children(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 from textual.binding import Binding
 from textual.widgets import Input
@@ -123,7 +125,7 @@ class SearchScreen(TypingScreen):
         query, serial = self.typing.value.strip(), self._serial
         if len(query) < 2 or query == self._given:  # nothing but the filter that the screen was opened with
             return
-        hits = _LatestHits(self, HitFeed(self.archive, query), serial)
+        hits = _LatestHits(HitFeed(self.archive, query), lambda: serial == self._serial)
         try:
             await self.pages.show(hits)
         except EverturnError as error:
@@ -135,9 +137,6 @@ class SearchScreen(TypingScreen):
         if serial == self._serial:
             self.show_keys()
 
-    def is_latest(self, serial: int) -> bool:
-        return serial == self._serial
-
     # keys -----------------------------------------------------------------------------------------------------------
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         if isinstance(event.item, HitItem):
@@ -147,11 +146,11 @@ class SearchScreen(TypingScreen):
 class _LatestHits:
     """A search that does not start when a newer one was typed meanwhile."""
 
-    def __init__(self, screen: SearchScreen, hits: HitFeed, serial: int) -> None:
-        self._screen, self.hits, self._serial = screen, hits, serial
+    def __init__(self, hits: HitFeed, is_latest: Callable[[], bool]) -> None:
+        self.hits, self._is_latest = hits, is_latest
 
     def page(self, store: Store, number: int) -> FeedPage:
         """Return a page of hits; an empty one when a newer search was typed."""
-        if number == 0 and not self._screen.is_latest(self._serial):
+        if number == 0 and not self._is_latest():
             return FeedPage(0, [], last=True)
         return self.hits.page(store, number)

@@ -192,21 +192,6 @@ class ShowJson(ItemsJson[TurnJson]):
     lineage: LineageJson
 
 
-class OutlineJson(StrictJson):
-    """A turn in the outline of a session."""
-
-    turn: int
-    words: str
-    started: int | None
-    calls: int
-    errors: int
-    edits: int
-    compacted: bool
-    interrupted: bool
-    inherited: bool
-    taken_back: bool
-
-
 class RecordJson(StrictJson):
     """A message as it was captured, and the bytes it stands in."""
 

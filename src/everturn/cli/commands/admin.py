@@ -11,6 +11,7 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.errors import UsageError
+from everturn.text.times import iso, parse_when
 
 if TYPE_CHECKING:
     from everturn.store.contract import Store
@@ -89,12 +90,15 @@ def migrate(cx: frame.CommandContext) -> None:
             cx.out.say(f"{cx.out.text(store.url)} has schema {health.schema}")
 
 
+_days_option = click.option(
+    "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
+)
+
+
 @frame.command("everturn admin invite ann", "everturn admin invite guest --role reader --days 7", make=command.command)
 @click.argument("name")
 @click.option("--role", default="member", show_default=True, help="member: may push. reader: may only read.")
-@click.option(
-    "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
-)
+@_days_option
 def invite(cx: frame.CommandContext, name: str, role: str, days: int) -> None:
     """Add a person and print a token for them. Send it over a secure channel: it is not shown again."""
     from everturn.store.people import SCOPES
@@ -147,9 +151,7 @@ def email(cx: frame.CommandContext, name: str, email: str) -> None:
 @click.option(
     "--scope", "scopes", multiple=True, default=("read",), show_default=True, help="read or push; repeatable."
 )
-@click.option(
-    "--days", default=90, show_default=True, type=click.IntRange(1, 3650), help="How long the token is valid."
-)
+@_days_option
 def token(cx: frame.CommandContext, name: str, scopes: tuple[str, ...], days: int) -> None:
     """Print another token of a person, for example one for an agent that may only read."""
     with _changing(cx) as people:
@@ -204,7 +206,6 @@ def project(
 def audit(cx: frame.CommandContext, since: str, limit: int) -> None:
     """List who read, searched, pushed, shared and erased what, newest first. It never holds words of a session."""
     from everturn.store.people import People
-    from everturn.text.times import iso, parse_when
 
     rows = People(_shared_store(cx)).audit(parse_when(since, clock.now()), limit)
     names = ("at", "person", "action", "subject")

@@ -12,8 +12,10 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.meaning_options import vectors_to_erase
+from everturn.cli.output import in_one_line
 from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.text.printable import plural
+from everturn.text.times import parse_when
 
 if TYPE_CHECKING:
     from everturn.capture.writer import ArchiveWriter
@@ -70,7 +72,6 @@ def command(
 def _chosen_sessions(cx: frame.CommandContext, session: str, before: str) -> list[Session]:
     from everturn.sessions.lookup import iterate_sessions
     from everturn.store.contract import SessionFilter
-    from everturn.text.times import parse_when
 
     store = cx.store()
     if not before:
@@ -128,7 +129,6 @@ def apply_retention(cx: frame.CommandContext, store: Store) -> list[str]:
 
 def _forget_sessions(cx: frame.CommandContext, rows: list[Session], keep_forks: bool, yes: bool, dry_run: bool) -> int:
     from everturn.attribution.exports import note_removals
-    from everturn.cli.output import in_one_line
     from everturn.maintenance.forget import forget_sessions, names_beside, plan_forget
 
     store = cx.store()

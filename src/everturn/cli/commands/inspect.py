@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import cut_cells, plural
+from everturn.text.times import duration
 
 if TYPE_CHECKING:
     from everturn.analytics.inspect import Inspection, ParallelUse, ToolNeighbour
@@ -58,9 +60,6 @@ def command(cx: frame.CommandContext, tool: str, by_turn: bool, plot: str, **fil
 
 
 def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool) -> None:
-    from everturn.text.printable import plural
-    from everturn.text.times import duration
-
     shown = ", ".join(found.tools[:6]) + (f", … ({len(found.tools)} tools)" if len(found.tools) > 6 else "")
     analytics_options.print_sentence(cx, shown, "bold")
     where = f"{plural(found.turns, 'turn')}, {plural(found.sessions, 'session')}"
@@ -92,8 +91,6 @@ def _print_inspection(cx: frame.CommandContext, found: Inspection, by_turn: bool
 
 def _repeated_text(found: ParallelUse) -> str:
     """Return whether calls of the tool beside each other fail more often than its calls do anyway."""
-    from everturn.text.printable import plural
-
     if not found.pairs:
         return ""
     seen = f"{plural(found.pairs, 'pair')} in one batch, {analytics_options.percent(found.rate)} with a failure"
@@ -106,7 +103,6 @@ def _repeated_text(found: ParallelUse) -> str:
 
 def _print_neighbours(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:
     from everturn.analytics.plot_drawings import Sketch
-    from everturn.text.printable import cut_cells
 
     if not beside:
         return

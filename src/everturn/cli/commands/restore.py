@@ -13,6 +13,8 @@ from msgspec import structs
 from everturn.cli import frame
 from everturn.errors import NoArchive, PartlyFailed
 from everturn.restore.document import LEAST
+from everturn.text.printable import to_json
+from everturn.text.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,8 +167,6 @@ def _turns_text(cx: frame.CommandContext, target: RestoreTarget, reports: TurnRe
 
 
 def _header(target: RestoreTarget) -> dict[str, Any]:
-    from everturn.text.times import iso
-
     session, text = target.session, target.store.session(target.session.id)[1]
     facts = {
         "Session": session.native_id,
@@ -187,8 +187,6 @@ def _header(target: RestoreTarget) -> dict[str, Any]:
 
 def _json_text(cx: frame.CommandContext, name: str, items: list[Any], alone: Any) -> str:
     """Return one line in the envelope of every command with `--json`; else the bare value, indented."""
-    from everturn.text.printable import to_json
-
     if cx.json:
         return to_json({"schema": f"everturn/{name}@1", "items": items, "next": None})
     return msgspec.json.format(to_json(alone), indent=2)

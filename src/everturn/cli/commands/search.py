@@ -11,9 +11,12 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.output import Pen, in_one_line, paged
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS, ORIGINS, QUERY_RULE
 from everturn.text.folders import FOLDER_RULE, resolve_folder
+from everturn.text.printable import short_folder
+from everturn.text.times import ago, iso, minute, parse_when
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output, Pen
@@ -104,7 +107,6 @@ def command(
     cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
 ) -> int:
     """Search and print the hits."""
-    from everturn.cli.output import paged
     from everturn.export.json_document import hit_item
     from everturn.retrieval.search import search
 
@@ -149,7 +151,6 @@ def _check_filter_names(words: str) -> None:
 
 def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
     from everturn.retrieval.scope import SPEAKERS, SearchFilters
-    from everturn.text.times import parse_when
 
     session, since, until = (options[name] for name in ("session", "since", "until"))
     if options["lineage"] and not session:
@@ -178,9 +179,7 @@ def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -
 
 
 def _print_hits(out: Output, items: list[SearchHit], now: int) -> None:
-    from everturn.cli.output import Pen, in_one_line
     from everturn.sessions.lookup import short_ids
-    from everturn.text.printable import short_folder
 
     pen = Pen(out)
     also = [one.session for found in items for one in found.similar]
@@ -227,14 +226,10 @@ def _similar_text(out: Output, found: SearchHit, shorts: dict[int, str]) -> str:
 
 def _time_text(out: Output, at: int | None, now: int) -> str:
     """Return a time as people say it on a terminal, a date elsewhere."""
-    from everturn.text.times import ago, iso
-
     return ago(at, now) if out.fancy else iso(at)[:10]
 
 
 def _place_text(found: SearchHit, pen: Pen, is_short: bool) -> str:
-    from everturn.text.times import minute
-
     field, at = found.field.replace("_", " "), "" if is_short else f" {minute(found.at)}"
     if found.row is None:
         return pen("cyan", field) + pen("dim", at)

@@ -11,6 +11,7 @@ from everturn.cli import frame
 from everturn.cli.output import in_one_line, print_session_rows
 from everturn.text.folders import FOLDER_RULE
 from everturn.text.printable import plural
+from everturn.text.times import ago, short_ago
 
 if TYPE_CHECKING:
     from everturn.store.contract import SessionFilter
@@ -80,7 +81,6 @@ def _list_running(cx: frame.CommandContext, session_filter: SessionFilter, now: 
     from everturn.export.json_document import call_facts, session_facts
     from everturn.sessions.lineage import find_running
     from everturn.sessions.lookup import short_ids
-    from everturn.text.times import ago, short_ago
 
     store = cx.store()
     found = find_running(store, session_filter, now)

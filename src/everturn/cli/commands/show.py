@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
+from everturn.cli.output import paged
 from everturn.errors import NothingFound
+from everturn.text.times import iso
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -58,7 +60,6 @@ def command(
     --file shows a file that the session changed, as it was when a turn began: from the copy that the agent made,
     the text that the next edit found, or the edits before.
     """
-    from everturn.cli.output import paged
     from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
     from everturn.sessions.lookup import session_edition
     from everturn.sessions.messages import read_turns
@@ -120,7 +121,6 @@ def _show_file(
 
 def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) -> None:
     from everturn.restore.job import is_stale, kept_summaries
-    from everturn.text.times import iso
 
     found = kept_summaries(store, session)
     if not found:

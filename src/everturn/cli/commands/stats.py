@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import plural
 
 if TYPE_CHECKING:
     from everturn.analytics.stats import Period, Stats
@@ -86,8 +87,6 @@ def _print_stats(cx: frame.CommandContext, found: Stats, by: str) -> None:
 
 def _print_subagents(cx: frame.CommandContext, found: Stats) -> None:
     """Print what main sessions and subagents did apart, and what is known from reports only."""
-    from everturn.text.printable import plural
-
     own, both, told = found.own, found.inclusive, found.reported
     parts = []
     if both.sessions > own.sessions:

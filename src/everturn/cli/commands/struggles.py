@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import analytics_options, frame
+from everturn.text.printable import plural
+from everturn.text.times import duration
 
 if TYPE_CHECKING:
     from everturn.analytics.struggles import Kind
@@ -39,9 +41,6 @@ def command(cx: frame.CommandContext, least: int, top: int, **filters: str) -> i
 
 
 def _print_item(cx: frame.CommandContext, one: Kind, known: analytics_options.Names) -> None:
-    from everturn.text.printable import plural
-    from everturn.text.times import duration
-
     name = f"{one.tool}: {one.error_class.replace('_', ' ')}"
     lost = f", {duration(one.lost_ms)} lost" if one.lost_ms >= 1000 else ""
     runs = f"{plural(one.failures, 'failure')} in {plural(one.n, 'run')}, the longest {one.longest}"

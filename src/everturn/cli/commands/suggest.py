@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from everturn.cli import analytics_options, frame
 from everturn.text.printable import plural
+from everturn.text.times import duration
 
 if TYPE_CHECKING:
     from everturn.analytics.suggest import Suggestion
@@ -37,8 +38,6 @@ def command(cx: frame.CommandContext, top: int, **filters: str) -> int:
 
 
 def _print_item(cx: frame.CommandContext, one: Suggestion, known: analytics_options.Names) -> None:
-    from everturn.text.times import duration
-
     lost = f", {duration(one.saved_ms)} of waiting" if one.saved_ms >= 1000 else ""
     analytics_options.print_sentence(cx, _sentence(one), "bold")
     saving = f"saves {plural(one.saved_calls, 'call')}{lost}; seen in {plural(one.sessions, 'session')}"

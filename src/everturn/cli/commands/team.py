@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from everturn.cli import frame
+from everturn.text.times import iso
 
 if TYPE_CHECKING:
     from everturn.team.client import TeamClient
@@ -187,8 +188,6 @@ def link(cx: frame.CommandContext, session: str, days: int) -> None:
 
     Secrets are masked and pictures are left out. The link is not shown again; `everturn team unlink` ends it early.
     """
-    from everturn.text.times import iso
-
     client = _client(cx)
     made = client.post("/v1/links", msgspec.json.encode({"session": session, "days": days}))
     address = client.address(made.pop("path"))
@@ -202,8 +201,6 @@ def link(cx: frame.CommandContext, session: str, days: int) -> None:
 @frame.command("everturn team links", make=command.command)
 def links(cx: frame.CommandContext) -> None:
     """List your links that are valid."""
-    from everturn.text.times import iso
-
     found = _client(cx).get("/v1/links")["items"]
     rows = [[str(one["id"]), cx.out.text(one["session"]), iso(one["expires_at"])] for one in found]
     cx.out.emit_rows("team-links", found, ("link", "session", "valid until"), rows)

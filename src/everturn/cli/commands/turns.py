@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from everturn.cli import analytics_options, frame
 from everturn.text.printable import plural
+from everturn.text.times import duration, iso, minute
 
 if TYPE_CHECKING:
     from everturn.analytics.turns import TurnFilter
@@ -63,7 +64,6 @@ def command(
 
 def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, top: int) -> int:
     from everturn.analytics.turns import list_turn_rows
-    from everturn.text.times import duration, iso, minute
 
     found = list_turn_rows(cx.store(), scope, wanted, top)
     if cx.json:
@@ -90,7 +90,6 @@ def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, t
 
 def _shapes(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, top: int) -> int:
     from everturn.analytics.turns import list_shape_rows
-    from everturn.text.times import duration
 
     found, different, total = list_shape_rows(cx.store(), scope, wanted, top)
     if cx.json:

@@ -9,6 +9,7 @@ import click
 
 from everturn.cli import frame
 from everturn.clock import now
+from everturn.text.printable import plural, to_json
 
 if TYPE_CHECKING:
     from everturn.attribution.job import WhyJob
@@ -71,7 +72,6 @@ def _export(
 ) -> None:
     """Print records, or show the notes and write them when the person agrees."""
     from everturn.attribution.exports import SURE, note_drafts, requests_of, trace_records, write_notes
-    from everturn.text.printable import plural, to_json
 
     levels = (*SURE, "likely") if likely else SURE
     requests = requests_of(report, cx.out.text) if with_requests else None

@@ -22,19 +22,19 @@ _OPENING = 12  # messages of a turn among which its prompt is
 _EDITS = ("edit", "create", "delete")
 
 
-class OutlineEntry(Struct, frozen=True):
-    """A turn, counted from 1."""
+class OutlineEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A turn in the outline of a session."""
 
-    turn: int
+    turn: int  # counted from 1
     words: str
     started: int | None
     calls: int
     errors: int
     edits: int
-    compacted: bool = False
-    interrupted: bool = False
-    inherited: bool = False
-    taken_back: bool = False
+    compacted: bool
+    interrupted: bool
+    inherited: bool
+    taken_back: bool
 
 
 def read_outline(

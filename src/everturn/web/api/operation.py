@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -81,6 +80,7 @@ _COMPONENT_NAMES = {
     "HitJson": "everturn.web.schemas.Found",
     "MarksJson": "MarksItem",
     "NeighbourTurnJson": "everturn.web.schemas.Beside",
+    "OutlineEntry": "Outline",
     "PathsJson": "PathsAnswer",
     "PositionCount": "AtPosition",
     "RestoreOptionsJson": "Wanted",
@@ -95,8 +95,8 @@ _COMPONENT_NAMES = {
 
 def openapi_operation(others: tuple[Operation, ...]) -> Operation:
     """Return the operation that returns the OpenAPI document, which describes itself too."""
-    own = Operation("/api/openapi.json", "This document.", _empty_answer, dict[str, Any])
-    return msgspec.structs.replace(own, run=partial(_answer_document, (*others, own)))
+    own = Operation("/api/openapi.json", "This document.", lambda request: {}, dict[str, Any])
+    return msgspec.structs.replace(own, run=lambda request: openapi_document((*others, own)))
 
 
 def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -142,14 +142,6 @@ def _component_name(key: str, item: Any, renamed: Any) -> Any:
 
 def _published_name(name: str) -> str:
     return re.sub(r"[A-Za-z]+", lambda part: _COMPONENT_NAMES.get(part[0], part[0].removesuffix("Json")), name)
-
-
-def _answer_document(operations: tuple[Operation, ...], request: WebRequest) -> dict[str, Any]:
-    return openapi_document(operations)
-
-
-def _empty_answer(request: WebRequest) -> dict[str, Any]:
-    return {}
 
 
 def _operation(one: Operation, shapes: dict[str, Any]) -> dict[str, Any]:

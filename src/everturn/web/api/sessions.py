@@ -12,6 +12,7 @@ from typing import Any
 
 from everturn.errors import NothingFound
 from everturn.export import json_document
+from everturn.export.page.outline import OutlineEntry
 from everturn.model.archive import Session
 from everturn.model.vocabulary import QUERY_RULE
 from everturn.sessions.lineage import Lineage, lineage
@@ -144,7 +145,7 @@ READ_OPERATIONS = (
     ),
     Operation(
         "/api/outline", "The turns of a session: the beginning of each prompt, failures and edits.", _outline,
-        schemas.ItemsJson[schemas.OutlineJson],
+        schemas.ItemsJson[OutlineEntry],
         (
             SESSION, Parameter("first", "The first turn, from 1.", "integer"),
             Parameter("last", "The last turn; at most 400 are given.", "integer"),
