@@ -103,6 +103,8 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     activity = [row for row in every_activity if _is_after(row.slot, since)]
     usage = [row for row in store.usage(scope) if _is_after(row.slot, since)]
     own = [row for row in usage if not row.inherited]
+    of_main = own if not scope.subagents else _of_main(scope, own, store.usage)
+    main_sessions = {row.session for row in of_main}
     reported = [row for row in store.reported(scope) if not since or (row.at or 0) >= since]
     gone = [turn for turn in store.taken_back_turns(scope) if not since or (turn.started or 0) >= since]
     sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
@@ -116,14 +118,14 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
     return Stats(
         [_make_period(*key, sums[key], prices) for key in sorted(sums)],
         replace(_make_period(UNDATED, "", _add_sums(sums.values()), prices), sessions=listed.count()),
-        token_cost(_subagent_usage(store, scope, own), prices),
+        token_cost((row for row in own if row.session not in main_sessions), prices),
         sum(_tokens(row) for row in usage if row.inherited),
         [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
         [UseTotal(name, n, n) for name, n in sorted(failures.items(), key=lambda item: (-item[1], item[0]))],
         prices.as_of,
         _total_work(
             activity if not scope.subagents else _of_main(scope, activity, store.activity),
-            own if not scope.subagents else _of_main(scope, own, store.usage),
+            of_main,
             listed,
         ),
         _total_work(activity, own, listed),
@@ -226,14 +228,6 @@ def _total_work(activity: Iterable[ActivityRow], usage: Iterable[UsageRow], list
     rows, spent = list(activity), list(usage)
     sessions = listed.all({row.session for row in rows} | {row.session for row in spent})
     return WorkTotal(len(sessions), sum(row.calls for row in rows), sum(map(_tokens, spent)))
-
-
-def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRow]) -> list[UsageRow]:
-    """Return the usage rows that are missing when only main sessions are read."""
-    if not scope.subagents:
-        return []
-    of_main = {row.session for row in store.usage(replace(scope, subagents=False))}
-    return [row for row in usage if row.session not in of_main]
 
 
 def _make_period(name: str, key: str, of: _PeriodSum, prices: Prices) -> Period:

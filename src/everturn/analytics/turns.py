@@ -297,9 +297,7 @@ def _make_row(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str
 
 
 def _count_parallel(calls: Iterable[Call]) -> int:
-    batches: dict[int, int] = {}
-    for call in calls:
-        batches[call.step] = batches.get(call.step, 0) + 1
+    batches = Counter(call.step for call in calls)
     return sum(size for size in batches.values() if size > 1)
 
 

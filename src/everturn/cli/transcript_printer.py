@@ -27,17 +27,7 @@ from everturn.model.archive import Call, Session
 from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative, lineage, relation_words
 from everturn.sessions.lookup import short_ids
-from everturn.sessions.messages import (
-    Pace,
-    Passage,
-    Sources,
-    TurnView,
-    failure_words,
-    has_words,
-    input_text,
-    is_quiet,
-    passages,
-)
+from everturn.sessions.messages import Pace, Passage, Sources, TurnView, has_words, input_text, is_quiet, passages
 from everturn.store.contract import Store
 from everturn.text.printable import count_cells, plural, short_path, wrap_cells
 from everturn.text.times import duration, iso, minute, turn_ms
@@ -211,7 +201,7 @@ class TranscriptPrinter:
         call, start, out = passage.call, passage.start, self.out
         style, sign = _SIGNS[call.status if call else "open"]
         name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
-        went = "no result" if call is None or call.status == "open" else failure_words(call)
+        went = "no result" if call is None or call.status == "open" else call.failure
         facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", went)))
         room = out.width - count_cells(f"{sign} {name}  {facts}  ") if out.fancy else max(40, out.width - 30)
         facts = "  ".join(filter(None, (facts, self._subject(start, max(20, room)))))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Passage, Sources, failure_words, has_words, is_quiet, passages, read_turns
+from everturn.sessions.messages import Passage, Sources, has_words, is_quiet, passages, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, printable
 from everturn.text.times import duration, minute, turn_ms
@@ -170,4 +170,4 @@ def status(call: Call | None) -> str:
     if call is None or call.status == "open":
         return "no result"
     words = "ok" if call.status == "ok" or (call.status == "orphan" and not call.error_class) else "error"
-    return ", ".join(filter(None, (words, failure_words(call), duration(call.duration_ms))))
+    return ", ".join(filter(None, (words, call.failure, duration(call.duration_ms))))

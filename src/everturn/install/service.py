@@ -107,7 +107,3 @@ def _task(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
     return Service(
         OwnFile(path, text), (create, ("schtasks", "/Run", "/TN", NAME)), (("schtasks", "/Delete", "/F", "/TN", NAME),)
     )
-
-
-def typed_command(command: Sequence[str]) -> str:
-    return shlex.join(command)

@@ -181,6 +181,13 @@ class Call(Struct):
     result_seq: int | None = None
     inherited: int = 0
 
+    @property
+    def failure(self) -> str:
+        """How it failed, in a few words; "" if it did not, or nothing is known about it."""
+        if self.exit_status:
+            return f"exit {self.exit_status}"
+        return "" if self.error_class in ("", "other", "exit_status") else self.error_class.replace("_", " ")
+
 
 class ReportedWork(Struct):
     """The work of a subagent, as reported by the result of the call that started it. It counts only while nothing better is known."""

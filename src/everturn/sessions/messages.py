@@ -207,13 +207,6 @@ def is_quiet(passage: Passage) -> bool:
     return passage.kind in ("context", "summary")
 
 
-def failure_words(call: Call) -> str:
-    """Return how a call failed, in a few words; "" if it did not, or nothing is known about it."""
-    if call.exit_status:
-        return f"exit {call.exit_status}"
-    return "" if call.error_class in ("", "other", "exit_status") else call.error_class.replace("_", " ")
-
-
 def input_text(start: CallStart) -> str:
     """Return the arguments of a call, one per line; longer ones as they are."""
     if not isinstance(start.input, dict):

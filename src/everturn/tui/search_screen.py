@@ -38,14 +38,18 @@ class HitItem(Struct, frozen=True):
 
 
 class HitFeed:
-    def __init__(self, archive: ScreenArchive, query: str) -> None:
-        self._archive, self.query = archive, query
+    """The hits of a query. A search does not start when a newer one was typed meanwhile (`is_latest`)."""
+
+    def __init__(self, archive: ScreenArchive, query: str, is_latest: Callable[[], bool]) -> None:
+        self._archive, self.query, self._is_latest = archive, query, is_latest
         self._now = archive.clock()
         self._cursors = [""]
         self.notes: tuple[str, ...] = ()
 
     def page(self, store: Store, number: int) -> FeedPage:
         """Return a page of hits. Raises UsageError for an invalid query."""
+        if number == 0 and not self._is_latest():
+            return FeedPage(0, [], last=True)
         archive = self._archive
         cursor = self._cursors[number]
         found = search(
@@ -125,14 +129,14 @@ class SearchScreen(TypingScreen):
         query, serial = self.typing.value.strip(), self._serial
         if len(query) < 2 or query == self._given:  # nothing but the filter that the screen was opened with
             return
-        hits = _LatestHits(HitFeed(self.archive, query), lambda: serial == self._serial)
+        hits = HitFeed(self.archive, query, lambda: serial == self._serial)
         try:
             await self.pages.show(hits)
         except EverturnError as error:
             if serial == self._serial:
                 self.say(str(error), "error")
             return
-        self._found = hits.hits
+        self._found = hits
         self.top_bar.put(self.title_line())
         if serial == self._serial:
             self.show_keys()
@@ -141,16 +145,3 @@ class SearchScreen(TypingScreen):
     def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
-
-
-class _LatestHits:
-    """A search that does not start when a newer one was typed meanwhile."""
-
-    def __init__(self, hits: HitFeed, is_latest: Callable[[], bool]) -> None:
-        self.hits, self._is_latest = hits, is_latest
-
-    def page(self, store: Store, number: int) -> FeedPage:
-        """Return a page of hits; an empty one when a newer search was typed."""
-        if number == 0 and not self._is_latest():
-            return FeedPage(0, [], last=True)
-        return self.hits.page(store, number)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Call, Session, SessionText, Turn
 from everturn.sessions.lineage import Lineage, Relative, relation_words
-from everturn.sessions.messages import Passage, Records, failure_words, has_words, input_text, is_quiet
+from everturn.sessions.messages import Passage, Records, has_words, input_text, is_quiet
 from everturn.store.contract import Store
 from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural
@@ -261,7 +261,7 @@ class ItemBuilder:
         name = start.name if start else (call.name if call else "") or "result without a call"
         yield f"{sign} ", style
         yield line(name, 60), "bold"
-        if call is not None and call.status in ("error", "orphan") and (went := failure_words(call)):
+        if call is not None and call.status in ("error", "orphan") and (went := call.failure):
             yield f"  {went}", "error"
         if call is not None and call.duration_ms is not None:
             yield f"  {duration(call.duration_ms)}", "dim"

@@ -219,12 +219,6 @@ def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: 
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies, remove_notes=removals)
         return
-    _print_report(cx, store, done, copies)
-    for one in removals:
-        cx.out.warn(f"a git note may still name it; this removes the note: {cx.out.text(one)}")
-
-
-def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
     cx.out.emit(f"erased {len(done.sessions)} sessions and {done.forked_messages} copied messages in forks")
     for path in copies:
         cx.out.emit(f"erased our own copy {path}")
@@ -237,6 +231,8 @@ def _print_report(cx: frame.CommandContext, store: Store, done: ForgetReport, co
             )
     for name in done.kept_in:
         cx.out.warn(f"copies of its messages stay in {name} (--keep-forks)")
+    for one in removals:
+        cx.out.warn(f"a git note may still name it; this removes the note: {cx.out.text(one)}")
 
 
 def _erase_copies(cx: frame.CommandContext) -> list[str]:

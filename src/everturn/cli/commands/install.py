@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -272,13 +273,11 @@ def write_failure(failure: OSError) -> PartlyFailed:
 
 def run_commands(commands: Iterable[Sequence[str]]) -> list[str]:
     """Run commands in order; return those that failed, as typed in a shell."""
-    from everturn.install.service import typed_command
-
     left = []
     for command in commands:
         try:
             done = subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
         except (OSError, subprocess.SubprocessError):
             done = False
-        left += [] if done else [typed_command(command)]
+        left += [] if done else [shlex.join(command)]
     return left

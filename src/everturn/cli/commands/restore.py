@@ -19,9 +19,7 @@ from everturn.text.times import iso
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from everturn.restore.document import Document
     from everturn.restore.job import RestoreTarget
-    from everturn.restore.turns import TurnReports
 
 Options = dict[str, Any]  # of the command
 Made = TypeVar("Made")
@@ -104,22 +102,33 @@ def _find_target(cx: frame.CommandContext, name: str) -> RestoreTarget:
 def _write_document(cx: frame.CommandContext, target: RestoreTarget, options: Options) -> tuple[str, bool]:
     """Return the document as text, and whether a model wrote all that it was asked for."""
     from everturn.restore.job import restore_session
+    from everturn.restore.markdown import document_json, document_markdown
 
     document = _run_job(cx, target, options, restore_session)
     for note in document.notes if document.missing else ():
         cx.out.warn(note)
     document = structs.replace(document, notes=(*document.notes, *target.notes))
-    return _document_text(cx, target, document, options), not document.missing
+    facts = {name: cx.out.text(str(value)) for name, value in _header(target).items() if options["include_header"]}
+    if options["form"] == "json":
+        made = document_json(document, cx.out.clean, options["budget"], **({"header": facts} if facts else {}))
+        return _json_text(cx, "restore", [made], made), not document.missing
+    header = "\n".join(f"{name}: {value}" for name, value in facts.items())
+    return document_markdown(document, cx.out.clean, options["budget"], header), not document.missing
 
 
 def _write_turns(cx: frame.CommandContext, target: RestoreTarget, options: Options) -> tuple[str, bool]:
     """Return the turns as text, and whether a model summarised all of them if one was named."""
     from everturn.restore.job import restore_turns
+    from everturn.restore.turns import as_items, as_text
 
     reports = _run_job(cx, target, options, restore_turns)
     for note in reports.notes:
         cx.out.warn(note)
-    return _turns_text(cx, target, reports, options), not reports.notes
+    if options["form"] != "json":
+        return "\n".join(as_text(reports.turns, cx.out.clean)), not reports.notes
+    items = list(as_items(reports.turns, cx.out.clean))
+    alone = {"session": target.session.native_id, "turns": items}
+    return _json_text(cx, "restore-turns", items, alone), not reports.notes
 
 
 def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, job: Callable[..., Made]) -> Made:
@@ -144,26 +153,6 @@ def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, 
             f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})"
         )
     return made
-
-
-def _document_text(cx: frame.CommandContext, target: RestoreTarget, document: Document, options: Options) -> str:
-    from everturn.restore.markdown import document_json, document_markdown
-
-    facts = {name: cx.out.text(str(value)) for name, value in _header(target).items() if options["include_header"]}
-    if options["form"] != "json":
-        header = "\n".join(f"{name}: {value}" for name, value in facts.items())
-        return document_markdown(document, cx.out.clean, options["budget"], header)
-    made = document_json(document, cx.out.clean, options["budget"], **({"header": facts} if facts else {}))
-    return _json_text(cx, "restore", [made], made)
-
-
-def _turns_text(cx: frame.CommandContext, target: RestoreTarget, reports: TurnReports, options: Options) -> str:
-    from everturn.restore.turns import as_items, as_text
-
-    if options["form"] != "json":
-        return "\n".join(as_text(reports.turns, cx.out.clean))
-    items = list(as_items(reports.turns, cx.out.clean))
-    return _json_text(cx, "restore-turns", items, {"session": target.session.native_id, "turns": items})
 
 
 def _header(target: RestoreTarget) -> dict[str, Any]:

@@ -19,16 +19,8 @@ from everturn.sessions.lineage import Lineage, lineage
 from everturn.sessions.lookup import list_sessions, put_marks
 from everturn.sessions.messages import TurnView, passages, read_turns
 from everturn.text.folders import FOLDER_RULE
-from everturn.web import schemas
+from everturn.web import job_starts, schemas
 from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of
-from everturn.web.job_starts import (
-    health_now,
-    last_restore_job,
-    start_examining,
-    start_restore_job,
-    start_sync,
-    start_verifying,
-)
 from everturn.web.pages.lineage import related_sessions
 from everturn.web.pages.record import captured_record
 from everturn.web.pages.search import find_hits
@@ -96,12 +88,12 @@ def _lineage(request: WebRequest) -> dict[str, Any]:
 
 
 def _health(request: WebRequest) -> dict[str, Any]:
-    doctor = health_now(request)
+    doctor = job_starts.health_now(request)
     return list_frame("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=request.store.sizes())
 
 
 def _restore_result(request: WebRequest) -> dict[str, Any]:
-    job = last_restore_job(request.site, session_of(request).id)
+    job = job_starts.last_restore_job(request.site, session_of(request).id)
     if job is None or job.state != "done":
         raise NothingFound("this session was not restored in this run; POST /api/restore starts it")
     return list_frame("restore", [job.result])
@@ -185,7 +177,7 @@ def _change_marks(request: WebRequest) -> dict[str, Any]:
 
 def _start_restore(request: WebRequest) -> dict[str, Any]:
     return job_without_result(
-        start_restore_job(request, session_of(request), body_of(request, schemas.RestoreOptionsJson))
+        job_starts.start_restore_job(request, session_of(request), body_of(request, schemas.RestoreOptionsJson))
     )
 
 
@@ -204,15 +196,15 @@ CHANGE_OPERATIONS = (
         schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
     ),
     Operation(
-        "/api/sync", "Archive what is new in the agents' files.", partial(_start_job, start_sync), schemas.JobJson, (), "POST",
-        schemas.NothingJson,
+        "/api/sync", "Archive what is new in the agents' files.",
+        partial(_start_job, job_starts.start_sync), schemas.JobJson, (), "POST", schemas.NothingJson,
     ),
     Operation(
-        "/api/examine", "Prove health by writing, reading and searching.", partial(_start_job, start_examining), schemas.JobJson, (), "POST",
-        schemas.NothingJson,
+        "/api/examine", "Prove health by writing, reading and searching.",
+        partial(_start_job, job_starts.start_examining), schemas.JobJson, (), "POST", schemas.NothingJson,
     ),
     Operation(
-        "/api/verify", "Hash every stored byte again and compare with the live files.", partial(_start_job, start_verifying), schemas.JobJson, (),
-        "POST", schemas.NothingJson,
+        "/api/verify", "Hash every stored byte again and compare with the live files.",
+        partial(_start_job, job_starts.start_verifying), schemas.JobJson, (), "POST", schemas.NothingJson,
     ),
 )  # fmt: skip

@@ -7,13 +7,14 @@ as fit, and says so.
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from msgspec import Struct
 
 from everturn.model.archive import Session
 from everturn.sessions.lineage import Relative, lineage
 from everturn.sessions.lookup import marks_of
-from everturn.text.printable import cut_cells
+from everturn.text.printable import cut_cells, plural
 from everturn.text.times import iso
 from everturn.web import schemas
 from everturn.web.request import PageReply, WebRequest
@@ -144,27 +145,6 @@ RELATIONS = {
 }
 
 
-class LineageBox(Struct, frozen=True):
-    x: int
-    y: int
-    href: str
-    title: str
-    about: str
-    kind: str
-    is_here: bool
-    whole: str
-
-
-class LineageWay(Struct, frozen=True):
-    """A line from a session to a younger one."""
-
-    path: str
-    relation: str
-    x: int
-    y: int
-    label: str
-
-
 def draw(request: WebRequest) -> PageReply:
     session, text = request.session()
     graph = related_sessions(request, session)
@@ -174,10 +154,8 @@ def draw(request: WebRequest) -> PageReply:
     values = {
         "session": session,
         "title": title_of(request, session, text),
-        "boxes": [_make_box(request, graph, number, spots, session.native_id) for number in range(len(graph.nodes))],
-        "ways": [
-            way for edge in graph.edges if (way := _make_way(edge.elder, edge.younger, edge.relation, edge.turn, spots))
-        ],
+        "boxes": [_make_box(request, graph, node, spots, session.native_id) for node in graph.nodes],
+        "ways": [way for edge in graph.edges if (way := _make_way(edge, spots))],
         "width": columns * _WIDE + (columns - 1) * _GAP_X + 4,
         "height": rows * (_HIGH + _GAP_Y) + 4,
         "box": (_WIDE, _HIGH),
@@ -189,32 +167,32 @@ def draw(request: WebRequest) -> PageReply:
 
 
 def _make_box(
-    request: WebRequest, graph: LineageGraph, number: int, spots: dict[str, GraphSpot], here: str
-) -> LineageBox:
-    node = graph.nodes[number]
+    request: WebRequest, graph: LineageGraph, node: schemas.NodeJson, spots: dict[str, GraphSpot], here: str
+) -> dict[str, Any]:
     x, y = _spot_corner(spots[node.id])
     row = graph.numbers[node.id]
     agent = request.line(request.site.titles.get(node.agent, node.agent), 24)
-    turns = f"{node.turns:,} turn{'' if node.turns == 1 else 's'}"
+    turns = plural(node.turns, "turn")
     about = f"{agent} · {turns}" if node.archived else "not in the archive"
     if node.kind not in ("", "main"):
         about = f"{node.kind} · {turns}"
     if node.compacted:
         about += f" · compacted {node.compacted}×"
-    href, title = f"/s/{row}" if row else "", cut_cells(node.title, 25)
-    return LineageBox(x, y, href, title, about, node.kind or "missing", node.id == here, node.title)
+    return {
+        "x": x, "y": y, "href": f"/s/{row}" if row else "", "title": cut_cells(node.title, 25), "about": about,
+        "kind": node.kind or "missing", "is_here": node.id == here, "whole": node.title,
+    }  # fmt: skip
 
 
-def _make_way(
-    elder: str, younger: str, relation: str, turn: int | None, spots: dict[str, GraphSpot]
-) -> LineageWay | None:
-    if elder not in spots or younger not in spots:
+def _make_way(edge: schemas.EdgeJson, spots: dict[str, GraphSpot]) -> dict[str, Any] | None:
+    """Return the line from a session to a younger one."""
+    if edge.elder not in spots or edge.younger not in spots:
         return None
-    (x1, y1), (x2, y2) = _spot_corner(spots[elder]), _spot_corner(spots[younger])
+    (x1, y1), (x2, y2) = _spot_corner(spots[edge.elder]), _spot_corner(spots[edge.younger])
     start, end, middle = (x1 + _WIDE, y1 + _HIGH // 2), (x2, y2 + _HIGH // 2), (x1 + _WIDE + x2) // 2
     path = f"M{start[0]} {start[1]} C{middle} {start[1]} {middle} {end[1]} {end[0]} {end[1]}"
-    label = f"t{turn}" if turn else ""
-    return LineageWay(path, relation.split("_", maxsplit=1)[0], end[0] - 6, end[1] - 5, label)
+    relation, label = edge.relation.split("_", maxsplit=1)[0], f"t{edge.turn}" if edge.turn else ""
+    return {"path": path, "relation": relation, "x": end[0] - 6, "y": end[1] - 5, "label": label}
 
 
 def _spot_corner(spot: GraphSpot) -> tuple[int, int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from msgspec import Struct
-
 from everturn.analytics.counts import TrailHandle, read_counts
 from everturn.analytics.inspect import ToolNeighbour, inspect_tools, similar_tools
 from everturn.analytics.paths import find_paths
@@ -20,11 +18,6 @@ from everturn.web.request import PageReply, WebRequest
 from everturn.web.session_lines import archived_agents
 
 _TOOLS, _PATHS, _KINDS = 20, 25, 20
-
-
-class SeenLink(Struct, frozen=True):
-    label: str
-    href: str
 
 
 def draw(request: WebRequest) -> PageReply:
@@ -124,9 +117,9 @@ def _kind_row(request: WebRequest, one: Kind) -> dict[str, Any]:
     }
 
 
-def _seen_link(handle: TrailHandle) -> SeenLink:
+def _seen_link(handle: TrailHandle) -> dict[str, str]:
     where = f"/session/{quote(handle.session, errors='replace')}?turn={handle.turn}"
-    return SeenLink(f"{handle.session.rpartition('/')[2][:8]} t{handle.turn}", where)
+    return {"label": f"{handle.session.rpartition('/')[2][:8]} t{handle.turn}", "href": where}
 
 
 def _plot_html(plot: Any) -> Html:

@@ -49,15 +49,6 @@ def outline_entries(request: WebRequest, session: Session) -> list[OutlineEntry]
     return request.site.until_it_grows(f"outline {first} {last}", session, look)
 
 
-class SessionMatch(Struct, frozen=True):
-    """A match in a session: where it is, and its text in pieces, the matching ones marked."""
-
-    turn: int
-    message: int
-    field: str
-    pieces: list[tuple[str, bool]]
-
-
 def draw_find(request: WebRequest) -> PageReply:
     """Draw the matches of `q` in the session, in the order of the conversation."""
     session, _ = request.session()
@@ -82,9 +73,10 @@ def _find_matches(request: WebRequest, session: Session, words: str) -> dict[str
         if rows:
             break
     matches = [
-        SessionMatch(row.turn + 1, row.seq + 1, hit.field.replace("_", " "), excerpt_pieces(request, hit))
+        {"turn": row.turn + 1, "message": row.seq + 1, "field": hit.field.replace("_", " "),
+         "pieces": excerpt_pieces(request, hit)}
         for row, hit in rows
-    ]
+    ]  # fmt: skip
     return {"matches": matches, "more": bool(found.next)}
 
 
