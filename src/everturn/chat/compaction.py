@@ -16,15 +16,8 @@ from time import monotonic
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from everturn.chat import earlier_sessions
 from everturn.chat.conversation import Conversation
-from everturn.chat.earlier_sessions import (
-    EarlierSummary,
-    describe_earlier,
-    inheritance_text,
-    restoration_heading,
-    restoration_prompt,
-    save,
-)
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import ChatSetup, input_tokens
 from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, previous_summary, read_kept_summary
@@ -75,7 +68,7 @@ def compact(conversation: Conversation, screen: ChatScreen, watch: Watch) -> Con
     made = summarise(conversation, screen)
     save_conversation(conversation, screen, made)
     with conversation.journal.alone:
-        one = describe_earlier(setup, conversation.row, made.text)
+        one = earlier_sessions.describe_earlier(setup, conversation.row, made.text)
     screen.say(f"💾 Saved session: {one.session} ({one.counts})")
     screen.say("🔄 Starting new session with summary...")
     conversation.close()
@@ -88,17 +81,17 @@ def compact(conversation: Conversation, screen: ChatScreen, watch: Watch) -> Con
     return child
 
 
-def restore(child: Conversation, sessions: Sequence[EarlierSummary], screen: ChatScreen) -> None:
+def restore(child: Conversation, sessions: Sequence[earlier_sessions.EarlierSummary], screen: ChatScreen) -> None:
     """Send a new session the restoration prompt, show the acknowledgment, and keep both."""
     clock = iso(child.setup.clock())[11:19]
-    heading = records.StateRecord(kind="restored_heading", data=restoration_heading(sessions, clock))
-    inherited = inheritance_text(child.inherited_lines(), max(_INHERITED, child.setup.window // 8))
+    heading = records.StateRecord(kind="restored_heading", data=earlier_sessions.restoration_heading(sessions, clock))
+    inherited = earlier_sessions.inheritance_text(child.inherited_lines(), max(_INHERITED, child.setup.window // 8))
     facts = {
         "sessions": to_builtins([replace(one, text="") for one in sessions]),
         "summary": "\n\n".join(one.text for one in sessions),
         "inherited": inherited,
     }
-    prompt = child.past.injection(restoration_prompt(sessions, inherited), "restoration")
+    prompt = child.past.injection(earlier_sessions.restoration_prompt(sessions, inherited), "restoration")
     child.journal.write(prompt, heading, records.StateRecord(kind="restored", data=facts))
     reply = _ask_acknowledgment(child, screen)
     if reply is not None:
@@ -139,7 +132,7 @@ def save_conversation(conversation: Conversation, screen: ChatScreen, made: Chat
     try:
         with conversation.journal.alone:
             found = made or read_kept_summary(conversation.setup, conversation.row)
-            path = save(conversation.setup, conversation.row, found.text if found is not None else "")
+            path = earlier_sessions.save(conversation.setup, conversation.row, found.text if found is not None else "")
     except EverturnError as failure:
         screen.warn(str(failure))
         return ""

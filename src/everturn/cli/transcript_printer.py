@@ -27,7 +27,7 @@ from everturn.model.archive import Call, Session
 from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative, lineage, relation_words
 from everturn.sessions.lookup import short_ids
-from everturn.sessions.messages import Pace, Passage, Sources, TurnView, has_words, input_text, is_quiet, passages
+from everturn.sessions.messages import Pace, Passage, Sources, TurnView, has_words, input_text, is_shown, passages
 from everturn.store.contract import Store
 from everturn.text.printable import count_cells, plural, short_path, wrap_cells
 from everturn.text.times import duration, iso, minute, turn_ms
@@ -52,9 +52,7 @@ class PrintOptions:
     full: bool = False
 
     def holds(self, passage: Passage) -> bool:
-        if passage.kind == "thinking":
-            return self.thinking
-        return self.context or not is_quiet(passage)
+        return is_shown(passage, self.thinking, self.context)
 
 
 class TranscriptPrinter:

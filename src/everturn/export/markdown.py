@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Passage, Sources, has_words, is_quiet, passages, read_turns
+from everturn.sessions.messages import Passage, Sources, has_words, is_shown, passages, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, printable
 from everturn.text.times import duration, minute, turn_ms
@@ -55,7 +55,7 @@ def as_markdown(
         parts += ["taken back"] * turn.taken_back
         yield " · ".join(parts) + "\n\n"
         for passage in passages(store, sources, session, view, results=True):
-            if (thinking or passage.kind != "thinking") and (context or not is_quiet(passage)):
+            if is_shown(passage, thinking, context):
                 yield from _write_passage(passage, page)
 
 

@@ -8,6 +8,7 @@ the archive, answers all requests.
 
 from __future__ import annotations
 
+import os
 import socket
 import warnings
 from collections.abc import Awaitable, Callable
@@ -43,14 +44,11 @@ def serve(archive: McpArchive, port: int, say: Callable[[str], None], key: str =
             "run: pip install 'everturn[mcp]'"
         ) from error
     offers = McpServer(archive)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
-        listener.listen()  # before the address is printed, so that an early client waits instead of failing
+        listener = socket.create_server((HOST, port))  # it listens before the address is printed
     except OSError as error:
-        listener.close()
-        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
+        why = os.strerror(error.errno or 0)
+        raise EverturnError(f"port {port} cannot be used: {why}; name another with --port") from error
     port = listener.getsockname()[1]
     with ThreadPoolExecutor(1, "everturn-mcp") as worker:
         app = application(offers, worker, port)

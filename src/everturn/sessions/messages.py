@@ -207,6 +207,11 @@ def is_quiet(passage: Passage) -> bool:
     return passage.kind in ("context", "summary")
 
 
+def is_shown(passage: Passage, thinking: bool, context: bool) -> bool:
+    """Whether a reader sees a passage, who chose to see thinking and what the client inserted, or not."""
+    return thinking if passage.kind == "thinking" else context or not is_quiet(passage)
+
+
 def input_text(start: CallStart) -> str:
     """Return the arguments of a call, one per line; longer ones as they are."""
     if not isinstance(start.input, dict):

@@ -8,6 +8,7 @@ Templates escape all text; only the output of `export.page` is trusted as HTML.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
@@ -336,7 +337,10 @@ def _end_events_on_exit(server: uvicorn.Server, site: Site) -> None:
 
 
 def open_listener(port: int | None) -> socket.socket:
-    """Return a socket on the port; without one, on the default port or the next free one."""
+    """Return a socket that listens on the port; without one, on the default port or the next free one.
+
+    It listens before the address is printed, so that an early client waits instead of failing.
+    """
     if port is not None:
         return _bind_port(port)
     for number in range(PORT, PORT + _PORTS_TRIED):
@@ -348,12 +352,8 @@ def open_listener(port: int | None) -> socket.socket:
 
 
 def _bind_port(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
-        listener.listen(128)  # before the address is printed, so that an early client waits instead of failing
+        return socket.create_server((HOST, port), backlog=128)
     except OSError as error:
-        listener.close()
-        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
-    return listener
+        why = os.strerror(error.errno or 0)
+        raise EverturnError(f"port {port} cannot be used: {why}; name another with --port") from error

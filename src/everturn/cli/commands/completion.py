@@ -9,13 +9,7 @@ from __future__ import annotations
 import os
 
 import click
-from click.shell_completion import (
-    BashComplete,
-    ZshComplete,
-    add_completion_class,
-    get_completion_class,
-    split_arg_string,
-)
+from click import shell_completion
 
 from everturn.cli import frame
 
@@ -53,7 +47,7 @@ _ZSH_ADD_FILTERS = (
 )
 
 
-class BashScript(BashComplete):
+class BashScript(shell_completion.BashComplete):
     """Completion for bash, with words that contain colons."""
 
     source_template = _BASH
@@ -63,19 +57,19 @@ class BashScript(BashComplete):
         line = os.environ.get("COMP_LINE")
         if line is None:
             return super().get_completion_args()
-        words = split_arg_string(line)
+        words = shell_completion.split_arg_string(line)
         incomplete = words.pop() if words and not line[-1:].isspace() else ""
         return words[1:], incomplete
 
 
-class ZshScript(ZshComplete):
+class ZshScript(shell_completion.ZshComplete):
     """Completion for zsh, without a space after a filter."""
 
-    source_template = ZshComplete.source_template.replace(_ZSH_ADD, _ZSH_ADD_FILTERS)
+    source_template = shell_completion.ZshComplete.source_template.replace(_ZSH_ADD, _ZSH_ADD_FILTERS)
 
 
-add_completion_class(BashScript)
-add_completion_class(ZshScript)
+shell_completion.add_completion_class(BashScript)
+shell_completion.add_completion_class(ZshScript)
 
 
 @frame.command("everturn completion bash", 'eval "$(everturn completion zsh)"   for this shell only', json=False)
@@ -85,7 +79,7 @@ def command(cx: frame.CommandContext, shell: str) -> None:
 
     Its last lines say how to install it permanently.
     """
-    maker = get_completion_class(shell)
+    maker = shell_completion.get_completion_class(shell)
     assert maker is not None
     script = maker(frame.root, {}, "everturn", "_EVERTURN_COMPLETE").source().rstrip()
     # A comment, and at the end: a line on stderr would show up in every new shell that runs `eval`, and the first

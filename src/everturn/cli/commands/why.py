@@ -92,20 +92,16 @@ def _export(
 
 
 def _print(cx: frame.CommandContext, report: WhyReport, few: bool, porcelain: bool) -> None:
-    from everturn.attribution.summary import (
-        commit_items,
-        detail_lines,
-        overview_lines,
-        porcelain_lines,
-        report_items,
-    )
+    from everturn.attribution import summary
 
     if cx.json:
-        cx.out.emit_json("why", report_items(report), commits=commit_items(report), notes=list(report.notes))
+        cx.out.emit_json(
+            "why", summary.report_items(report), commits=summary.commit_items(report), notes=list(report.notes)
+        )
         return
     if porcelain:
-        lines = porcelain_lines(report, lambda text: cx.out.text(text, "\t"))
+        lines = summary.porcelain_lines(report, lambda text: cx.out.text(text, "\t"))
     else:
-        lines = detail_lines(report, cx.out.text) if few else overview_lines(report, cx.out.text)
+        lines = summary.detail_lines(report, cx.out.text) if few else summary.overview_lines(report, cx.out.text)
     for line in lines:
         cx.out.emit(line)

@@ -25,7 +25,7 @@ from everturn.export.page.markup import Html, PageLook, PageRoom, element, make_
 from everturn.model.archive import Call, Turn
 from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative
-from everturn.sessions.messages import Passage, TurnView, input_text, is_quiet
+from everturn.sessions.messages import Passage, TurnView, input_text, is_quiet, is_shown
 from everturn.text.diffs import diff_of, style_of
 from everturn.text.printable import plural, short_number
 from everturn.text.times import duration, iso, minute, turn_ms
@@ -174,14 +174,8 @@ def _passage(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]
     elif passage.block is not None and passage.block.kind == "image":
         for picture in pictures_html(passage.block, look, _passage_seq(passage)):
             yield room.take(picture, _passage_seq(passage))
-    elif passage.text and _is_shown(passage, look):
+    elif passage.text and is_shown(passage, look.thinking, look.context):
         yield _passage_html(passage, look, room)
-
-
-def _is_shown(passage: Passage, look: PageLook) -> bool:
-    if passage.kind == "thinking":
-        return look.thinking
-    return look.context or not is_quiet(passage)
 
 
 def _passage_html(passage: Passage, look: PageLook, room: PageRoom) -> Html:
