@@ -12,20 +12,19 @@ Messages to stderr are held back while the pager has the screen, and printed whe
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from io import TextIOWrapper
-from shutil import which
 from typing import TYPE_CHECKING, Any, TextIO
 
 from everturn.text.printable import count_cells, cut_cells, printable, to_json, wrap_cells
 
 if TYPE_CHECKING:
+    import subprocess
+
     from everturn.secrets.redaction import Cleaner
     from everturn.sessions.lookup import SessionListing
     from everturn.store.contract import Store
@@ -351,6 +350,8 @@ def paged(out: Output) -> Iterator[None]:
     if program is None:
         yield
         return
+    import subprocess
+
     env = {**out.env, "LESS": out.env.get("LESS", _LESS)}
     process = subprocess.Popen(program, stdin=subprocess.PIPE, env=env)
     assert process.stdin is not None
@@ -370,6 +371,9 @@ def paged(out: Output) -> Iterator[None]:
 def _pager(out: Output) -> list[str] | None:
     if out.json or not out.on_terminal:
         return None
+    import shlex
+    from shutil import which
+
     words = shlex.split(out.env.get("EVERTURN_PAGER", out.env.get("PAGER", "less")))
     if not words or words[0] in _NO_PAGERS or os.name == "nt":
         return None
