@@ -211,8 +211,20 @@ def _erase_beside(cx: frame.CommandContext, names: Sequence[str]) -> list[str]:
     """Erase the files beside the archive that may hold words of these sessions.
 
     Done before the rows are erased, as nobody knows the names after a kill, and after it, for what was made meanwhile.
+    These are copies made before migrations, answers prepared for hooks, which may contain any session, the Markdown files of
+    `everturn chat`, and files that were written only to hand a session to an agent.
     """
-    return _erase_copies(cx) + _erase_saved(cx, list(names)) + _erase_handoffs(cx, list(names))
+    from everturn.capture.hook_answer import clear
+    from everturn.chat.earlier_sessions import erase_saved
+
+    database, data = Path(cx.settings.db), cx.settings.data
+    copies = sorted(database.parent.glob(f"{database.name}.before-*")) if database.is_file() else []
+    handed_over = [path for path in (data / "handed-over").glob("*") if path.stem in names]
+    for path in (*copies, *handed_over):
+        path.unlink()
+    prepared, chats = clear(str(cx.settings.state / "context")), data / "chats"
+    saved = [f"{name} in {chats}" for name in names if chats.is_dir() and erase_saved(chats, name)]
+    return [*map(str, copies), *prepared, *saved, *map(str, handed_over)]
 
 
 def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str], removals: list[str]) -> None:
@@ -233,31 +245,3 @@ def _finish(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: 
         cx.out.warn(f"copies of its messages stay in {name} (--keep-forks)")
     for one in removals:
         cx.out.warn(f"a git note may still name it; this removes the note: {cx.out.text(one)}")
-
-
-def _erase_copies(cx: frame.CommandContext) -> list[str]:
-    """Erase copies made before migrations, and answers prepared for hooks: both may contain the session."""
-    from everturn.capture.hook_answer import clear
-
-    database = Path(cx.settings.db)
-    erased = []
-    for path in sorted(database.parent.glob(f"{database.name}.before-*")) if database.is_file() else []:
-        path.unlink()
-        erased.append(str(path))
-    return erased + clear(str(cx.settings.state / "context"))
-
-
-def _erase_handoffs(cx: frame.CommandContext, names: list[str]) -> list[str]:
-    """Erase files that were written only to hand a session to an agent."""
-    paths = [path for path in (cx.settings.data / "handed-over").glob("*") if path.stem in names]
-    for path in paths:
-        path.unlink()
-    return [str(path) for path in paths]
-
-
-def _erase_saved(cx: frame.CommandContext, sessions: list[str]) -> list[str]:
-    """Erase the Markdown files of `everturn chat`."""
-    from everturn.chat.earlier_sessions import erase_saved
-
-    folder = cx.settings.data / "chats"
-    return [f"{name} in {folder}" for name in sessions if folder.is_dir() and erase_saved(folder, name)]
