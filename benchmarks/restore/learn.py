@@ -40,7 +40,7 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.derive import decisions, open_sentences
 from everturn.derive.intent import command_words, is_role
-from everturn.derive.open_sentences import PLAIN_SIGNS, is_question, open_features, sum_weights
+from everturn.derive.open_sentences import PLAIN_SIGNS, choose_open, is_question, open_features, sum_weights
 from everturn.model.archive import Session
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import SearchPlaces, all_sources
@@ -50,15 +50,14 @@ from everturn.text.sentences import Sentence, split_sentences
 SENTENCES = Path(__file__).with_name("sentences.json")
 WEIGHTS = Path(open_sentences.__file__).parent
 FOLDS = 6
-#: What is learnt, with the log-odds from which a sentence counts.
-TASKS = {"open_sentences": -0.9, "rules": 0.3}
+#: What is learnt, with the log-odds that are taken for 0: from there on a sentence counts.
+TASKS = {"open_sentences": -0.5, "rules": 0.3}
 _AROUND = (-0.4, -0.2, 0.0, 0.2, 0.4)
 _MANY = 300  # sentences of a repository that count in full
 _LEAST_REPOSITORIES = 3
 _PENALTY = 5.0
 _ROUNDS = 400
 _SMALLEST = 0.1  # weights nearer to 0 are left out
-_MOST = 8
 _DOUBTFUL = 0.5
 _FEW_READERS = 0.7  # what sentences of `labels.json` weigh: its readers named points, not every sentence
 _NO_WORD = re.compile(r"[\W_]+")
@@ -200,7 +199,10 @@ def _label(words: str, quotes: list[tuple[str, LabelledItem]]) -> float:
 
 # --- learning ---
 def learn(rows: Iterable[Row]) -> dict[str, float]:
-    """Return the weight of each feature by logistic regression with a quadratic penalty; that of "=" belongs to every sentence."""
+    """Return the weight of each feature by logistic regression with a quadratic penalty; that of "=" belongs to every sentence.
+
+    A sentence counts from a sum of 0 on.
+    """
     known = [one for one in rows if one.label != _DOUBTFUL]
     sizes = Counter(one.repository for one in known)
     users: dict[str, set[str]] = defaultdict(set)
@@ -222,7 +224,8 @@ def learn(rows: Iterable[Row]) -> dict[str, float]:
         drift, spread = 0.9 * drift + 0.1 * slope, 0.999 * spread + 0.001 * slope**2
         pace = 0.05 if turn < _ROUNDS * 0.6 else 0.01
         weights -= pace * (drift / (1 - 0.9**turn)) / (np.sqrt(spread / (1 - 0.999**turn)) + 1e-8)
-    return dict(zip(names, map(float, weights), strict=True))
+    learnt = dict(zip(names, map(float, weights), strict=True))
+    return learnt | {"=": learnt["="] - TASKS[known[0].task]}
 
 
 def cross_validated(rows: list[Row]) -> list[float]:
@@ -231,13 +234,7 @@ def cross_validated(rows: list[Row]) -> list[float]:
     random.Random(1).shuffle(repositories)
     fold = {name: at % FOLDS for at, name in enumerate(repositories)}
     learnt = [learn(one for one in rows if fold[one.repository] != at) for at in range(FOLDS)]
-    return [_odds(one, learnt[fold[one.repository]]) for one in rows]
-
-
-def _odds(row: Row, weights: dict[str, float]) -> float:
-    if row.task == "rules":
-        return sum(weights.get(name, 0.0) for name in row.features)
-    return sum_weights(row.features, weights)
+    return [sum_weights(one.features, learnt[fold[one.repository]]) for one in rows]
 
 
 def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[float, float, int]:
@@ -247,8 +244,11 @@ def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[
         messages[one.message].append((value, one))
     right = listed = found = 0
     for sentences in messages.values():
-        chosen = sorted((one for one in sentences if one[0] >= threshold), key=lambda one: -one[0])
-        chosen = chosen[:_MOST] if rows[0].task == "open_sentences" else chosen
+        if rows[0].task == "open_sentences":
+            asks = [is_question(one.text) for _, one in sentences]
+            chosen = [sentences[at] for at in choose_open([odds for odds, _ in sentences], asks, threshold)]
+        else:
+            chosen = [one for one in sentences if one[0] >= threshold]
         asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and is_question(one.text)}
         labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
@@ -286,13 +286,12 @@ def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
     for name, part in parts.items():
         own = slice(start, start := start + len(part))
         print(f"{task}, {name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
-        for threshold in (round(TASKS[task] + one, 1) for one in _AROUND):
+        for threshold in _AROUND:
             pairs = zip(odds[own], rules[own], strict=True)
             counted = [max(one, threshold) if rule == 0 else one for one, rule in pairs]
             print(f"{task}, {name}: and learnt from {threshold} on, {_shown(entry_scores(part, counted, threshold))}")
     if write:
         weights = {name: round(value, 2) for name, value in sorted(learn(rows).items()) if abs(value) >= _SMALLEST}
-        weights["="] = round(weights.get("=", 0.0) - TASKS[task], 2)
         (WEIGHTS / f"{task}.json").write_text(json.dumps(weights, indent=0, ensure_ascii=False) + "\n", "utf-8")
         say(f"{task}.json: {len(weights):,} weights")
 

@@ -19,7 +19,12 @@ from everturn.derive.open_items import (
     is_current,
     tick_run_steps,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
+from everturn.derive.open_sentences import (
+    choose_open,
+    find_closing_questions,
+    find_lasting_offers,
+    find_next_steps,
+)
 from everturn.model.conversation import CallStart
 
 
@@ -263,3 +268,10 @@ def test_whatever_the_text_every_entry_is_in_it(text: str) -> None:
     words = " ".join(text.split())
     for one in find_next_steps(text):
         assert " ".join(one.rstrip("…").split()) in words
+
+
+def test_beside_a_step_less_likely_steps_count_and_questions_do_not() -> None:
+    assert choose_open([1.0, -1.0, -1.0, -9.0], [False, False, True, False]) == [0, 1]
+    assert choose_open([1.0, -1.0], [True, False]) == [0]  # a question alone speaks for no step
+    assert choose_open([-1.0, -1.0], [False, False]) == []
+    assert choose_open([float(number) for number in range(50)], [False] * 50) == list(range(49, 37, -1))

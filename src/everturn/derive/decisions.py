@@ -36,7 +36,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.intent import is_role, word_count
-from everturn.derive.open_sentences import load_weights, message_marks, sentence_features
+from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
@@ -101,7 +101,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
     else:
         found, weights = _Found(), load_weights("rules")
         for number, features in enumerate(rule_features(text, sentences, marks)):
-            mark, odds = marks[number], sum(weights.get(name, 0.0) for name in features)
+            mark, odds = marks[number], sum_weights(features, weights)
             is_plain = SHORT in features or (mark is not None and OTHER_RULE.search(mark.text) is not None)
             is_pinned = mark is not None and mark.pinned and not sentences[number].pasted
             if mark is not None and (not mark.binds or is_plain or is_pinned or odds >= 0):

@@ -40,7 +40,8 @@ from everturn.text.stance_words import (
 _LONGEST = 200
 _SENTENCE = 300  # characters of a step
 _QUESTIONS = 3
-_MOST = 8
+_MOST = 8  # offers of an answer
+_MOST_OPEN = 12  # sentences of an answer
 _END = 700  # characters at the end of an answer
 _OFFERS = 1_200  # characters at the end in which an offer counts
 _LAST = 3  # sentences at the very end in which an order is meant for the person
@@ -89,32 +90,41 @@ def _asks(sentence: str) -> bool:
 def _open_sentences(text: str) -> tuple[str, ...]:
     """Return the likeliest sentences of an answer that leave something open, in order."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
-    likely = []
-    for number, features in enumerate(open_features(sentences)):
-        odds = sum_weights(features, weights)
-        if odds >= 0 or not PLAIN_SIGNS.isdisjoint(features):
-            likely.append((odds, number))
-    chosen = sorted(number for _, number in sorted(likely, reverse=True)[:_MOST])
+    odds = [
+        sum_weights(features, weights) if PLAIN_SIGNS.isdisjoint(features) else max(0.0, sum_weights(features, weights))
+        for features in open_features(sentences)
+    ]
+    chosen = sorted(choose_open(odds, [is_question(one.text) for one in sentences]))
     return tuple(dict.fromkeys(sentences[number].text for number in chosen))
+
+
+def choose_open(odds: Sequence[float], asks: Sequence[bool], least: float = 0.0) -> list[int]:
+    """Return the sentences of an answer that count, the likeliest first: beside a step, less likely ones are steps too."""
+    sure = {number for number, one in enumerate(odds) if one >= least}
+    beside = [number for number, one in enumerate(odds) if one >= least + _BESIDE and not asks[number]]
+    counted = sure.union(beside) if any(not asks[number] for number in sure) else sure
+    return sorted(counted, key=lambda number: -odds[number])[:_MOST_OPEN]
 
 
 #: Features with which a sentence counts whatever the weights say: in six languages.
 PLAIN_SIGNS = frozenset(("=step", "=closing question"))
-
-
 _NEVER = "=never"
-_SPOKEN = 0.6  # what the words of a sentence weigh at least
-#: Beginnings of features that say where a sentence stands and how long it is.
-_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
+_BESIDE = -1.2  # log-odds of a step in an answer that names another one
 
 
 def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return the log-odds that a sentence is meant. Its place alone is no reason: its words must be one."""
+    """Return the log-odds that a sentence is meant. Its place alone is no reason: without its words it stays below 0."""
     if _NEVER in features:
         return -math.inf
     known = [(name, weights[name]) for name in features if name in weights]
     spoken = sum(weight for name, weight in known if name != "=" and not name.startswith(_POSITIONS))
-    return sum(weight for _, weight in known) if spoken > _SPOKEN else -math.inf
+    odds = sum(weight for _, weight in known)
+    return odds if spoken > _SPOKEN else min(odds, -_SPOKEN)
+
+
+_SPOKEN = 0.1  # what the words of a sentence weigh at least
+#: Beginnings of features that say where a sentence stands and how long it is.
+_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
 
 
 @lru_cache(maxsize=2)

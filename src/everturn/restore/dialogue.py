@@ -13,7 +13,6 @@ from everturn.derive.intent import (
     LooseEnd,
     adds_work,
     asks_for_work,
-    asks_question,
     is_routine_request,
     is_thanks,
     word_count,
@@ -135,9 +134,6 @@ def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Questions after which no human wrote."""
     state = material.state
-    last = state.requests[-1] if state.requests else None
-    if last is not None and last.starter == "human" and state.begun is not None and asks_question(last.text):
-        yield saying_statement(material, 88, (last.seq, last.text), "last request, not reported as done: ")
     for rank, one in rank_latest(unanswered_questions(state)):
         yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
     old = [one for one in _old_loose_ends(state) if one.is_question]
