@@ -120,3 +120,31 @@ def test_a_crash_and_a_background_run_are_known() -> None:
     assert has_crashed("log\nerror: Cannot find module 'x' from 'y'\n") == "error: Cannot find module 'x' from 'y'"
     assert has_crashed("an error occurred") == ""
     assert is_running("Command running in background with ID: b1") and not is_running("3 passed")
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        ("test", "FAIL    example/pkg 0.3s"),
+        ("lint", "web:lint:  ELIFECYCLE  Command failed with exit code 1."),
+        ("lint", " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command failed with exit code 1: eslint a.ts"),
+        ("build", " ✓ Compiled successfully in 6.0s\n[Error: Failed to collect page data for /x] {"),
+        ("build", "FATAL ERROR: Ineffective mark-compacts near heap limit"),
+        ("commit", "fatal: cannot lock ref 'HEAD': Unable to create 'x.lock': Permission denied"),
+    ],
+)
+def test_a_failure_is_seen_in_the_forms_of_more_tools(kind: str, output: str) -> None:
+    assert read_output(kind, shown_part(output)).verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "(eval):1: parse error near `;'",
+        "npm error code EAI_AGAIN",
+        "a.tsx(6,9): error TS17004: Cannot use JSX unless the '--jsx' flag is provided.",
+        "q^C",
+    ],
+)
+def test_more_of_what_stops_a_command_before_it_checks_anything(output: str) -> None:
+    assert is_no_failure(output)

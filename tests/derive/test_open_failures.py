@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
+from everturn.derive.checks import CheckRun
 from everturn.derive.failures import Complaint
-from everturn.derive.open_failures import CheckResult, FailureEvent, OpenFailure, advance_failures, judge_checks
+from everturn.derive.open_failures import (
+    CheckResult,
+    FailureEvent,
+    OpenFailure,
+    advance_failures,
+    claimed_kinds,
+    judge_checks,
+)
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 
@@ -206,3 +216,27 @@ def test_a_failure_stays_whatever_else_happens_until_its_check_passes() -> None:
         one.what == "pytest tests/api"
         for one in folded(("pytest tests/api", FAILED, 1), *others, ("pytest", PASSED, 0))
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "kinds"),
+    [
+        ("All tests pass and the build succeeds.", ("test", "build")),
+        ("The type check is clean; lint passes.", ("types", "lint")),
+        ("Tests should pass now.", ()),
+        ("All tests pass except two that still fail.", ()),
+        ("The build doesn't pass yet.", ()),
+        ("I built the page.", ()),
+        ("It compiles successfully.", ("build",)),
+        ("ESLint extension successfully installed.", ()),
+    ],
+)
+def test_an_answer_claims_what_passes_only_without_reservation(answer: str, kinds: tuple[str, ...]) -> None:
+    assert claimed_kinds(answer) == kinds
+
+
+def test_a_claim_ends_a_failure_only_after_changes() -> None:
+    failed = FailureEvent(3, "npm run build", "", (CheckResult(CheckRun("build", "js"), "failed", 1, "Failed"),))
+    claim = FailureEvent(9, claims=("build",))
+    assert len(advance_failures((), [failed, claim], 0)) == 1
+    assert advance_failures((), [failed, FailureEvent(5, changed=("a.ts",)), claim], 0) == ()

@@ -108,6 +108,8 @@ def _strip_wrapper(words: list[str]) -> list[str]:
         return _skip_flags(words[2:])
     if name in _PLAIN_WRAPPERS and len(words) > 1:
         return _skip_flags(words[1:])
+    if name in ("npm", "pnpm", "yarn") and words[1:2] and words[1].startswith("-") and "exec" in words[2:5]:
+        return _skip_flags(words[words.index("exec") + 1 :])
     if name in ("timeout", "gtimeout") and len(words) > 2:
         return _skip_flags(words[1:])[1:]
     if _PYTHON.match(name) and "-m" in words[1:4]:
@@ -201,7 +203,7 @@ def _find_script(name: str, rest: list[str]) -> CheckProgram | None:
     part, words, named = "", list(rest), False
     while words:
         word, equals, value = words[0].partition("=")
-        if word in _RUNNER_VALUES:
+        if word in _RUNNER_VALUES and not (word == "-w" and words[1:2] and words[1] in _RUNNER_WORDS):
             part = value if equals else words[1] if len(words) > 1 else ""
             words = words[1:] if equals else words[2:]
         elif word == "workspace" and len(words) > 2:
@@ -310,7 +312,7 @@ def _find_git(_: str, rest: list[str]) -> CheckProgram | None:
         return CheckProgram("commit", "vcs", "git commit")
     if words[0] in ("merge", "rebase", "cherry-pick", "pull"):
         return CheckProgram("merge", "vcs", "git pull" if words[0] == "pull" else "git merge")
-    return CheckProgram("push", "vcs", f"git {words[0]}") if words[0] in ("push", "fetch", "clone") else None
+    return CheckProgram("push", "vcs", "git push") if words[0] == "push" else None
 
 
 def _skip_git_flags(words: list[str]) -> list[str]:

@@ -281,7 +281,7 @@ def shown_part(output: str) -> str:
     """Return the part of an output that is read, without colours."""
     text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     text = _COLOUR.sub("", text) if "\x1b" in text else text
-    return _TASK.sub("", text) if "\n[" in text or text[:1] == "[" else text
+    return _TASK.sub("", text) if "\n[" in text or text[:1] == "[" or _TURBO.search(text[:_HEAD]) else text
 
 
 def read_output(kind: str, text: str) -> CheckOutcome:
@@ -356,7 +356,9 @@ def _patterns(kind: str) -> tuple[_LinePatterns, _LinePatterns]:
 
 
 _COLOUR = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_TASK = lazy_pattern(r"^\[[a-z][\w:.-]{0,40}\] (?!ERROR)", re.MULTILINE)  # the name of a task before each of its lines
+#: The name of a task before each of its lines.
+_TASK = lazy_pattern(r"^(?:\[[a-z][\w:.-]{0,40}\] (?!ERROR)|[@\w/.-]{1,80}:[a-z][\w:-]{1,30}: )", re.MULTILINE)
+_TURBO = lazy_pattern(r"^[@\w/.-]{1,80}:(?:lint|test|build|type-?check|check)[\w:-]{0,20}: ", re.MULTILINE)
 _N = r"([1-9]\d{0,6})"
 _TESTS_FAILED = (
     rf"^(?:=+ )?(?:\d+ \w+, )*{_N} (?:failed|errors?)\b[^\n]* in [\d.]+s",  # pytest
@@ -367,7 +369,7 @@ _TESTS_FAILED = (
     rf"^[ \t]*{_N} failing\b",  # mocha
     rf"^[ \t]*{_N} fail$",  # bun
     rf"^(?:# |ℹ )fail {_N}",  # node --test
-    r"^[ \t]*--- FAIL: ", r"^FAIL(?:\t\S.*)?\s*$", r"^FAIL\s+[\w./-]+ \[",  # go
+    r"^[ \t]*--- FAIL: ", r"^FAIL(?:[ \t]+\S.*)?\s*$", r"^FAIL\s+[\w./-]+ \[",  # go
     rf"^test result: FAILED\. \d+ passed; {_N} failed", r"^error: (?:\d+ )?test(?:s|\(s\))? failed", r"^error: could not compile",
     rf"^[ \t]*Summary .*\b{_N} failed", # nextest
     rf"^\d+ (?:examples?|runs?|tests?|scenarios?)[^\n]*?, {_N} (?:failures?|errors?)",  # rspec, minitest
@@ -410,7 +412,7 @@ _BUILD_FAILED = (
     r"error TS\d+:", r"^Failed to compile", r"^(?i:\W*(?:the )?build (?:has )?failed)", r"^(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)", r"^\[INFO\] BUILD FAILURE",
     r"^\*\* BUILD FAILED", r"^error(?:\[E\d+\])?: (?!script|unrecogni|unexpected arg|unknown)", r"^(?:ld|clang|collect2|gcc): (?:fatal )?error:",
     r"^[^\n:]{1,200}:\d+:(?:\d+:)? (?:fatal )?error[: ]", r"^(?:\./)?[\w./-]+\.go:\d+:\d+: ", r"^ninja: build stopped", r"^ERROR: failed to (?:solve|build)",
-    r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^Error: ",
+    r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^\[?Error(?: \[\w+\])?: ", r"^> Build error occurred", r"^FATAL ERROR: ",
     r"^✘ \[ERROR\] ", r"Command \"[^\"\n]*build[^\"\n]*\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
     r"^> Build failed because of webpack errors", r"^\S*\[build[\w:.-]*\] ERROR ",
 )  # fmt: skip
@@ -427,7 +429,7 @@ _CI_PASSED = (
 )  # fmt: skip
 _HOOK_FAILED = (
     r"husky - [\w-]+ (?:script|hook) (?:failed|exited)", r"\.{3,}Failed$", r"(?i:pre-(?:commit|push) hook[^\n]{0,40}(?:failed|exited))", r"✖ [^\n]+ (?:failed|found some errors)",
-    r"hook declined", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
+    r"hook declined", r"^fatal: (?:cannot lock ref|Unable to create|unable to write)", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
 )  # fmt: skip
 _PUSH_FAILED = (
     r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey",
@@ -446,7 +448,7 @@ _FAILED: dict[str, tuple[str, ...]] = {
     "push": (*_PUSH_FAILED, *_HOOK_FAILED),
     "merge": _MERGE_FAILED,
     "ci": _CI_FAILED,
-    "any": (r"^g?make(?:\[\d+\])?: \*\*\* (?!No rule|No targets)[^\n]*Error \d+", r"^[ \t]*ELIFECYCLE\s.*[Cc]ommand failed", r"^npm (?:ERR!|error) (?:code ELIFECYCLE|Lifecycle script)"),
+    "any": (r"^g?make(?:\[\d+\])?: \*\*\* (?!No rule|No targets)[^\n]*Error \d+", r"^[ \t]*ELIFECYCLE\s.*[Cc]ommand failed", r"^npm (?:ERR!|error) (?:code ELIFECYCLE|Lifecycle script)", r"^[ \t]*ERR_PNPM_RECURSIVE_(?:RUN|EXEC)_FIRST_FAIL"),
 }  # fmt: skip
 _PASSED: dict[str, tuple[str, ...]] = {
     "check": (*_TESTS_PASSED, *_LINT_PASSED, *_TYPES_PASSED),
@@ -465,7 +467,7 @@ _NAMED = lazy_pattern(
     re.MULTILINE,
 )
 _CRASH = lazy_pattern(
-    r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|^Uncaught |"
+    r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
     r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
@@ -477,14 +479,14 @@ _NOT_RUN = lazy_pattern(
     r"does not contain main module|go\.mod file not found|could not (?:read|find) package\.json|ENOENT[^\n]{0,120}package\.json|could not find `?Cargo\.toml|[Nn]o pyproject\.toml|"
     r"[Nn]o tests? (?:found|files? found|ran|collected)|collected 0 items(?! /)|No test files|did not match any file|not a git repository|pathspec |nothing to commit|"
     r"nothing added to commit|no changes added|paths are ignored by|No module named (?:'?)(?:pytest|mypy|ruff|black|tox|nox|unittest2|pylint|flake8)|: not found$|No such file or directory: |"
-    r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|error: unknown |Couldn't find any `?pages|"
+    r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|TS17004|TS6142|EAI_AGAIN|connect to the [Dd]ocker (?:API|daemon)|(?:parse|syntax) error near|error: unknown |Couldn't find any `?pages|"
     r"[Pp]ermission (?:for|to use)[^\n]{0,80}denied|doesn't want to (?:proceed|take)|denied by|requires approval|(?:Operation|Request) [Cc]ancelled|rejected by (?:the )?user|aborted by user|"
     r"\[Request interrupted|^Command timed out|timed out after|Missing entrypoints|needs? (?:your )?permission|[Uu]ser denied|blocked by (?:hook|policy)|has no upstream branch|No configured push destination|"
     r"[Aa]uthor identity unknown|Sibling tool call|No such file or directory \(os error 2\)$|can't open file|Cannot find module '[^'\n]*/(?:scripts?|bin|dist|build)/",
     re.MULTILINE,
 )
 _STOPPED = lazy_pattern(
-    r"^\^C|KeyboardInterrupt|Command timed out|timed out after|\bSIGINT\b|\bSIGTERM\b|signal: interrupt|Aborted by|was interrupted",
+    r"\^C\s*$|KeyboardInterrupt|Command timed out|timed out after|\bSIGINT\b|\bSIGTERM\b|signal: interrupt|Aborted by|was interrupted",
     re.MULTILINE,
 )
 _RUNNING = lazy_pattern(

@@ -48,6 +48,8 @@ _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "un
 _STOPPED = frozenset((124, 126, 127, 130, 137, 143))
 #: Kinds that fail only if their output says so: they also end with an error for other reasons.
 _TOLD_BY_OUTPUT = frozenset(("commit", "push", "merge", "ci", "program"))
+#: Kinds whose programs are the project's own: when one dies, there is no summary.
+_MAY_CRASH = frozenset(("test", "build", "check"))
 #: Tools that print nothing when all is well.
 _QUIET_KINDS = frozenset(("types", "lint", "build"))
 
@@ -174,6 +176,8 @@ def _judge_failed(
     seen = [run for run in runs if not run.hidden]
     outcomes = [_read_run(run, text) for run in seen]
     culprit = next((at for at, one in enumerate(outcomes) if one.verdict == "failed"), None)
+    if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
+        culprit = 0
     if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
         culprit = next((at for at, one in enumerate(outcomes) if _can_be_blamed(seen[at], one)), None)
     for at, run in enumerate(seen if culprit is not None else ()):
@@ -185,6 +189,11 @@ def _judge_failed(
     yield from _judge_succeeded(tuple(run for run in runs if run.hidden), text, False, command, told)
 
 
+def _runs_hooks(text: str) -> bool:
+    """Whether a commit or a push that failed ran a check first."""
+    return any(find_checks(line) for line in _ECHOED.findall(text)[:_MOST_HOOKS])
+
+
 def _can_be_blamed(run: CheckRun, outcome: CheckOutcome) -> bool:
     return not outcome.verdict and run.alone and run.kind not in _TOLD_BY_OUTPUT
 
@@ -194,6 +203,9 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
         line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
         return CheckOutcome("failed", 0, line) if line else CheckOutcome()
     outcome = read_output(run.kind, text)
+    if not outcome.verdict and run.kind in _MAY_CRASH and not is_no_failure(text):
+        crash = has_crashed(text)
+        outcome = CheckOutcome("failed", 0, crash) if crash else outcome
     unclear = run.kind in ("push", "commit") or (run.kind != "test" and run.family != "docker" and len(text) < _SHORT)
     if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
         return CheckOutcome()
@@ -252,6 +264,33 @@ class FailureEvent(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     complaint: Complaint | None = None
     confirms: bool = False
+    claims: tuple[str, ...] = ()  # kinds of checks that an answer says pass
+
+
+_CLAIM = lazy_pattern(
+    r"\b(builds?|tests?|lint(?:er|ing)?|type[ -]?checks?|tsc|eslint|compilation)\b[^.;:\n]{0,30}?"
+    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|clean(?:ly)?|green|(?:no|0|without|zero) errors)\b"
+    r"|\b(builds?|built|compil(?:es|ed)) successfully\b|✅ ?(builds?|tests?|lint\w*)\b",
+    re.IGNORECASE,
+)
+_UNSURE = lazy_pattern(
+    r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
+    re.I,
+)
+_CLAIMED = {"b": "build", "c": "build", "l": "lint", "e": "lint"}
+
+
+def claimed_kinds(answer: str) -> tuple[str, ...]:
+    """Return the kinds of checks that an answer says pass, without reservation."""
+    found = (one for one in _CLAIM.finditer(answer) if not _UNSURE.search(_sentence_at(answer, one)))
+    words = ((one[1] or one[2] or one[3]).lower() for one in found)
+    return tuple(dict.fromkeys(_CLAIMED.get(word[0], "test" if word.startswith("te") else "types") for word in words))
+
+
+def _sentence_at(text: str, found: re.Match[str]) -> str:
+    first = max(text.rfind(sign, 0, found.start()) for sign in ".\n!")
+    ends = [at for sign in (". ", "\n", "!") if (at := text.find(sign, found.end())) >= 0]
+    return text[first + 1 : min(ends, default=len(text))]
 
 
 def advance_failures(
@@ -262,6 +301,8 @@ def advance_failures(
     for event in events:
         if event.confirms:
             items = [one for one in items if one.complaint is None]
+        if event.claims:
+            items = [one for one in items if one.kind not in event.claims or not one.edits]
         if event.complaint is not None:
             _add_complaint(items, event, event.complaint, turn)
         if items and event.ran:

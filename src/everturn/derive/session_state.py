@@ -24,7 +24,7 @@ from everturn.derive.decisions import (
     likeness,
 )
 from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
-from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures
+from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path, same_case
 from everturn.derive.turn_facts import CallFact, CodeName, Touch, TurnFacts, advance_names
@@ -366,6 +366,9 @@ def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]
         for one in facts.files
         if one.action != "read"
     ]
+    seen = {one.run.kind for call in facts.deeds for one in call.checks}
+    if facts.answer is not None and (claims := set(claimed_kinds(facts.answer.text)) - seen):
+        events.append(FailureEvent(facts.answer.seq, claims=tuple(sorted(claims))))
     return sorted(events, key=lambda event: event.seq)
 
 
