@@ -74,7 +74,7 @@ _REQUESTS = msgspec.msgpack.Decoder(list[FileRequest])
 def serve_requests(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to end
-    gc.set_threshold(20_000, 20, 20)  # as every command does (`cli.main`)
+    gc.set_threshold(100_000, 20, 20)  # as every command does (`cli.main`)
     waiting: SimpleQueue[Frame | None] = SimpleQueue()
     Thread(target=_receive_requests, args=(requests, waiting), daemon=True).start()
     try:

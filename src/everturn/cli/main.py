@@ -17,7 +17,7 @@ from typing import Any
 INTERRUPTED = 130
 READER_GONE = 141  # 128 + SIGPIPE, as a shell reports it for any program
 #: When garbage is collected. By default Python looks for cycles after 700 new objects, which costs a fifth of a recall; we make few.
-GC_THRESHOLD = (20_000, 20, 20)
+GC_THRESHOLD = (100_000, 20, 20)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
