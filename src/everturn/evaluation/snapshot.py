@@ -5,7 +5,8 @@
 
 Restoring is strict: every mistake is reported by path, without quoting content, in one `SnapshotRestoreError`. Nothing is
 unpickled or imported because of a snapshot: only types that the program registered are ever created. `build_shape`
-refuses types that could not be restored equal.
+refuses types that could not be restored equal. msgspec reads what it accepts as strictly as we do; the walk over shapes
+reads the rest (floats, enums, unions, classes that hold themselves) and names every mistake.
 """
 
 from __future__ import annotations
@@ -16,24 +17,40 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgspec
 
 from everturn.errors import EverturnError, SnapshotRestoreError, UsageError
 from everturn.loop.conversation import ConversationState, aware_now
+from everturn.model.conversation import prepared
 
 #: Reads a JSON value at a path and adds mistakes to a list.
 Shape = Callable[[Any, str, list[str]], Any]
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+#: As `datetime.isoformat` writes aware times; others are left to the walk.
+_AWARE_TIME = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?[+-]\d\d:\d\d\Z"
 _JSON_NAMES = {**_NAMES, list: "a list", dict: "an object"}
 
 
 def build_shape(cls: type) -> Shape:
     """Return the reader of a frozen dataclass. Raise UsageError for types that cannot be written and read back."""
-    return _dataclass_shape(cls, {})
+    walk = _dataclass_shape(cls, {})
+    try:
+        strict = _strict_type(cls, {})
+    except TypeError:
+        return walk
+
+    def read(value: Any, path: str, wrong: list[str]) -> Any:
+        try:
+            msgspec.convert(value, prepared(strict))
+            return msgspec.convert(value, prepared(cls))
+        except Exception:  # of msgspec, or of the class itself: the walk names every mistake
+            return walk(value, path, wrong)
+
+    return read
 
 
 def to_json(value: Any) -> str:
@@ -115,6 +132,39 @@ def _dataclass_shape(cls: type, known: dict[type, list[Shape]]) -> Shape:
         raise UsageError(f"the annotations of {cls.__qualname__} cannot be understood: {failure}") from failure
     known[cls].append(_RecordShape(cls, {one.name: _shape(hints[one.name], known) for one in fields(cls) if one.init}))
     return known[cls][0]
+
+
+def _strict_type(hint: Any, known: dict[type, Any]) -> Any:
+    """Return a type by which msgspec accepts only values that the walk reads the same. Raise TypeError if there is none."""
+    origin, given = get_origin(hint), get_args(hint)
+    if hint in (Any, str, int, bool, UUID, None, type(None)):
+        return hint
+    if hint is datetime:
+        return Annotated[str, msgspec.Meta(pattern=_AWARE_TIME)]
+    if origin in (tuple, list, dict, Sequence, Mapping):
+        return origin[tuple(one if one is Ellipsis else _strict_type(one, known) for one in given)]
+    if origin in (Union, types.UnionType) and len(given) == 2 and type(None) in given:
+        return Union[tuple(_strict_type(one, known) for one in given)]  # noqa: UP007 -- made at run time
+    if origin is Literal and all(type(one) is str for one in given):
+        return hint
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _strict_struct(hint, known)
+    raise TypeError(hint)
+
+
+def _strict_struct(cls: type, known: dict[type, Any]) -> Any:
+    """Return a struct of a dataclass's fields; not for one that holds itself or has an `__init__` of its own."""
+    if cls not in known:
+        known[cls] = None
+        names = {one.name for one in fields(cls) if one.init}
+        if names != cls.__dataclass_fields__.keys() or cls.__init__.__code__.co_filename != "<string>":  # type: ignore[attr-defined,misc]
+            raise TypeError(cls)
+        hints = get_type_hints(cls)
+        members = [(name, _strict_type(hints[name], known)) for name in names]
+        known[cls] = msgspec.defstruct(cls.__name__, members, forbid_unknown_fields=True)
+    if known[cls] is None:
+        raise TypeError(cls)
+    return known[cls]
 
 
 class _RecordShape:
