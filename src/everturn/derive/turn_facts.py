@@ -89,9 +89,8 @@ from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
 _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
-_TYPED = ("text", "queued")
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
-_SAID = ("prompt", "answer")
+_TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
 #: What a turn that changed files says of its choices: characters of the plan, of sentences between calls, and of the report.
@@ -193,7 +192,7 @@ def turn_facts(
 
 class _FactCollector:
     def __init__(self, calls: Iterable[Call], workspace: str, tokens: int) -> None:
-        self.workspace, self.tokens = workspace, tokens
+        self.workspace, self.tokens, self.estimated = workspace, tokens, 0
         self.calls = {(call.seq, call.idx): call for call in calls}
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
         self.requests: list[Saying] = []
@@ -213,12 +212,11 @@ class _FactCollector:
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
-        self.estimated = 0
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
         self.has_fixed = self.has_rebased = False
-        self.near = ""  # the file that was announced, read or changed last
+        self.near = self.said = ""  # the file that was read or changed last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
@@ -300,7 +298,7 @@ class _FactCollector:
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self.near = announced_file(prompt) or ""
+            self.near, self.said = "", prompt
             self._add_request(row, prompt)
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(Saying(one_line(command, LONGEST), row.seq))
@@ -348,8 +346,7 @@ class _FactCollector:
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
             return
-        if (near := announced_file(text)) is not None:
-            self.near = near
+        self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
         if "Deci" in text:
@@ -373,9 +370,7 @@ class _FactCollector:
 
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
-        is_edit = went_well and start.kind in ("edit", "create")
-        self.near = start.path if start.path and start.kind in ("read", "edit", "create") else self.near
-        self.nameless += [(self.near, call.seq)] if is_edit and not start.path else []
+        self._note_file(start, call.seq, went_well)
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
@@ -393,6 +388,13 @@ class _FactCollector:
                 self._add_answers(call, start, output)
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
+
+    def _note_file(self, start: CallStart, seq: int, went_well: bool) -> None:
+        if start.path and start.kind in ("read", "edit", "create"):
+            self.near, self.said = start.path, ""
+        elif went_well and start.kind in ("edit", "create"):
+            near = announced_file(self.said)
+            self.nameless.append((self.near if near is None else near, seq))
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""
@@ -459,9 +461,7 @@ _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
 
 
 # --- names of code ---
-_READ = 12_000  # characters of a text
-_MOST_FOUND = 60  # of one text
-_MOST_KEPT = 400
+_READ, _MOST_FOUND, _MOST_KEPT = 12_000, 60, 400  # characters and names of one text, and names in all
 
 _QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
 _SHAPED = lazy_pattern(
