@@ -119,7 +119,7 @@ def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
     for one in json.loads(SENTENCES.read_text("utf-8")):
         entries[one["file"], one["id"]].append(one)
     for number, folder in enumerate(folders):
-        store = _archive({folder / file for file, _ in entries}, archive / str(number))
+        store = archive_files({folder / file for file, _ in entries}, archive / str(number))
         try:
             for session, _ in store.sessions(SessionFilter(), limit=100_000)[0]:
                 file, _ = store.file_by_id(store.version(session.version).source)
@@ -137,7 +137,8 @@ def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
         say(f"{len(entries)} labelled sessions are in none of the folders")
 
 
-def _archive(paths: Iterable[Path], folder: Path) -> Store:
+def archive_files(paths: Iterable[Path], folder: Path) -> Store:
+    """Take some files into an archive in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     store = open_store(str(folder / "marked.db"))
     places = SearchPlaces(folder, {}, "linux")

@@ -95,13 +95,14 @@ def restored_sessions(
     store: Store, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
 ) -> list[Restored]:
     """Restore every labelled session of some parts and score it."""
-    made = [_restore(store, one) for one in labelled_sessions(store, halves, labels, corpus)]
+    made = [restore_labelled(store, one) for one in labelled_sessions(store, halves, labels, corpus)]
     for one in made:
         one.scores = dict(_scores(one))
     return made
 
 
-def _restore(store: Store, labelled: LabelledSession) -> Restored:
+def restore_labelled(store: Store, labelled: LabelledSession) -> Restored:
+    """Restore a labelled session and take what its document shows."""
     document = restore_session(RestoreTarget(store, labelled.session), all_sources())
     clean = archive_cleaner(store)
     text = document_markdown(document, clean, BUDGET)
