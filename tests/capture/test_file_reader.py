@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from everturn.capture import file_reader as module
 from everturn.capture.file_reader import FilePiece, ReaderStart, is_read, probes, read_pieces, start_reader
@@ -199,7 +199,7 @@ class Counting:
 
 
 def read_by(reader: Counting, store: Store, path: Path) -> Iterator[FilePiece]:
-    source = replace(SOURCES[FORMAT], reader=lambda found, state: reader)
+    source = structs.replace(SOURCES[FORMAT], reader=lambda found, state: reader)
     with path.open("rb") as file:
         intake = start_reader(store, look_at_file(source, SourceCandidate(path, "main", SID), None), "full", file)
         yield from islice(read_pieces(store, intake, file), 50)

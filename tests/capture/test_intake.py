@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
@@ -202,7 +203,7 @@ def test_credentials_of_the_agent_are_not_copied(store: Store, database: sqlite3
     database.commit()
     one = job(store, tmp_path / "talks")
     private = ("DELETE FROM account", "DELETE FROM a_table_of_tomorrow")
-    sync_all(replace(one, sources={"talks": replace(TALKS, private=private)}))
+    sync_all(replace(one, sources={"talks": structs.replace(TALKS, private=private)}))
     (container,) = [version for file, version in store.files() if file.kind == "container"]
     kept = store.read_raw(container.id, 0, container.size)
     assert b"first walrus" in kept
@@ -223,7 +224,7 @@ def test_the_bytes_of_a_damaged_container_are_kept(store: Store, tmp_path: Path)
     folder = tmp_path / "talks"
     folder.mkdir()
     (folder / "half.talks").write_bytes(b"PK half of it")
-    packed = dataclasses.replace(TALKS, is_database=False, unpack=broken)
+    packed = structs.replace(TALKS, is_database=False, unpack=broken)
     report = sync_all(dataclasses.replace(job(store, folder), sources={"talks": packed}))
     assert [reason for _, reason in report.failed] == ["not a whole zip"]
     [(file, version)] = store.files()
@@ -235,7 +236,7 @@ def test_two_sources_that_claim_one_file_are_named(store: Store, database: sqlit
     from dataclasses import replace
 
     one = job(store, tmp_path / "talks")
-    both = replace(one, sources={"talks": TALKS, "more": replace(TALKS, name="more")})
+    both = replace(one, sources={"talks": TALKS, "more": structs.replace(TALKS, name="more")})
     path = tmp_path / "talks" / "a.talks"
     report = add_paths(both, [path])
     assert (report.new, [where for where, why in report.skipped if "talks and more" in why]) == (0, [str(path)])

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
@@ -430,7 +431,7 @@ def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: His
     history.write(history.turn("a", "b") * 3)
     one = job(store, history, Policy(mode="structure"))
     name, source = next(iter(one.sources.items()))
-    assert len(sync_all(replace(one, sources={name: replace(source, reader=broken)})).failed) == 1
+    assert len(sync_all(replace(one, sources={name: structs.replace(source, reader=broken)})).failed) == 1
 
 
 def test_in_a_folder_the_content_of_a_file_decides_not_its_name(any_store: Store, tmp_path: Path) -> None:

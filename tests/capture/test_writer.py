@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.sync import sync_all, writer_for
@@ -72,9 +73,9 @@ def with_parser(
 ) -> SyncJob:
     """The same job with a source of another parser version."""
     name, source = FORMAT, SOURCES[FORMAT]
-    changed = replace(source, parser=number)
+    changed = structs.replace(source, parser=number)
     if reader is not None:
-        changed = replace(changed, reader=reader)
+        changed = structs.replace(changed, reader=reader)
     return replace(one, sources={name: changed})
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from everturn.capture.policy import Policy
 from everturn.export.json_document import Clean, as_json
@@ -146,7 +146,7 @@ def test_nothing_in_it_acts_on_a_terminal(archive: Archive) -> None:
 def test_half_a_surrogate_pair_does_not_stop_it(archive: Archive) -> None:
     session = archive.take_in(archive.history.line("user", "half HALF of a pair").replace(b"HALF", b"\\ud83d"))
     half = Message("user", "human", blocks=(Block("text", "half \ud83d", "prompt", data={"text": "half \ud83d"}),))
-    blunt = {AGENT: replace(all_sources()[AGENT], view=lambda record: half)}
+    blunt = {AGENT: structs.replace(all_sources()[AGENT], view=lambda record: half)}
     for sources in (all_sources(), blunt):
         for clean in (None, redact_bytes):
             found = json.loads("".join(as_json(archive.store, sources, session, clean)))

@@ -6,11 +6,11 @@ import json
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
@@ -146,7 +146,7 @@ def test_a_tie_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"alpha": 1}\n')
     (tmp_path / "b.jsonl").write_bytes(pi.read_bytes())
     first, second = always("first", "alpha"), always("second", "alpha")
-    sources = {"first": first, "pi": replace(all_sources()["pi"], rank=1), "second": second}
+    sources = {"first": first, "pi": structs.replace(all_sources()["pi"], rank=1), "second": second}
     job = SyncJob(store, sources, SearchPlaces(tmp_path, {}, "linux"), Policy(), "m", "o", lambda: 0)
     report = add_paths(job, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     assert [path for path, why in report.skipped if "first and second" in why] == [str(tmp_path / "a.jsonl")]

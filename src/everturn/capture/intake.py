@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -218,7 +218,11 @@ class Intake:
         found, source, known = _with_owner(candidate), candidate.source, candidate.known
         name = found.native_id
         if known is not None:
-            return replace(found, native_id=known.native_id) if known.native_id.startswith(f"{name}-") else found
+            return (
+                msgspec.structs.replace(found, native_id=known.native_id)
+                if known.native_id.startswith(f"{name}-")
+                else found
+            )
         head = file.read(HEAD)
         file.seek(0)
         if names_itself(found, head):
@@ -233,7 +237,7 @@ class Intake:
         if not beginnings or any(head.startswith(old) or old.startswith(head) for old in beginnings):
             return found
         mark = sha256(head.partition(b"\n")[0]).hexdigest()[:8]
-        return replace(found, native_id=f"{name}-{mark}")
+        return msgspec.structs.replace(found, native_id=f"{name}-{mark}")
 
     def _workspace(self, candidate: FileCandidate, file: BinaryIO, head: bytes) -> str:
         """Return the workspace that a file names, or the files around it, or the session it belongs to."""
@@ -342,7 +346,7 @@ def _with_owner(candidate: FileCandidate) -> SourceCandidate:
     found, known, find_owner = candidate.found, candidate.known, candidate.source.owner_of
     if found.parent or found.kind != "meta" or find_owner is None:
         return found
-    return replace(found, parent=known.parent if known is not None else find_owner(found.path))
+    return msgspec.structs.replace(found, parent=known.parent if known is not None else find_owner(found.path))
 
 
 # --- containers ---

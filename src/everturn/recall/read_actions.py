@@ -6,7 +6,6 @@ the state of the session as YAML and its statistics, from the records alone.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -252,7 +251,7 @@ def _without_secrets(sources: Sources, agent: str, clean: Clean) -> Sources:
             return None
         return structs.replace(message, blocks=tuple(_clean_block(block, clean) for block in message.blocks))
 
-    return {agent: dataclasses.replace(source, view=clean_view)}
+    return {agent: structs.replace(source, view=clean_view)}
 
 
 def _clean_block(block: Block, clean: Clean) -> Block:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -73,7 +72,7 @@ def _in_lines(source: Source, copy: SessionCopy) -> SessionCopy:
 
 def copies_for_other_session(patient: BrokenSession, native_id: str) -> BrokenSession:
     """Return the same file for another session in it."""
-    return structs.replace(patient, found=replace(patient.found, native_id=native_id), native_id=native_id)
+    return structs.replace(patient, found=structs.replace(patient.found, native_id=native_id), native_id=native_id)
 
 
 def session_in(store: Store, machine: str, path: Path) -> Session | None:

@@ -14,12 +14,11 @@ import os
 import pkgutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from everturn.model.conversation import CallStart, Message, ProgramReply, ReadResult, SessionPart
 
@@ -31,8 +30,7 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Wind
 _REMOTE_EDITORS = (".vscode-remote", ".vscode-server", ".cursor-server")
 
 
-@dataclass(frozen=True)
-class SearchPlaces:
+class SearchPlaces(Struct, frozen=True):
     """Where to search. The surfaces pass it in, so that nothing below them reads the home folder or the environment."""
 
     home: Path
@@ -64,8 +62,7 @@ class SearchPlaces:
         return [*local, *remote, self.home / ".local" / "share" / "code-server" / "User"]
 
 
-@dataclass(frozen=True)
-class SourceCandidate:
+class SourceCandidate(Struct, frozen=True):
     """A file that belongs to a source."""
 
     path: Path
@@ -75,8 +72,7 @@ class SourceCandidate:
     stamp: int = 0  # latest modification of all files it consists of, in nanoseconds; 0: use the file's own
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Struct, frozen=True):
     """A conversation inside a container, converted to lines that `Source.reader` and `Source.view` read.
 
     The archive keeps it as a separate file at `CONTAINER#NAME`, beside the bytes of the container. The lines must be
@@ -97,16 +93,14 @@ class PartlyUnread(OSError):
         super().__init__(None, "; ".join(dict.fromkeys(reasons)))
 
 
-@dataclass(frozen=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """The number of days after which the agent deletes its own files."""
 
     days: int
     said_by: str  # the file and key of the setting, or "default"
 
 
-@dataclass(frozen=True)
-class AskProgram:
+class AskProgram(Struct, frozen=True):
     """How to run an agent's program as a model: once, without tools, with the prompt on standard input."""
 
     command: Callable[[str], list[str]]  # from the model's name, or ""; the first word is the program
@@ -116,8 +110,7 @@ class AskProgram:
     leaves: str  # what the run leaves in the user's own history, in words
 
 
-@dataclass(frozen=True)
-class NewSession:
+class NewSession(Struct, frozen=True):
     """The facts of a session that is about to be written in an agent's own format."""
 
     id: str  # in the agent's own format, see `NativeWriter.name`
@@ -129,8 +122,7 @@ class NewSession:
     moved_from: str = ""  # the workspace of the original session, if the new one has another
 
 
-@dataclass(frozen=True)
-class WireForm:
+class WireForm(Struct, frozen=True):
     """How programs send sessions of a format to each other over HTTP, and the binary form of a file."""
 
     path: str  # of the endpoint
@@ -140,8 +132,7 @@ class WireForm:
     """From a body and its media type: the conversations in it, each with the line of a file. Raises ValueError."""
 
 
-@dataclass(frozen=True)
-class NativeWriter:
+class NativeWriter(Struct, frozen=True):
     """How to write a new session that the agent's own program opens.
 
     `write` gets the messages in order: `user` (text, image), `assistant` (text, call; thinking only of the same agent), and
@@ -162,8 +153,7 @@ class NativeWriter:
     window: int = 200_000  # tokens that its models accept, at least
 
 
-@dataclass(frozen=True)
-class InstallPrograms:
+class InstallPrograms(Struct, frozen=True):
     """The commands an agent runs, each beginning with a full path, and the features the user chose."""
 
     hook: tuple[str, ...]  # `everturn-hook`
@@ -174,16 +164,14 @@ class InstallPrograms:
     statusline: bool = False
 
 
-@dataclass(frozen=True)
-class OwnFile:
+class OwnFile(Struct, frozen=True):
     """A file that belongs to everturn alone."""
 
     path: Path
     text: str
 
 
-@dataclass(frozen=True)
-class JsonSetting:
+class JsonSetting(Struct, frozen=True):
     """An entry in a JSON file of the agent, which may have comments; with `item`, one more item of the list at `at`."""
 
     path: Path
@@ -193,8 +181,7 @@ class JsonSetting:
     only_new: bool = False  # only if the file does not exist yet
 
 
-@dataclass(frozen=True)
-class TomlSection:
+class TomlSection(Struct, frozen=True):
     """Lines to append to a TOML file of the agent, beginning with the header of a table it does not have yet."""
 
     path: Path
@@ -204,8 +191,7 @@ class TomlSection:
 Edit = OwnFile | JsonSetting | TomlSection
 
 
-@dataclass(frozen=True)
-class Install:
+class Install(Struct, frozen=True):
     """How to install everturn into an agent, as data: hooks, MCP entry, commands, skill."""
 
     edits: Callable[[SearchPlaces, Path | None, InstallPrograms], Sequence[Edit]]  # for one project folder, or for all
@@ -264,8 +250,7 @@ class FileCheck(Struct, frozen=True):
     flaws: list[Flaw]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """Everything the rest of everturn may know about one format."""
 
     name: str  # also the name of its package

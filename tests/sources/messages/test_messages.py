@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
@@ -187,11 +188,10 @@ def test_it_is_the_last_resort() -> None:
 
 
 def test_a_file_that_another_source_claims_is_that_ones(tmp_path: Path) -> None:
-    from dataclasses import replace
 
     path = tmp_path / "talk.json"
     path.write_bytes((FOLDER / "anthropic.json").read_bytes())
-    other = replace(SOURCE, name="other", rank=0)
+    other = structs.replace(SOURCE, name="other", rank=0)
     store = open_store("memory:")
     sources = {"messages": SOURCE, "other": other}
     job = SyncJob(

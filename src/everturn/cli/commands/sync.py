@@ -10,6 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from everturn import clock
 from everturn.capture.intake import Progress, SyncJob, SyncReport
@@ -168,7 +169,7 @@ def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPl
             if not folder.is_dir():
                 raise click.UsageError(f"there is no folder {folder}; check the path")
         extra[name] = (*extra.get(name, ()), *given)
-    return replace(places, extra=extra)
+    return structs.replace(places, extra=extra)
 
 
 def _push(cx: frame.CommandContext, store: Store) -> None:
