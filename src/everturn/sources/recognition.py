@@ -15,6 +15,7 @@ from typing import NamedTuple
 from everturn.sources.contract import Source, SourceCandidate
 
 _MARK = b"\xef\xbb\xbf"
+_DATABASE = b"SQLite format 3\0"
 #: A field of a JSON object. Inside a string its quotes would be escaped, so quoted JSON does not match.
 _FIELD = re.compile(rb'"([A-Za-z_][A-Za-z0-9_.-]{0,60})"\s{0,20}:')
 _SPEAKER = re.compile(
@@ -83,8 +84,12 @@ def fields_in(head: bytes) -> frozenset[str]:
 
 
 def resembles_transcript(head: bytes) -> bool:
-    """Return whether a file that no source reads looks like a conversation of a person and a model."""
-    for pattern, people in ((_SPEAKER, _PERSON), (_HEADING, _PERSON_HEADINGS)):
+    """Return whether a file that no source reads looks like a conversation of a person and a model.
+
+    Source code and documents that show how messages look are not meant: objects count in JSON and in databases only.
+    """
+    is_data = _begins_like_json(head) or head.startswith(_DATABASE)
+    for pattern, people in (*([(_SPEAKER, _PERSON)] if is_data else []), (_HEADING, _PERSON_HEADINGS)):
         speakers = set(pattern.findall(head))
         if speakers & people and speakers - people:
             return True

@@ -31,7 +31,7 @@ from everturn.sources.claude_code.records import KNOWN, PROMPTS, ClaudeRecord, d
 from everturn.sources.claude_code.whole_files import form_of, records_in
 from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, read_beginning, read_end
 from everturn.sources.toolkit.file_search import find_files
-from everturn.sources.toolkit.json_lines import JsonLines
+from everturn.sources.toolkit.json_lines import JsonLines, object_lines
 from everturn.sources.toolkit.values import word
 
 #: The beginning of a record's envelope, for a line that is cut off.
@@ -77,7 +77,7 @@ def _decode_records(head: bytes) -> Iterator[ClaudeRecord]:
     if form_of(head, last=True) == "document":
         yield from records_in(head)
         return
-    for _, _, record, _ in JsonLines(decode, revive).split(head, 0, last=True):
+    for _, _, record, _ in JsonLines(decode, revive).split(object_lines(head), 0, last=True):
         if record is not None:
             yield record
 

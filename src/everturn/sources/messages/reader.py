@@ -265,8 +265,7 @@ def holds_messages(head: bytes) -> bool:
     if first.endswith(b"}") and isinstance(decode_value(first), dict):
         values = records(start[: start.rfind(b"\n") + 1] or start)[:2]
         return bool(values) and all(is_message(one) or is_item(one) or is_conversation(one) for one in values)
-    held = _HELD.search(start)
-    return (held is not None and _begins_with_messages(start[held.end() :])) or _TRAJECTORY.search(start) is not None
+    return bool(holder_of(start)) and (_HELD.search(start) is not None or _TRAJECTORY.search(start) is not None)
 
 
 def _outer_values(data: bytes, at: int) -> list[tuple[str, bytes]]:

@@ -51,6 +51,8 @@ _RESCUE_LIMIT = 32 << 20
 #: How often a damaged line is tried for the start of an object: each try may read the rest of the line.
 _TRIES = 64
 
+_FIRST_FIELD = re.compile(rb'\{\s{0,99}"')
+_FEWEST_OBJECTS = 0.1  # of the lines that are not blank
 _NUL = re.compile(rb"\0+")
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -186,6 +188,16 @@ class JsonLines(Generic[T]):
             if record[2] is None:
                 break
             yield record
+
+
+def object_lines(head: bytes) -> bytes:
+    """Return the lines in the first bytes of a file that can hold an object with a field: all that sniffing needs.
+
+    Where nearly all lines hold none, the file is a document that quotes records, and the result is empty.
+    """
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    found = [line for line in lines if _FIRST_FIELD.search(line)]
+    return b"\n".join(found) if len(found) >= _FEWEST_OBJECTS * len(lines) else b""
 
 
 class _Text:

@@ -36,7 +36,7 @@ from everturn.model.conversation import (
     fingerprint,
 )
 from everturn.sources.contract import SourceCandidate
-from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines, Record
+from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines, Record, object_lines
 from everturn.sources.toolkit.values import state_of, word
 
 T = TypeVar("T")
@@ -268,7 +268,7 @@ def view_placed(build: Callable[[Rec, RecordPlace], Message | None], raw: bytes)
 
 def records(head: bytes) -> list[Rec]:
     """Return every readable record in the first bytes of a file."""
-    return [value for _, _, value, _ in walker().split(head, 0, last=True) if value is not None]
+    return [value for _, _, value, _ in walker().split(object_lines(head), 0, last=True) if value is not None]
 
 
 def mapping(value: Any) -> Rec:
