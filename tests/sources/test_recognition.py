@@ -182,6 +182,17 @@ def test_a_tie_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     assert report.new == 1
 
 
+def test_a_folder_shows_progress_while_its_files_are_looked_at(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text("milk\n")
+    shown: list[tuple[int, str]] = []
+    places = SearchPlaces(Path("/nowhere"), {}, "linux")
+    job = SyncJob(open_store("memory:"), all_sources(), places, Policy(), "m", "o", lambda: 0)
+    job.progress = lambda *seen: shown.append((seen[0], Path(seen[4]).name))
+    add_paths(job, [tmp_path])
+    assert shown == [*((number, f"{number}.txt") for number in range(5)), (0, "")]
+
+
 def test_what_looks_like_a_transcript_is_named_and_the_rest_is_counted(tmp_path: Path) -> None:
     (tmp_path / "chat.json").write_text('[{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]')
     (tmp_path / "log.md").write_text("## User\n\nhi\n\n## Assistant\n\nhello\n")

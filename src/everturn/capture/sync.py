@@ -162,8 +162,9 @@ def _recognise_folder(
                         yield claim
         except OSError as failure:  # a folder that cannot be listed; the source has found what it could reach
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
-    for path in sorted(folder.rglob("*")):
+    for number, path in enumerate(sorted(folder.rglob("*"))):
         if path not in seen and path.is_file() and not path.is_symlink():
+            job.progress(number, 0, 0, 0, str(path))
             yield from _recognise_file(job, path, source_name, report)
 
 

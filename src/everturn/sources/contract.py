@@ -343,9 +343,13 @@ def lazy_import(target: str) -> Callable[..., Any]:
     module, _, name = target.partition(":")
 
     def call(*arguments: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*arguments)
+        return getattr(_import_module(module), name)(*arguments)
 
     return call
+
+
+#: Importing a module that is there already takes a few microseconds, and recognising a file asks every format.
+_import_module = cache(importlib.import_module)
 
 
 def lazy_imports(module: str, *names: str, **others: str) -> dict[str, Any]:
@@ -437,5 +441,5 @@ class _Sources(Mapping[str, Source]):
     def _source(self, name: str) -> Source | None:
         if name not in self._modules:
             return None
-        source = getattr(importlib.import_module(f"everturn.sources.{name}"), "SOURCE", None)
+        source = getattr(_import_module(f"everturn.sources.{name}"), "SOURCE", None)
         return source if isinstance(source, Source) else None
