@@ -186,3 +186,9 @@ def test_on_a_very_narrow_terminal_columns_of_words_give_way_and_numbers_and_ids
         and "worktrees/" in lines[-1]
         and "a very" in lines[-1]
     )
+
+
+def test_json_without_texts_of_the_archive_needs_no_rules_for_secrets() -> None:
+    out = Output(json=True, stdout=io.StringIO())
+    out.emit_json("sync", [], report={"files": 2, "failed": []})
+    assert "cleaner" not in vars(out)

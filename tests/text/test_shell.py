@@ -146,6 +146,24 @@ def test_what_a_script_abbreviates_is_written_out(script: str, plain: str) -> No
     assert unfold_script(script) == plain
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "outputs"),
+    [
+        ("make 2>&1", ["make"], []),
+        ("make 2>log", ["make"], [("2>", "log")]),
+        ("make2>log", ["make2"], [(">", "log")]),
+        ("make 12>log", ["make", "12"], [(">", "log")]),
+        ("make 2 >log", ["make", "2"], [(">", "log")]),
+    ],
+)
+def test_a_digit_before_a_redirection_is_its_number_only_where_a_word_would_begin(
+    text: str, words: list[str], outputs: list[tuple[str, str]]
+) -> None:
+    [one] = split_commands(text)
+    assert [word.text for word in one.words] == words
+    assert [(sign, word.text) for sign, word in one.outputs] == outputs
+
+
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8))
 def test_a_path_comes_back_however_git_quotes_it(name: str) -> None:
     escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")

@@ -406,7 +406,9 @@ _SECTION = lazy_pattern(
 
 def reported_files(command: str, output: str) -> Iterator[Touch]:
     """Yield the files reported by new commits, `git rm` and patch. A log looks the same, so the command must be one that acts."""
-    if not (" mode " in output or "rename " in output or "patching file" in output or "rm '" in output):
+    by_commit = "commit" in command and (" mode " in output or "rename " in output)
+    by_patch = "patch" in command and "patching file" in output
+    if not (by_commit or by_patch or ("git" in command and "rm '" in output)):
         return
     commits = bool(_COMMIT.search(command)) and "--summary" not in command
     brings = bool(_BRINGS.search(command)) if commits else True

@@ -14,9 +14,10 @@ subtracting what the same code counted before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
-from itertools import combinations, groupby
+from itertools import combinations, groupby, pairwise
 from operator import attrgetter
 
 import msgspec
@@ -55,12 +56,11 @@ def trail_of(calls: Sequence[Call]) -> Trail:
         of_turn = list(group)
         if all(call.inherited for call in of_turn):
             continue
-        for call, batch in zip(of_turn, _batch_numbers(of_turn), strict=True):
-            trail.turns.append(turn)
-            trail.tools.append(numbers.setdefault(call.name, len(numbers)))
-            trail.batches.append(batch)
-            trail.outcomes.append(outcome(call.status, call.error_class, call.inherited))
-            trail.durations.append(-1 if call.duration_ms is None else call.duration_ms)
+        trail.turns.extend([turn] * len(of_turn))
+        trail.tools.extend([numbers.setdefault(call.name, len(numbers)) for call in of_turn])
+        trail.batches.extend(_batch_numbers(of_turn))
+        trail.outcomes.extend([outcome(call.status, call.error_class, call.inherited) for call in of_turn])
+        trail.durations.extend([-1 if call.duration_ms is None else call.duration_ms for call in of_turn])
     trail.names.extend(numbers)
     return trail
 
@@ -80,13 +80,15 @@ def turns_of(trail: Trail) -> Iterator[tuple[int, list[Use]]]:
         yield trail.turns[start], _uses(trail, start, end)
 
 
-def equal_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
+def equal_runs(values: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each run of equal values."""
     start = 0
-    for _, run in groupby(values):
-        end = start + len(list(run))
-        yield start, end
-        start = end
+    for end, (before, after) in enumerate(pairwise(values), 1):
+        if before != after:
+            yield start, end
+            start = end
+    if values:
+        yield start, len(values)
 
 
 def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]) -> dict[int, int]:
@@ -96,11 +98,14 @@ def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]
         return found
     waiting: dict[int, list[int]] = {}  # tool → failed calls of the last batch that used it
     for start, end in equal_runs(batches):
+        if waiting:
+            retried = {number: waiting.get(tools[number]) for number in range(start, end)}
+            found |= {number: earlier.pop(0) for number, earlier in retried.items() if earlier}
+            for tool in tools[start:end]:
+                waiting.pop(tool, None)
         for number in range(start, end):
-            if earlier := waiting.get(tools[number]):
-                found[number] = earlier.pop(0)
-        for tool in set(tools[start:end]):
-            waiting[tool] = [n for n in range(start, end) if failed[n] and tools[n] == tool]
+            if failed[number]:
+                waiting.setdefault(tools[number], []).append(number)
     return found
 
 
@@ -109,6 +114,8 @@ def retry_rows(calls: Sequence[Call]) -> list[tuple[int, int, int, int]]:
     rows = []
     for _, group in groupby(_without_orphans(calls), key=attrgetter("turn")):
         of_turn = list(group)
+        if not any(call.status == "error" for call in of_turn):
+            continue
         names = {call.name: number for number, call in enumerate(of_turn)}
         tools = [names[call.name] for call in of_turn]
         found = retries(tools, _batch_numbers(of_turn), [call.status == "error" for call in of_turn])
@@ -140,7 +147,7 @@ def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
         prompt = step.tokens_in + step.tokens_cache_read + step.tokens_cache_write
         if not (prompt or step.tokens_out):
             continue
-        size = sum(prompt > limit for limit in PROMPT_SIZES)
+        size = bisect_left(PROMPT_SIZES, prompt)
         size = sizes.setdefault(step.provider_id, size) if step.provider_id else size
         key = (_time_slot(step.started), step.model, step.inherited, size)
         row = rows.get(key) or rows.setdefault(key, UsageRow(session, *key))
@@ -223,8 +230,16 @@ _WIDTH = {table.name: len(table.counters) for table in TALLIES}
 _EDGE = -1  # the number of EDGE
 _SUMS = ("sessions", "turns", "calls", "errors", "batches", "parallel")
 
-#: key → counters, then the numbers of the session and turn last counted.
-_Counts = dict[tuple[int | str, ...], list[int]]
+
+class _Counts(dict[tuple[int | str, ...], list[int]]):
+    """Key → counters, then the numbers of the session and turn last counted; zeros when first asked for."""
+
+    def __init__(self, table: str) -> None:
+        self._width = _WIDTH[table] + 2
+
+    def __missing__(self, key: tuple[int | str, ...]) -> list[int]:
+        row = self[key] = [0] * self._width
+        return row
 
 
 class _TurnColumns:
@@ -243,9 +258,11 @@ class TallyBuilder:
     def __init__(self, tables: Collection[str] = ALL) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
-        self._counts: dict[str, _Counts] = {name: {} for name in tables}
+        self._tables = tables
+        self._counts = {name: _Counts(name) for name in ALL}
         self._paths: dict[tuple[int, ...], list[int]] = {}
         self._session = self._turn = 0
+        self._totalled = 0  # the last session in `plane_total`
         parts = (
             (("tool_total", "tool_position", "tool_duration", "tool_failure"), self._count_calls),
             (("tool_pair",), self._count_pairs),
@@ -272,11 +289,11 @@ class TallyBuilder:
         """Return the rows of the tables, without paths seen less often than `least`."""
         names = [*self._numbers, EDGE]  # EDGE is the last: number -1
         result: Tally = {}
-        for table, counts in self._counts.items():
+        for table in self._tables:
             width, of_names = _WIDTH[table], _NAMED.get(table, ())
             result[table] = {
                 (subagent, *(names[int(part)] if at in of_names else part for at, part in enumerate(key))): row[:width]
-                for key, row in counts.items()
+                for key, row in self._counts[table].items()
             }
         if "tool_path" in result:
             for path, row in self._paths.items():
@@ -287,34 +304,37 @@ class TallyBuilder:
 
     # --- the parts ---
     def _count_calls(self, turn: _TurnColumns) -> None:
+        totals, positions = self._counts["tool_total"], self._counts["tool_position"]
+        times, failures = self._counts["tool_duration"], self._counts["tool_failure"]
+        session, number = self._session, self._turn
         again = retries(turn.tools, turn.batches, turn.failed)
         single = {start for start, end in turn.spans if end - start == 1}
         for n, tool in enumerate(turn.tools):
             if not turn.own[n]:
                 continue
             batch, failed, spent, code = turn.batches[n], turn.failed[n], turn.durations[n], turn.outcomes[n]
-            if (row := self._row("tool_total", (tool,))) is not None:
-                row[0] += 1
-                row[1] += failed
-                row[2] += bool(code & OPEN)
-                row[3] += self._count_first(row, 10, self._session)
-                row[4] += self._count_first(row, 11, self._turn)
-                row[5] += n in again
-                row[6] += n not in single
-                row[7] += spent >= 0
-                row[8] += max(spent, 0)
-                row[9] += batch
-            if (row := self._row("tool_position", (tool, min(batch, LAST_POSITION)))) is not None:
-                row[0] += 1
-                row[1] += failed
-            self._count_time_and_failure(tool, spent, code & CLASS)
-
-    def _count_time_and_failure(self, tool: int, spent: int, error: int) -> None:
-        if spent >= 0 and (row := self._row("tool_duration", (tool, bucket_of(spent)))) is not None:
+            row = totals[tool,]
             row[0] += 1
-        if error and (row := self._row("tool_failure", (tool, ERROR_CLASSES[error]))) is not None:
-            row[0] += 1
-            row[1] += self._count_first(row, 2, self._session)
+            row[1] += failed
+            row[2] += bool(code & OPEN)
+            row[3] += row[10] != session
+            row[4] += row[11] != number
+            row[5] += n in again
+            row[6] += n not in single
+            row[9] += batch
+            row[10], row[11] = session, number
+            position = positions[tool, batch if batch < LAST_POSITION else LAST_POSITION]
+            position[0] += 1
+            position[1] += failed
+            if spent >= 0:
+                row[7] += 1
+                row[8] += spent
+                times[tool, bucket_of(spent)][0] += 1
+            if failed:
+                failure = failures[tool, ERROR_CLASSES[code & CLASS]]
+                failure[0] += 1
+                failure[1] += failure[2] != session
+                failure[2] = session
 
     def _count_pairs(self, turn: _TurnColumns) -> None:
         before: dict[int, bool] = {_EDGE: False}  # tool → failed
@@ -346,10 +366,11 @@ class TallyBuilder:
             self._count_pair(("parallel", first, second), turn.failed[a] or turn.failed[b])
 
     def _count_pair(self, key: tuple[int | str, ...], failed: bool) -> None:
-        if (row := self._row("tool_pair", key)) is not None:
-            row[0] += 1
-            row[1] += failed
-            row[2] += self._count_first(row, 3, self._session)
+        row = self._counts["tool_pair"][key]
+        row[0] += 1
+        row[1] += failed
+        row[2] += row[3] != self._session
+        row[3] = self._session
 
     def _count_paths(self, turn: _TurnColumns) -> None:
         """Count every path of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
@@ -389,15 +410,13 @@ class TallyBuilder:
 
     def _count_totals(self, turn: _TurnColumns) -> None:
         calls, errors = sum(turn.own), sum(map(int.__and__, map(int, turn.own), map(int, turn.failed)))
-        if (row := self._row("turn_length", (calls,))) is not None:
-            row[0] += 1
-            row[1] += errors > 0
-        if "plane_total" not in self._counts:
-            return
+        row = self._counts["turn_length"][calls,]
+        row[0] += 1
+        row[1] += errors > 0
         own = [(start, end) for start, end in turn.spans if turn.own[start]]
-        parallel = sum(end - start > 1 for start, end in own)
-        sessions = self._row("plane_total", ("sessions",)) or [0, 0]
-        found = (self._count_first(sessions, 1, self._session), 1, calls, errors, len(own), parallel)
+        parallel = sum([end - start > 1 for start, end in own])
+        is_first, self._totalled = self._totalled != self._session, self._session
+        found = (is_first, 1, calls, errors, len(own), parallel)
         for what, n in zip(_SUMS, found, strict=True):
             self._add_total(what, n)
         steps = [turn.own[n] for n, tool in enumerate(turn.tools) if n == 0 or tool != turn.tools[n - 1]]
@@ -405,25 +424,8 @@ class TallyBuilder:
             self._add_total(f"path{length}", sum(steps[length - 1 :]))
 
     def _add_total(self, what: str, n: int) -> None:
-        row = self._row("plane_total", (what,)) if n else None
-        if row is not None:
-            row[0] += n
-
-    # --- rows ---
-    def _row(self, table: str, key: tuple[int | str, ...]) -> list[int] | None:
-        if (counts := self._counts.get(table)) is None:
-            return None
-        if (row := counts.get(key)) is None:
-            row = counts[key] = [0] * (_WIDTH[table] + 2)
-        return row
-
-    @staticmethod
-    def _count_first(row: list[int], place: int, number: int) -> int:
-        """Return 1 if the row was not yet counted in this session or turn, else 0."""
-        if row[place] == number:
-            return 0
-        row[place] = number
-        return 1
+        if n:
+            self._counts["plane_total"][what,][0] += n
 
 
 #: Positions in a key that are numbers of tools.

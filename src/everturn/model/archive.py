@@ -113,7 +113,7 @@ class SessionText(Struct):
     slug: str = ""  # the short name that the agent gave the session
 
 
-class Turn(Struct):
+class Turn(Struct, gc=False):
     """One request and all that followed until the next."""
 
     session: int = 0
@@ -136,7 +136,7 @@ class Turn(Struct):
     taken_back: int = 0  # nothing that a person, an agent or a model said in it is on the live path
 
 
-class Step(Struct):
+class Step(Struct, gc=False):
     """One model response plus the results of the tools it called."""
 
     session: int = 0
@@ -157,7 +157,7 @@ class Step(Struct):
     tokens_cache_write_1h: int = 0  # of the cache writes: those with a lifetime of one hour
 
 
-class Call(Struct):
+class Call(Struct, gc=False):
     """One tool call. A result whose call was never seen is a row too, with status `orphan`."""
 
     session: int = 0
@@ -203,7 +203,7 @@ class ReportedWork(Struct):
     duration_ms: int | None = None
 
 
-class MessageRow(Struct):
+class MessageRow(Struct, gc=False):
     """The position and type of a message; its text is read from the raw layer."""
 
     session: int = 0
@@ -245,7 +245,7 @@ class TakenBack(Struct, frozen=True):
     by: int  # seq of the message that took them back
 
 
-class Artifact(Struct):
+class Artifact(Struct, gc=False):
     """A file touched by a tool call."""
 
     session: int = 0
@@ -361,7 +361,7 @@ class KeptRow(Struct):
     at: int = 0
 
 
-class IndexRow(Struct):
+class IndexRow(Struct, gc=False):
     """Text of one message for the full-text index, one value per field of `vocabulary.FIELDS` (None = nothing)."""
 
     seq: int

@@ -15,6 +15,7 @@ from msgspec import Struct, msgpack
 _T = TypeVar("_T")
 _prepared: set[Any] = set()
 _preparing = threading.Lock()
+_EMPTY_HASH = blake2b(digest_size=8)
 
 
 def prepared(kind: type[_T]) -> type[_T]:
@@ -30,7 +31,7 @@ def prepared(kind: type[_T]) -> type[_T]:
     return kind
 
 
-class CallStart(Struct, frozen=True):
+class CallStart(Struct, frozen=True, gc=False):
     """A tool call as the model wrote it."""
 
     call_id: str
@@ -43,7 +44,7 @@ class CallStart(Struct, frozen=True):
     asked_in: str = ""  # native id of the message that makes the call, where its result names it
 
 
-class CallEnd(Struct, frozen=True):
+class CallEnd(Struct, frozen=True, gc=False):
     """The result of a tool call."""
 
     call_id: str
@@ -60,7 +61,7 @@ class CallEnd(Struct, frozen=True):
     asked_in: str = ""  # native id of the message that made the call, where the result says so
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """One content block. `text` is what is shown and indexed under `field`; `data` is the block as found."""
 
     kind: str  # text thinking call result image document unknown
@@ -71,7 +72,7 @@ class Block(Struct, frozen=True):
     data: Any = None
 
 
-class TokenUsage(Struct, frozen=True):
+class TokenUsage(Struct, frozen=True, gc=False):
     """Tokens of one model response, as reported by the provider."""
 
     input: int = 0
@@ -81,7 +82,7 @@ class TokenUsage(Struct, frozen=True):
     cache_write_1h: int = 0  # of the cache writes: those with a lifetime of one hour
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """The smallest verbatim unit of a conversation."""
 
     role: str
@@ -189,5 +190,6 @@ def fingerprint(native_id: str, at_text: str) -> int:
 
     Vendor ids alone repeat and collide, so the original text of the time is part of it.
     """
-    digest = blake2b(f"{native_id}\0{at_text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
+    made = _EMPTY_HASH.copy()  # a new one would take twice the time
+    made.update(f"{native_id}\0{at_text}".encode("utf-8", "surrogatepass"))
+    return int.from_bytes(made.digest(), "big") >> 1

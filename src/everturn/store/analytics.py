@@ -159,9 +159,9 @@ class AnalyticsStore:
 
     def _apply_difference(self, came: Tally, gone: Tally) -> None:
         for name, table in TOTALS.items():
-            change = _subtract_rows(came.get(name, {}), gone.get(name, {}))
-            self.driver.many(_upsert_sql(table), [(*key, *row) for key, row in sorted(change.items())])
-            less = [key for key, row in sorted(change.items()) if row[0] < 0]
+            change = sorted(_subtract_rows(came.get(name, {}), gone.get(name, {})).items())
+            self.driver.many(_upsert_sql(table), [(*key, *row) for key, row in change])
+            less = [key for key, row in change if row[0] < 0]
             keys = " AND ".join(f'"{column}"=?' for column in ("subagent", *table.key))
             self.driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
 

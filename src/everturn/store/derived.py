@@ -18,7 +18,7 @@ Each message costs one lookup in the index of fingerprints. Messages that evertu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -447,24 +447,25 @@ class DerivedStore(OwnershipStore, AnalyticsStore, EditStore):
         for artifact in growth.artifacts:
             artifact.session = session
 
-    def _put_rows(self, table: Table[T], rows: Sequence[T], is_new: Callable[[T], bool]) -> None:
-        """Write rows of which each is in the table already or not; a key that comes twice counts as it is last."""
-        key = attrgetter(*table.key)
-        last = {key(row): row for row in rows}
-        self.driver.many(table.insert, [astuple(row) for row in last.values() if is_new(row)])
-        self.driver.many(table.upsert, [astuple(row) for row in last.values() if not is_new(row)])
+    def _put_rows(self, table: Table[T], rows: Sequence[T], by: str, first_new: int) -> None:
+        """Write rows; those with a number `by` from `first_new` on are new. A key that comes twice counts as it is last."""
+        last = dict(zip(map(attrgetter(*table.key), rows), rows, strict=True)).values()
+        number = attrgetter(by)
+        self.driver.many(table.insert, [astuple(row) for row in last if number(row) >= first_new])
+        if first_new:
+            self.driver.many(table.upsert, [astuple(row) for row in last if number(row) < first_new])
 
     def _write_rows(self, before: Session, growth: SessionGrowth) -> None:
         many, session = self.driver.many, before.id
         many(MESSAGES.insert, map(astuple, growth.messages))
         many(WORDS.insert, [astuple(replace(one, session=session)) for one in growth.words])
-        self._put_rows(TURNS, growth.turns, lambda turn: turn.idx >= before.n_turns)
-        self._put_rows(STEPS, growth.steps, lambda step: step.idx >= before.n_steps)
+        self._put_rows(TURNS, growth.turns, "idx", before.n_turns)
+        self._put_rows(STEPS, growth.steps, "idx", before.n_steps)
         if growth.dropped_calls:
             gone = [(session, seq, idx) for seq, idx in growth.dropped_calls]
             many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
-        self._put_rows(CALLS, growth.calls, lambda call: call.seq >= before.n_messages)
-        self._put_rows(ARTIFACTS, growth.artifacts, lambda artifact: artifact.seq >= before.n_messages)
+        self._put_rows(CALLS, growth.calls, "seq", before.n_messages)
+        self._put_rows(ARTIFACTS, growth.artifacts, "seq", before.n_messages)
         self.add_edits(session, growth.edits)
         many(REPORTED.upsert, [astuple(replace(one, session=session)) for one in growth.reported])
         many(_STATE_LINK, [(session, row.relation, row.native_id, row.call_id, row.hint) for row in growth.links])

@@ -15,9 +15,11 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
+#: The most common kinds first; the others do not begin like them, but for the number before a redirection.
 _TOKEN = re.compile(
     r"""
-      (?P<space>   (?:[ \t\r]|\\\r?\n)+ )
+      (?P<text>    (?![0-9][<>])[^\s'"\\$`;&|<>(){}*?\[\]]+ )
+    | (?P<space>   (?:[ \t\r]|\\\r?\n)+ )
     | (?P<newline> \n )
     | (?P<heredoc> <<-?(?!<) )
     | (?P<copy>    [0-9]?[<>]&(?:[0-9]|-) )
@@ -29,11 +31,11 @@ _TOKEN = re.compile(
     | (?P<mixed>   "(?:[^"\\$`]|\\.|\$(?!\())*" )
     | (?P<escape>  \\[^\w\n] )
     | (?P<filled>  \$(?:\([^()'"`\\<\n]*\)|\w+|\{[^{}'"`$(]*\}|[?\#@*!$-]) | [*?\[\]{}] )
-    | (?P<text>    [^\s'"\\$`;&|<>(){}*?\[\]]+ )
+    | (?P<number>  [0-9] )
     """,
     re.VERBOSE | re.DOTALL,
 )
-_PARTS = frozenset(("text", "single", "double", "mixed", "escape", "filled"))
+_PARTS = frozenset(("text", "number", "single", "double", "mixed", "escape", "filled"))
 _ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"\w+\+?=", re.ASCII)
 _DURATION = re.compile(r"[\d.]{1,12}[smhd]?", re.ASCII)

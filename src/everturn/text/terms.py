@@ -52,18 +52,9 @@ _SINGLE = (
 
 def fold(text: str) -> str:
     """Return the text as it is indexed: plain letters, digits and separators. ASCII is returned as it is."""
-    if "\0" in text:
-        text = text.replace("\0", " ")
-    if text.isascii():
-        return text
-    for mark in _USUAL_SEPARATORS:
-        text = text.replace(mark, " ")
-    if text.isascii():
-        return text
-    if (data := _SEPARATORS.sub(b" ", text.encode("utf-8", "surrogatepass"))).isascii():
-        return data.decode("ascii")
-    # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
-    return data.decode("utf-8", "surrogatepass").encode("ascii", _HANDLER).decode()
+    if not text.isascii():
+        text = _fold_marks(text)
+    return text.replace("\0", " ")
 
 
 def index_text(text: str) -> str:
@@ -89,6 +80,17 @@ def terms(text: str) -> list[str]:
 def each_term(text: str) -> Iterator[str]:
     """Yield the terms of a text, for texts whose list of terms would not fit into memory."""
     return (match[0] for match in _TERM.finditer(fold(text).lower()))
+
+
+def _fold_marks(text: str) -> str:
+    for mark in _USUAL_SEPARATORS:
+        text = text.replace(mark, " ")
+    if text.isascii():
+        return text
+    if (data := _SEPARATORS.sub(b" ", text.encode("utf-8", "surrogatepass"))).isascii():
+        return data.decode("ascii")
+    # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
+    return data.decode("utf-8", "surrogatepass").encode("ascii", _HANDLER).decode()
 
 
 def _name_parts(folded: str) -> str:
