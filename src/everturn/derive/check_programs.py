@@ -223,8 +223,8 @@ def _find_script(name: str, rest: list[str]) -> CheckProgram | None:
 
 def _make_script(name: str, script: str, arguments: tuple[str, ...]) -> CheckProgram | None:
     kind = script_kind(script)
-    if not kind:
-        return None
+    if not kind:  # any other script of the project fails by crashing
+        return CheckProgram("program", "any", f"{name} {script}") if _RUNNERS[name] == "js" else None
     if arguments and arguments[0].startswith("-p "):
         arguments = ("-p", arguments[0][3:], *arguments[1:])
     suite = _SAME_SUITE.sub("", script).strip(":_.-").lower() if kind != "check" else ""
@@ -257,9 +257,10 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
 def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram:
     name = basename(path.replace("\\", "/"))
     kind = script_kind(name.partition(".")[0].replace("_", "-"))
+    targets = tuple(takewhile(lambda word: not word.startswith("-"), rest))  # what follows an option may be its value
     if kind and kind != "check":
-        return CheckProgram(kind, family, name, tuple(rest))
-    return CheckProgram("program", "any", name, tuple(rest))
+        return CheckProgram(kind, family, name, targets)
+    return CheckProgram("program", "any", name, targets)
 
 
 def _has_code(words: list[str]) -> bool:
@@ -312,6 +313,8 @@ def _find_git(_: str, rest: list[str]) -> CheckProgram | None:
         return CheckProgram("commit", "vcs", "git commit")
     if words[0] in ("merge", "rebase", "cherry-pick", "pull"):
         return CheckProgram("merge", "vcs", "git pull" if words[0] == "pull" else "git merge")
+    if words[0] in ("switch", "checkout") and "--" not in words:
+        return CheckProgram("merge", "vcs", "git switch")
     return CheckProgram("push", "vcs", "git push") if words[0] == "push" else None
 
 
@@ -324,7 +327,7 @@ def _skip_git_flags(words: list[str]) -> list[str]:
 
 def _find_github(_: str, rest: list[str]) -> CheckProgram | None:
     words = [word for word in rest if not word.startswith("-")]
-    if words[:2] in (["run", "view"], ["run", "watch"], ["pr", "checks"]):
+    if words[:2] in (["run", "view"], ["run", "watch"], ["run", "list"], ["pr", "checks"]):
         return CheckProgram("ci", "any", "gh run")
     return None
 
@@ -414,7 +417,7 @@ FLAGS_WITH_VALUE = frozenset(
      "--features", "--profile", "--color", "--log-level", "--workers", "--retries", "--exclude", "--ignore", "--ignore-path",
      "-covermode", "-coverprofile", "-tags", "-count", "-parallel", "--maxWorkers", "--testTimeout", "--output", "-W", "--cov",
      "--module", "--moduleResolution", "--jsx", "--verbosity", "--configuration", "--runtime", "-L", "-I", "-D", "--output-format",
-     "-p", "--seed", "--test-dir", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file")
+     "-p", "--seed", "--test-dir", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file", "--import", "--loader", "--experimental-loader")
 )  # fmt: skip
 _NAMES = {"-p": "-p", "--package": "-p", "--project": "-p", "-w": "-p", "--workspace": "-p", "--filter": "-k"}
 #: Flags that select, by family, with the name under which equal selections are compared.

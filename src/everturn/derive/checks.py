@@ -94,7 +94,8 @@ def holds_target(wide: str, target: str) -> bool:
         return True
     if wide.startswith(("-", "suite ")) or target.startswith(("-", "suite ")):
         return False
-    return f"/{wide}/" in f"/{target.partition('::')[0]}/" or wide.endswith(f"/{target}")
+    path = target.partition("::")[0]  # a suite may be named after its file: `test:roles` runs roles.test.ts
+    return f"/{wide}/" in f"/{path}/" or wide.endswith(f"/{target}") or wide == basename(path).partition(".")[0]
 
 
 def _covers_scope(later: CheckRun, earlier: CheckRun) -> bool:
@@ -419,7 +420,7 @@ _BUILD_FAILED = (
 _BUILD_PASSED = (
     r"[Cc]ompiled successfully", r"✓ built in", r"^[ \t]*Finished `?\w+", r"BUILD SUCCESS", r"Build succeeded", r"^Successfully (?:built|tagged)", r"Apply complete!",
     r"^No changes\.", r"^Plan: \d+ to add", r"naming to \S+", r"\*\* BUILD SUCCEEDED", r"Build complete!?", r"^(?i:build completed)", r"⚡ Done", r"^DONE\s", r"[Bb]undled \d+ modules",
-    r"exporting to image", r"^[ \t]*\[\d+/\d+\] Linking", r"^\[100%\] Built target",
+    r"exporting to image", r"^[ \t]*\[\d+/\d+\] Linking", r"^\[100%\] Built target", r"^[ \t]*[○●ƒλ]  ?\(\w+\)  ",
 )  # fmt: skip
 _CI_FAILED = (
     r"^X [^\n]+", r"\tfail\t", r"completed with '(?:failure|timed_out)'", r"\"conclusion\":\s*\"failure\"", r"^completed\tfailure\t", rf"^{_N} failing,", r"conclusion:? failure",
@@ -472,7 +473,7 @@ _CRASH = lazy_pattern(
     re.MULTILINE,
 )
 _NOT_RUN = lazy_pattern(
-    r"command not found|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
+    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"
