@@ -343,3 +343,11 @@ def test_a_program_that_nobody_runs_again_is_left() -> None:
     known = folded(("python scripts/serve.py", "Traceback (most recent call last):", 1))
     assert advance_failures(known, (), 4) == known
     assert advance_failures(known, (), 5) == ()
+
+
+def test_a_check_that_failed_long_ago_is_left_after_edits() -> None:
+    known = folded(("pytest", FAILED, 1))
+    assert advance_failures(known, (), 90) == known
+    known = advance_failures(known, [FailureEvent(9, changed=("a.py",))], 1)
+    assert advance_failures(known, (), 39) == known
+    assert advance_failures(known, (), 40) == ()

@@ -251,16 +251,20 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
         return _make_file("any", word, rest)
     if name in NO_PROGRAMS or not re.fullmatch(r"[a-z][\w.-]+", name):
         return None
-    return CheckProgram("program", "any", name, tuple(rest))
+    return CheckProgram("program", "any", name, _targets(rest))
 
 
 def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram:
     name = basename(path.replace("\\", "/"))
     kind = script_kind(name.partition(".")[0].replace("_", "-"))
-    targets = tuple(takewhile(lambda word: not word.startswith("-"), rest))  # what follows an option may be its value
     if kind and kind != "check":
-        return CheckProgram(kind, family, name, targets)
-    return CheckProgram("program", "any", name, targets)
+        return CheckProgram(kind, family, name, _targets(rest))
+    return CheckProgram("program", "any", name, _targets(rest))
+
+
+def _targets(words: list[str]) -> tuple[str, ...]:
+    """Return the words before the first option of a program of the project: what follows an option may be its value."""
+    return tuple(takewhile(lambda word: not word.startswith("-"), words))
 
 
 def _has_code(words: list[str]) -> bool:

@@ -379,7 +379,7 @@ _ENGLISH = (
     r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
     r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
     r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
-    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not |isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
+    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not (?!sure|certain|clear)|isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
     r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
     r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
     r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
@@ -395,14 +395,14 @@ _ENGLISH = (
 )  # fmt: skip
 #: In a short message: something does not do what it is there for, or there is an error, a gap, damage.
 _TELLS_TROUBLE = lazy_pattern(
-    r"(?<!\bI )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|wo|ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|wo|ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
     r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
     r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
     r"|\bnever (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
     r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
     r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
     r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
-    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
+    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|(?<!\bthat )(?<!\bwhich )\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
     r"|\bI(?:['’]m| am) (?:still )?not (?:seeing|getting|able|receiving)\b|\bkeeps? (?!working|going|running|in\b|adding)[a-z]+ing\b"
     r"|(?<!\berror )(?<!\berrors )(?<!\bissue )(?<!\bissues )(?<!\bproblem )(?<!\bbug )\b(?:is|are|was|were|now|shows?|just) (?:\w+ )?(?:empty|blank|gone|messed up|misaligned|duplicated|unresponsive|unreadable|unreachable|detached)\b",
     re.IGNORECASE,
@@ -434,7 +434,7 @@ _ANY_CUE = lazy_pattern(
     re.IGNORECASE,
 )
 _CONDITION = lazy_pattern(
-    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so (?:that|it|the|we|they|you)|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
     r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
     re.IGNORECASE,
 )

@@ -44,6 +44,7 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
+_LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
 _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
@@ -359,7 +360,7 @@ def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
 
 def _is_left(one: OpenFailure, turn: int) -> bool:
     """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
-    turns = _TACIT.get(one.kind)
+    turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
     if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
         return True
     return turns is not None and turn - one.last_turn >= turns
