@@ -336,7 +336,18 @@ def test_a_branch_that_cannot_be_left_is_open() -> None:
 def test_a_script_of_the_project_may_crash() -> None:
     assert folded(("npm run seed", "TypeError: room is undefined", 1))
     assert not folded(("npm run seed", "no rooms yet", 1))
+    assert not folded(("npm run seed", "npm error Missing script: seed", 1))
+    assert not folded(("npm run dev", "ready", 143))
+    assert folded(("pnpm serve", '  File "hotel.py", line 3, in open\nOSError: no port', None))
     assert not folded(("npm run seed", "TypeError: room is undefined", 1), ("npm run seed", "7 rooms", 0))
+
+
+def test_a_deployment_is_a_check_of_its_own() -> None:
+    failed = ("vercel --prod --yes", 'Error: Command "npm install" exited with 1', 1)
+    assert folded(failed)
+    assert folded(failed, ("npm run build", "✓ built in 3s", 0))
+    assert not folded(failed, ("vercel deploy --prod", "Production: https://hotel.example", 0))
+    assert not folded(("vercel ls", "Error: not linked", 1), ("gcloud run services list", "ERROR: no project", 1))
 
 
 def test_a_program_that_nobody_runs_again_is_left() -> None:

@@ -223,8 +223,9 @@ def _find_script(name: str, rest: list[str]) -> CheckProgram | None:
 
 def _make_script(name: str, script: str, arguments: tuple[str, ...]) -> CheckProgram | None:
     kind = script_kind(script)
-    if not kind:  # any other script of the project fails by crashing
-        return CheckProgram("program", "any", f"{name} {script}") if _RUNNERS[name] == "js" else None
+    if not kind:  # any other script of the project fails by crashing; a file is known by its name
+        is_script = _RUNNERS[name] == "js" and "/" not in script and "." not in script
+        return CheckProgram("program", "any", f"{name} {script}") if is_script else None
     if arguments and arguments[0].startswith("-p "):
         arguments = ("-p", arguments[0][3:], *arguments[1:])
     suite = _SAME_SUITE.sub("", script).strip(":_.-").lower() if kind != "check" else ""
@@ -345,6 +346,16 @@ def _find_docker(name: str, rest: list[str]) -> CheckProgram | None:
     return None
 
 
+_DEPLOYS = {"vercel": ("", "deploy"), "netlify": ("deploy",), "fly": ("deploy",), "flyctl": ("deploy",), "firebase": ("deploy",), "railway": ("up",), "gcloud": ("run deploy", "app deploy", "functions deploy")}  # fmt: skip
+
+
+def _find_deploy(name: str, rest: list[str]) -> CheckProgram | None:
+    """A deployment builds on another machine: no check here says how it goes."""
+    words = list(takewhile(lambda word: not word.startswith("-"), rest))
+    is_deployed = " ".join(words[: 2 if name == "gcloud" else 1]) in _DEPLOYS[name] and "--version" not in rest
+    return CheckProgram("build", "deploy", f"{name} deploy") if is_deployed else None
+
+
 def _find_cmake(_: str, rest: list[str]) -> CheckProgram | None:
     return CheckProgram("build", "c", "cmake --build" if "--build" in rest else "cmake")
 
@@ -358,7 +369,7 @@ def _find_node(name: str, rest: list[str]) -> CheckProgram | None:
 _READERS: dict[str, Callable[[str, list[str]], CheckProgram | None]] = {
     "git": _find_git, "gh": _find_github, "docker": _find_docker, "podman": _find_docker, "docker-compose": _find_docker,
     "gradle": _find_tasks, "gradlew": _find_tasks, "mvn": _find_tasks, "mvnw": _find_tasks, "cmake": _find_cmake,
-    "node": _find_node,
+    "node": _find_node, **dict.fromkeys(_DEPLOYS, _find_deploy),
 }  # fmt: skip
 _BUILDERS = {"build": "build", "lint": "lint", "test": "test", "check": "types", "typecheck": "types"}
 _SUBCOMMANDS: dict[str, tuple[str, dict[str, str]]] = {

@@ -41,7 +41,7 @@ _TARGET = 200
 #: Kinds of one program each: a success of another program says nothing about them.
 _OWN_KINDS = frozenset(("check", "commit", "push", "merge", "ci", "program"))
 #: Families that scripts of a project are not about, as far as their names tell.
-_OWN_FAMILIES = frozenset(("infra", "docker", "vcs"))
+_OWN_FAMILIES = frozenset(("infra", "docker", "vcs", "deploy"))
 #: Families whose tests compile everything first.
 _COMPILED = frozenset(("go", "rust", "jvm", "net", "swift"))
 
@@ -414,7 +414,7 @@ _BUILD_FAILED = (
     r"^\*\* BUILD FAILED", r"^error(?:\[E\d+\])?: (?!script|unrecogni|unexpected arg|unknown)", r"^(?:ld|clang|collect2|gcc): (?:fatal )?error:",
     r"^[^\n:]{1,200}:\d+:(?:\d+:)? (?:fatal )?error[: ]", r"^(?:\./)?[\w./-]+\.go:\d+:\d+: ", r"^ninja: build stopped", r"^ERROR: failed to (?:solve|build)",
     r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^\[?Error(?: \[\w+\])?: ", r"^> Build error occurred", r"^FATAL ERROR: ",
-    r"^✘ \[ERROR\] ", r"Command \"[^\"\n]*build[^\"\n]*\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
+    r"^✘ \[ERROR\] ", r"Command \"[^\"\n]{1,200}\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
     r"^> Build failed because of webpack errors", r"^\S*\[build[\w:.-]*\] ERROR ",
 )  # fmt: skip
 _BUILD_PASSED = (
@@ -468,7 +468,7 @@ _NAMED = lazy_pattern(
     re.MULTILINE,
 )
 _CRASH = lazy_pattern(
-    r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
+    r"^Traceback \(most recent call last\)|^  File \"[^\"\n]{1,300}\", line \d+, in |^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
     r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
