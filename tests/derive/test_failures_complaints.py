@@ -84,6 +84,9 @@ def test_a_complaint_is_found(text: str) -> None:
         "Shorten it in a way that still captures the point.",
         "I'm still not sure which one it is.",
         "I actually can't remember the number.",
+        "Log the prices and the rooms, never keys or names.",
+        "I will take the small room since that does not cost much.",
+        "Deleting the booking later won't cancel the mail.",
         "Rooms are added later. " * 40 + "The drawer does not close.",
         "Füge einen Test hinzu, falls der Aufruf fehlschlägt.",
         "如果失败了请重试",
@@ -135,6 +138,8 @@ def test_praise_with_a_but_is_none(text: str) -> None:
         ("It works on my phone? I don't see it.", True, False),
         ("I worked on the rooms. They don't load.", True, False),
         ("make it work on my phone, please", False, False),
+        ("nice, now do the same for weeks: only show the open ones", False, True),
+        ("now they appear, but they wont disappear", True, False),
     ],
 )
 def test_a_prompt_may_confirm_one_thing_and_report_another(text: str, complains: bool, confirms: bool) -> None:

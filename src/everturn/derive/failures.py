@@ -270,8 +270,7 @@ def find_pasted_failure(text: str) -> Complaint | None:
 
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
-_BRIEF = 900  # characters of a message that someone types
-_FEW_HEADINGS = 2
+_BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
 _TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
 #: An error in the list of problems that an editor copies.
 _LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
@@ -342,6 +341,8 @@ def _is_complaint(sentence: str, cues: re.Pattern[str]) -> bool:
     if _CJK.search(sentence):
         return bool(_COMPLAINS_CJK.search(sentence)) and not _CONDITION_CJK.search(sentence)
     cue = cues.search(sentence)
+    if cue is not None and cues is _TELLS_TROUBLE and _REASON.search(sentence, 0, cue.start()):
+        cue = None
     if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
         return False
     if (
@@ -395,10 +396,10 @@ _ENGLISH = (
 )  # fmt: skip
 #: In a short message: something does not do what it is there for, or there is an error, a gap, damage.
 _TELLS_TROUBLE = lazy_pattern(
-    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|wo|ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
     r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
     r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
-    r"|\bnever (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
+    r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
     r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
     r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
     r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
@@ -445,6 +446,7 @@ _IMPERATIVE = lazy_pattern(
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )
+_REASON = lazy_pattern(r"\b(?:since|because|though|while|given that)\b[^,;]*$", re.IGNORECASE)
 _ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
 _AGAIN = lazy_pattern(
     r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
@@ -480,10 +482,10 @@ _CONFIRMS = lazy_pattern(
     re.IGNORECASE,
 )
 #: A sentence, up to a reservation.
-_OPENING = lazy_pattern(r"[^.!?;\n]{1,160}?(?=\b(?:but|however|except|although|aber|mais|pero)\b|[.!?;\n]|$)[.!?]{0,5}", re.IGNORECASE)  # fmt: skip
+_OPENING = lazy_pattern(r"[^.!?:;\n]{1,160}?(?=\b(?:but|however|except|although|aber|mais|pero)\b|[.!?:;\n]|$)[.!?]{0,5}", re.IGNORECASE)  # fmt: skip
 _WORKS = lazy_pattern(
     r"(?<!\bI )(?<!\bwe )(?<!\bto )(?<!\bI am )(?<!\bI['’]m )\b(?:works?|working|worked|fixed|solved|resolved|passing|(?:is|are|all|seems?) gone|(?:are|is|be) back|(?:looks?|is|are|all) (?:now )?(?:good|fine|right|perfect|correct|accurate)|"
-    r"(?:much|lot|way) better|better now|fine now|now I (?:can )?see|I (?:can )?see (?:it|them|that) now|great(?:e)? job|well done|nice work|no (?:more |longer |\w+ ){0,2}(?:issues?|errors?|problems?))\b|正确了|正常了|できました",
+    r"(?:much|lot|way) better|better now|fine now|now I (?:can )?see|I (?:can )?see (?:it|them|that) now|great(?:e)? job|well done|nice work|(?:nice|great|perfect|good|cool|awesome|excellent)\W{1,3}(?:now|next)|no (?:more |longer |\w+ ){0,2}(?:issues?|errors?|problems?))\b|正确了|正常了|できました",
     re.IGNORECASE,
 )
 _SHOWS_SUCCESS = lazy_pattern(r"\b[1-9]\d* passed\b(?![^\n]*\bfailed)|BUILD SUCCESS|✓ built in|[Cc]ompiled successfully|All checks passed")  # fmt: skip
