@@ -3,7 +3,7 @@
 `play(seed)` runs a few checks of an invented project in many dresses: other folders, variables, wrappers, flags, pipes, hidden
 exit statuses, wider and narrower targets. Between them stand probes, wrong calls, missing programs, denials, interrupts, time
 limits, edits, complaints and confirmations. The truth is kept by a model of its own: for each check the targets whose last run
-failed; for the person what was said and not taken back.
+failed; for the person what was said, not taken back, and not left behind for other subjects.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class LabCheck:
     flags: tuple[str, ...] = ()
     quiet: bool = False  # prints nothing when all is well
     narrow: tuple[str, ...] = ()  # forms that take a target, if not all do
+    dresses: tuple[str, ...] = ()  # those in which its outcome is seen, if not all are
 
 
 def _python(_: random.Random) -> list[LabCheck]:
@@ -125,6 +126,9 @@ def _compiled(chance: random.Random) -> list[LabCheck]:
 _EXTRA = (
     LabCheck("docker", ("docker build -t shop .", "docker compose build"), lambda n: "ERROR: failed to solve: process \"/bin/sh -c make\" did not complete", " => exporting to image"),
     LabCheck("terraform", ("terraform plan", "terraform -chdir=infra plan"), lambda n: "│ Error: Unsupported argument", "Plan: 1 to add, 0 to change, 0 to destroy."),
+    # A script of the project: what follows its options is no target. Nothing says that it went well, but a failure is seen.
+    LabCheck("shapes", ("ruby scripts/typecheck_shapes.rb --shape round --save a.png", "ruby ./scripts/typecheck_shapes.rb --shape flat", "ruby scripts/typecheck_shapes.rb --save b.png --seed 4"),
+             lambda n: f"found {n} errors in 2 shapes", "42 shapes read", dresses=("plain", "tail", "tee")),
 )  # fmt: skip
 
 
@@ -141,6 +145,9 @@ class LabRun:
     files: list[Artifact] = field(default_factory=list)
     open: dict[tuple[str, str], int] = field(default_factory=dict)  # (check, target) → message of the last failed run
     said: int | None = None  # message of a complaint that still holds
+    others: int = 0  # messages about other subjects since
+    edited: bool = False  # files were changed since
+    foreign: bool = False  # the person does not write English
     log: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> int:
@@ -170,6 +177,7 @@ class LabRun:
         return self.seq - 2
 
     def edit(self) -> None:
+        self.edited = True
         self.files.append(Artifact(seq=self.seq, turn=self.turn, action="edited", path=f"src/f{self.seq}.py"))
         self.call("true", "", 0)
 
@@ -179,6 +187,8 @@ class LabRun:
         self.state = advance_state(self.state, facts)
         self.messages, self.calls, self.files = [], [], []
         self.turn += 1
+        if self.others >= (2 if self.edited else 3):
+            self.said = None
 
     def expected(self) -> set[int]:
         """The messages that still failing items must cite."""
@@ -190,8 +200,8 @@ def play(seed: int) -> LabRun:
     chance = random.Random(seed)
     made: list[Callable[[random.Random], list[LabCheck]]] = [_python, _javascript, _compiled]
     checks = chance.choice(made)(chance)
-    checks = [*checks, *chance.sample(_EXTRA, chance.randint(0, 2))]
-    run = LabRun(chance)
+    checks = [*checks, *chance.sample(_EXTRA, chance.randint(0, 3))]
+    run = LabRun(chance, foreign=seed % 3 == 0)
     for _ in range(chance.randint(2, 6)):
         _speak(run)
         for _ in range(chance.randint(1, 8)):
@@ -220,7 +230,7 @@ def _run_check(run: LabRun, checks: list[LabCheck]) -> None:
     # Wide runs find more failures than narrow ones: otherwise a narrow run has found them all.
     count = chance.randint(*{"whole": (20, 29), "folder": (8, 12), "file": (1, 3)}[level])
     output = check.bad(count) if fails else check.good
-    command, output, status = _dress(chance, command, output, fails, check.quiet)
+    command, output, status = _dress(chance, command, output, fails, check)
     seq = run.call(command, output, status)
     _note_truth(run, check, level, seq, fails)
 
@@ -251,13 +261,13 @@ def _prefix(chance: random.Random, command: str) -> str:
     return command
 
 
-def _dress(chance: random.Random, command: str, output: str, fails: bool, quiet: bool) -> tuple[str, str, int]:
+def _dress(chance: random.Random, command: str, output: str, fails: bool, check: LabCheck) -> tuple[str, str, int]:
     """Return the command in another dress, what it prints then, and its exit status."""
-    command = _prefix(chance, command)
+    command, quiet = _prefix(chance, command), check.quiet
     if chance.random() < 0.3:
         command += chance.choice((" 2>&1", " 2> err.txt", " 2>/dev/null"))
     status = int(fails)
-    dress = chance.choice(("plain", "plain", "tail", "tee", "true", "echo", "head", "grep"))
+    dress = chance.choice(check.dresses or ("plain", "plain", "tail", "tee", "true", "echo", "head", "grep"))
     if dress == "grep" and quiet and not fails:
         dress = "tail"
     if dress != "plain":
@@ -308,6 +318,9 @@ def _add_noise(run: LabRun, checks: list[LabCheck]) -> None:
             ("node -e 'x()'", "ReferenceError: x is not defined", 1, ""),
             ("git commit -m x", "nothing to commit, working tree clean", 1, ""),
             ("curl -sf http://localhost:3000/health", "", 7, ""),
+            ("gh run list --limit 2", "completed\tfailure\tci\tmain\ncompleted\tsuccess\tci\tmain", 0, ""),
+            (f"cd web && {plain}", "The token '&&' is not a valid statement separator in this version.\n    + CategoryInfo : ParserError: (:) []", None, ""),
+            ("npx tsc --noEmit src/cart.tsx", "\n".join(f"src/cart.tsx({n},1): error TS17004: Cannot use JSX unless '--jsx' is set." for n in range(40)), 2, ""),
             (f"git stash && {plain}; git stash pop", check.bad(5), 0, ""),
             (f"npm install && {plain}" if check.name != "docker" else "npm install", "npm error ERESOLVE could not resolve", 1, ""),
         ]
@@ -317,25 +330,40 @@ def _add_noise(run: LabRun, checks: list[LabCheck]) -> None:
 
 # --- the person ---
 _COMPLAINTS = (
-    "It still crashes when I open the cart.", "The cart page doesn't load anymore.", "nope, I don't see it in the menu.",
-    "Der Warenkorb funktioniert immer noch nicht.", "Le panier ne fonctionne toujours pas.", "El carrito sigue fallando.",
-    "カートがまだ動きません。", "购物车还是报错。", "I get this error when I open the cart:\n```\nTypeError: x is undefined\n```",
+    "It still crashes when I open the cart.", "The cart doesn't open anymore.", "nope, I don't see it in the cart.", "I get this error when I open the cart:\n```\nTypeError: x is undefined\n```",
+    "The cart does not follow the theme.", "You broke the cart again.", "None of these edits worked in the cart.", "There's a strange error in the cart.", "The cart keeps flickering.",
+    "Uncaught TypeError: cart is undefined\n    at open (cart.js:3:7)\n    at click (cart.js:9:1)", 'Traceback (most recent call last):\n  File "cart.py", line 3, in open\nKeyError: \'cart\'',
+)  # fmt: skip
+_FOREIGN_COMPLAINTS = (
+    "Der Warenkorb funktioniert immer noch nicht.", "Le panier ne fonctionne toujours pas.", "El carrito sigue fallando.", "カートがまだ動きません。", "购物车还是报错。",
 )  # fmt: skip
 _CONFIRMATIONS = (
     "That works now, thanks.", "Great!", "Perfect, next the footer.", "Jetzt geht es, danke. Es funktioniert jetzt.", "Ça marche !", "Ya funciona, gracias.", "動きました。", "好了，谢谢", "Thanks!",
+    "Tested and working. Add a footer, not too high.", "The cart works as before, but make the button blue.", "The error is gone. Could the button be blue?", "$ npm run e2e\n12 passed",
 )  # fmt: skip
+#: They go on with the same work, or name what the complaints are about.
 _NEUTRAL = (
-    "Add a footer to the page.", "Make sure it doesn't crash when the cart is empty.", "If the payment fails, show a message.", "Run the tests.", "What does the cart do when the server fails?",
-    "Handle the case where the request fails with a timeout.", "commit", "Füge einen Test hinzu, falls die Anfrage fehlschlägt.", "失败的时候如果没有网络，请重试", "Now the checkout page should not load twice.",
+    "Run the tests.", "commit", "What does the cart do when the server fails?", "Make sure it doesn't crash when the cart is empty.", "yes", "If the payment fails, show a message.", "push it",
+)  # fmt: skip
+_FOREIGN_NEUTRAL = ("Run the tests.", "commit", "yes", "push it", "Release version 2.")
+_OTHERS = (
+    "Add a footer with the opening hours to every page.", "Handle the case where the request fails with a timeout.", "Now the checkout page should not load pictures twice.",
+    "Can you translate the landing page into Dutch?",
 )  # fmt: skip
 
 
 def _speak(run: LabRun) -> None:
-    kind = run.chance.choices(("neutral", "complaint", "confirmation"), (6, 2, 2))[0]
-    if kind == "neutral":
-        run.say(run.chance.choice(_NEUTRAL))
+    """Say something: whoever complains in one language goes on in it."""
+    foreign = run.foreign
+    kind = run.chance.choices(("neutral", "other", "complaint", "confirmation"), (4, 2, 2, 2))[0]
+    if kind == "neutral" or (kind == "other" and foreign):
+        run.say(run.chance.choice(_FOREIGN_NEUTRAL if foreign else _NEUTRAL))
+    elif kind == "other":
+        run.say(run.chance.choice(_OTHERS))
+        run.others += 1
     elif kind == "complaint" and run.said is None:
-        run.said = run.say(run.chance.choice(_COMPLAINTS))
+        run.said = run.say(run.chance.choice(_FOREIGN_COMPLAINTS if foreign else _COMPLAINTS))
+        run.others, run.edited = 0, False
     else:
         run.say(run.chance.choice(_CONFIRMATIONS))
         run.said = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.failures import find_complaint, is_confirmation
+from everturn.derive.failures import find_complaint, hear_report, is_confirmation
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,20 @@ from everturn.derive.failures import find_complaint, is_confirmation
         "❯ ./run.sh\n[+] building 12 of 12\nError: failed to solve: exit code 1",
         'why all these?\n[{\n"severity": 8,\n"message": "Parsing error: unexpected token",\n}]',
         "Der Build schlägt immer noch fehl.",
+        "The drawer does not close behind the guest.",
+        "I'm not seeing any rooms in the list.",
+        "The counter never updates and the spinner keeps turning.",
+        'why am I getting a "no such room" error',
+        "There's a parse error in the second table.",
+        "multiple errors in the console: see below",
+        "You broke the lobby again.",
+        "None of these edits worked",
+        "The text still scales with the window.",
+        "the list of rooms is empty",
+        "Most pictures don't load.",
+        "Uncaught TypeError: room is undefined\n    at open (room.js:3:7)",
+        '  File "hotel.py", line 3, in open\n  File "room.py", line 9, in book\nKeyError: 7',
+        "here you go\nFailed to compile.\n./src/room.tsx",
         "Das geht immer noch nicht.",
         "Ça ne marche toujours pas.",
         "La prueba sigue fallando.",
@@ -56,6 +70,24 @@ def test_a_complaint_is_found(text: str) -> None:
         "```\nit crashes\n```",
         'Maybe also make an entry on "Hey, this does not render anymore".',
         "❯ ./run.sh\n12 passed, 0 errors",
+        "seems like you are stuck?",
+        "Why isn't the key required?",
+        "didn't we rename it last week?",
+        "The file doesn't need a header.",
+        "It is not great, but fine.",
+        "My question is, why the folder isn't shown there",
+        "You have the files with the errors.",
+        "Remove the placeholders so the guest doesn't see them.",
+        "the guests lost because they failed",
+        "The error is gone.",
+        "fix the settings so prices are not tracked",
+        "Shorten it in a way that still captures the point.",
+        "I'm still not sure which one it is.",
+        "I actually can't remember the number.",
+        "Log the prices and the rooms, never keys or names.",
+        "I will take the small room since that does not cost much.",
+        "Deleting the booking later won't cancel the mail.",
+        "Rooms are added later. " * 40 + "The drawer does not close.",
         "Füge einen Test hinzu, falls der Aufruf fehlschlägt.",
         "如果失败了请重试",
         "エラーが出た場合は再試行してください",
@@ -92,3 +124,24 @@ def test_a_confirmation_is_found(text: str) -> None:
 )  # fmt: skip
 def test_praise_with_a_but_is_none(text: str) -> None:
     assert not is_confirmation(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complains", "confirms"),
+    [
+        ("Tested and working. The lobby is empty though.", True, True),
+        ("great. mostly working now, but I don't see the rooms", True, True),
+        ("The rooms work as before, but I cannot see the price.", True, True),
+        ("The error is gone. Could the button be blue?", False, True),
+        ("$ pytest tests/rooms\n6 passed in 0.1s", False, True),
+        ("Thanks, but it still crashes.", True, False),
+        ("It works on my phone? I don't see it.", True, False),
+        ("I worked on the rooms. They don't load.", True, False),
+        ("make it work on my phone, please", False, False),
+        ("nice, now do the same for weeks: only show the open ones", False, True),
+        ("now they appear, but they wont disappear", True, False),
+    ],
+)
+def test_a_prompt_may_confirm_one_thing_and_report_another(text: str, complains: bool, confirms: bool) -> None:
+    complaint, confirmed = hear_report(text)
+    assert (complaint is not None, confirmed) == (complains, confirms)

@@ -51,7 +51,9 @@ def test_an_exit_status_that_is_seen_decides() -> None:
 def test_behind_a_pipe_the_output_decides() -> None:
     assert verdicts("pytest | tail -3", FAILED) == [("test", "failed")]
     assert verdicts("pytest | tail -3", PASSED) == [("test", "passed")]
-    assert verdicts("pytest | tail -3", "nothing to see") == []
+    assert verdicts("pytest | tail -3", "nothing to see") == [("test", "clean")]
+    assert verdicts("pytest | head -3", "nothing to see") == []
+    assert verdicts("pytest | tail -3", "teardown failed") == []
     assert verdicts("tsc --noEmit | head") == [("types", "passed")]
     assert verdicts("tsc --noEmit > /dev/null; true") == []
 
@@ -240,3 +242,123 @@ def test_a_claim_ends_a_failure_only_after_changes() -> None:
     claim = FailureEvent(9, claims=("build",))
     assert len(advance_failures((), [failed, claim], 0)) == 1
     assert advance_failures((), [failed, FailureEvent(5, changed=("a.ts",)), claim], 0) == ()
+
+
+REPORT = Complaint("the drawer does not close", terms=("drawer", "close"))
+
+
+def left(*messages: str | Complaint, edits: int = 1) -> int:
+    """Return how many reports are left after some messages, one in each turn."""
+    known = advance_failures((), [FailureEvent(0, complaint=REPORT, said=REPORT.text)], 0)
+    changed = ("src/drawer.ts",) * edits
+    known = advance_failures(known, [FailureEvent(1, changed=changed)], 0) if edits else known
+    for turn, one in enumerate(messages, 1):
+        text, complaint = (one, None) if isinstance(one, str) else (one.text, one)
+        known = advance_failures(known, [FailureEvent(turn * 10, complaint=complaint, said=text)], turn)
+    return len(known)
+
+
+def test_a_report_is_settled_when_the_person_turns_to_other_things() -> None:
+    other = "Translate the landing page into Dutch."
+    assert left(other) == 1
+    assert left(other, "Add the opening hours below every picture.") == 0
+    assert left(other, "Add the opening hours below every picture.", edits=0) == 1
+    assert left(other, other, other, edits=0) == 0
+
+
+def test_going_on_with_the_same_work_settles_nothing() -> None:
+    assert left("commit", "push it please to the remote server", "yes, continue with that plan") == 1
+    assert left("Paint the drawer green and yellow.", "How does the handle of that cabinet turn?") == 1
+    assert left("关闭按钮", "Fix the merge conflicts, then update the changelog.") == 1
+
+
+def test_a_different_report_settles_the_one_before() -> None:
+    assert left(Complaint("the lamp is broken", terms=("lamp",))) == 1  # the new one
+    assert left(Complaint("the drawer still does not close", again=True, terms=("drawer",))) == 1
+
+
+def test_a_run_in_which_nothing_speaks_of_a_failure_ends_one_that_was_seen() -> None:
+    failed = ("npm run build | tail -20", "Failed to compile.", 0)
+    assert folded(failed)
+    assert not folded(failed, ("npm run build | tail -9", "12 pages", 0))
+    assert folded(failed, ("npm run build | tail -9", "worker exited with code: 1", 0))
+    assert folded(failed, ("npm run build | head -9", "12 pages", 0))
+    assert folded(failed, ("npm run build:docs | tail -9", "12 pages", 0))
+    assert not folded(failed, ("npm run build | tail -9", "○  (Static)   prerendered as static content", 0))
+
+
+def test_the_order_of_several_checks_does_not_matter() -> None:
+    failed = ("npm run typecheck; npm test; npm run lint", "a.ts(1,2): error TS2375: no\nTests  3 passed (3)", None)
+    assert folded(failed)
+    assert not folded(failed, ("npm run typecheck; npm run lint; npm test", "WARN an error\nTests  3 passed (3)", None))
+
+
+def test_options_of_a_script_are_no_targets() -> None:
+    crash = "Traceback (most recent call last):"
+    runs = [(f"python scripts/test_sim.py --shape {one} --save {one}.png", crash, None) for one in ("flat", "round")]
+    (only,) = folded(*runs)
+    assert only.times == 2
+    assert not folded(*runs, ("python scripts/test_sim.py --shape oval", "saved", 0))
+
+
+def test_a_script_named_after_a_test_file_covers_it() -> None:
+    failed = ("node --import tsx/register --test tests/roles.test.ts", "ℹ fail 1", 1)
+    assert folded(failed)
+    assert not folded(failed, ("pnpm test:roles", "ℹ fail 0", 0))
+    assert folded(failed, ("pnpm test:rooms", "ℹ fail 0", 0))
+
+
+def test_the_newest_run_of_a_list_may_end_a_failure_of_ci() -> None:
+    failed = ("gh run view 7", "X main ci · 7\nX Process completed with exit code 1.", 0)
+    assert folded(failed)
+    assert not folded(failed, ("gh run list --limit 2", "completed\tsuccess\tci\ncompleted\tfailure\tci", 0))
+    assert folded(failed, ("gh run list --limit 2", "completed\tfailure\tci\ncompleted\tsuccess\tci", 0))
+    assert not folded(("gh run list", "completed\tfailure\tci", 0))
+
+
+def test_a_compiler_without_the_settings_of_the_project_checks_nothing() -> None:
+    output = "\n".join(f"a.tsx({at},1): error TS17004: Cannot use JSX" for at in range(99))
+    assert not folded(("npx tsc --noEmit a.tsx", output, 2))
+    assert not folded(("cd web && tsc", "The token '&&' is not a valid statement separator.", None))
+
+
+def test_a_branch_that_cannot_be_left_is_open() -> None:
+    failed = (
+        "git switch main",
+        "error: Your local changes to the following files would be overwritten by checkout:",
+        1,
+    )
+    assert folded(failed)
+    assert not folded(failed, ("git checkout main", "Switched to branch 'main'", 0))
+    assert not folded(("git checkout -- a.py", "error: pathspec 'a.py' did not match", 1))
+
+
+def test_a_script_of_the_project_may_crash() -> None:
+    assert folded(("npm run seed", "TypeError: room is undefined", 1))
+    assert not folded(("npm run seed", "no rooms yet", 1))
+    assert not folded(("npm run seed", "npm error Missing script: seed", 1))
+    assert not folded(("npm run dev", "ready", 143))
+    assert folded(("pnpm serve", '  File "hotel.py", line 3, in open\nOSError: no port', None))
+    assert not folded(("npm run seed", "TypeError: room is undefined", 1), ("npm run seed", "7 rooms", 0))
+
+
+def test_a_deployment_is_a_check_of_its_own() -> None:
+    failed = ("vercel --prod --yes", 'Error: Command "npm install" exited with 1', 1)
+    assert folded(failed)
+    assert folded(failed, ("npm run build", "✓ built in 3s", 0))
+    assert not folded(failed, ("vercel deploy --prod", "Production: https://hotel.example", 0))
+    assert not folded(("vercel ls", "Error: not linked", 1), ("gcloud run services list", "ERROR: no project", 1))
+
+
+def test_a_program_that_nobody_runs_again_is_left() -> None:
+    known = folded(("python scripts/serve.py", "Traceback (most recent call last):", 1))
+    assert advance_failures(known, (), 4) == known
+    assert advance_failures(known, (), 5) == ()
+
+
+def test_a_check_that_failed_long_ago_is_left_after_edits() -> None:
+    known = folded(("pytest", FAILED, 1))
+    assert advance_failures(known, (), 90) == known
+    known = advance_failures(known, [FailureEvent(9, changed=("a.py",))], 1)
+    assert advance_failures(known, (), 39) == known
+    assert advance_failures(known, (), 40) == ()

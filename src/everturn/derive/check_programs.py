@@ -223,8 +223,9 @@ def _find_script(name: str, rest: list[str]) -> CheckProgram | None:
 
 def _make_script(name: str, script: str, arguments: tuple[str, ...]) -> CheckProgram | None:
     kind = script_kind(script)
-    if not kind:
-        return None
+    if not kind:  # any other script of the project fails by crashing; a file is known by its name
+        is_script = _RUNNERS[name] == "js" and "/" not in script and "." not in script
+        return CheckProgram("program", "any", f"{name} {script}") if is_script else None
     if arguments and arguments[0].startswith("-p "):
         arguments = ("-p", arguments[0][3:], *arguments[1:])
     suite = _SAME_SUITE.sub("", script).strip(":_.-").lower() if kind != "check" else ""
@@ -251,15 +252,20 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
         return _make_file("any", word, rest)
     if name in NO_PROGRAMS or not re.fullmatch(r"[a-z][\w.-]+", name):
         return None
-    return CheckProgram("program", "any", name, tuple(rest))
+    return CheckProgram("program", "any", name, _targets(rest))
 
 
 def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram:
     name = basename(path.replace("\\", "/"))
     kind = script_kind(name.partition(".")[0].replace("_", "-"))
     if kind and kind != "check":
-        return CheckProgram(kind, family, name, tuple(rest))
-    return CheckProgram("program", "any", name, tuple(rest))
+        return CheckProgram(kind, family, name, _targets(rest))
+    return CheckProgram("program", "any", name, _targets(rest))
+
+
+def _targets(words: list[str]) -> tuple[str, ...]:
+    """Return the words before the first option of a program of the project: what follows an option may be its value."""
+    return tuple(takewhile(lambda word: not word.startswith("-"), words))
 
 
 def _has_code(words: list[str]) -> bool:
@@ -312,6 +318,8 @@ def _find_git(_: str, rest: list[str]) -> CheckProgram | None:
         return CheckProgram("commit", "vcs", "git commit")
     if words[0] in ("merge", "rebase", "cherry-pick", "pull"):
         return CheckProgram("merge", "vcs", "git pull" if words[0] == "pull" else "git merge")
+    if words[0] in ("switch", "checkout") and "--" not in words:
+        return CheckProgram("merge", "vcs", "git switch")
     return CheckProgram("push", "vcs", "git push") if words[0] == "push" else None
 
 
@@ -324,7 +332,7 @@ def _skip_git_flags(words: list[str]) -> list[str]:
 
 def _find_github(_: str, rest: list[str]) -> CheckProgram | None:
     words = [word for word in rest if not word.startswith("-")]
-    if words[:2] in (["run", "view"], ["run", "watch"], ["pr", "checks"]):
+    if words[:2] in (["run", "view"], ["run", "watch"], ["run", "list"], ["pr", "checks"]):
         return CheckProgram("ci", "any", "gh run")
     return None
 
@@ -336,6 +344,16 @@ def _find_docker(name: str, rest: list[str]) -> CheckProgram | None:
     if words[:1] == ["compose"] and "--build" in rest:
         return CheckProgram("build", "docker", "docker build")
     return None
+
+
+_DEPLOYS = {"vercel": ("", "deploy"), "netlify": ("deploy",), "fly": ("deploy",), "flyctl": ("deploy",), "firebase": ("deploy",), "railway": ("up",), "gcloud": ("run deploy", "app deploy", "functions deploy")}  # fmt: skip
+
+
+def _find_deploy(name: str, rest: list[str]) -> CheckProgram | None:
+    """A deployment builds on another machine: no check here says how it goes."""
+    words = list(takewhile(lambda word: not word.startswith("-"), rest))
+    is_deployed = " ".join(words[: 2 if name == "gcloud" else 1]) in _DEPLOYS[name] and "--version" not in rest
+    return CheckProgram("build", "deploy", f"{name} deploy") if is_deployed else None
 
 
 def _find_cmake(_: str, rest: list[str]) -> CheckProgram | None:
@@ -351,7 +369,7 @@ def _find_node(name: str, rest: list[str]) -> CheckProgram | None:
 _READERS: dict[str, Callable[[str, list[str]], CheckProgram | None]] = {
     "git": _find_git, "gh": _find_github, "docker": _find_docker, "podman": _find_docker, "docker-compose": _find_docker,
     "gradle": _find_tasks, "gradlew": _find_tasks, "mvn": _find_tasks, "mvnw": _find_tasks, "cmake": _find_cmake,
-    "node": _find_node,
+    "node": _find_node, **dict.fromkeys(_DEPLOYS, _find_deploy),
 }  # fmt: skip
 _BUILDERS = {"build": "build", "lint": "lint", "test": "test", "check": "types", "typecheck": "types"}
 _SUBCOMMANDS: dict[str, tuple[str, dict[str, str]]] = {
@@ -414,7 +432,7 @@ FLAGS_WITH_VALUE = frozenset(
      "--features", "--profile", "--color", "--log-level", "--workers", "--retries", "--exclude", "--ignore", "--ignore-path",
      "-covermode", "-coverprofile", "-tags", "-count", "-parallel", "--maxWorkers", "--testTimeout", "--output", "-W", "--cov",
      "--module", "--moduleResolution", "--jsx", "--verbosity", "--configuration", "--runtime", "-L", "-I", "-D", "--output-format",
-     "-p", "--seed", "--test-dir", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file")
+     "-p", "--seed", "--test-dir", "--start-directory", "--pattern", "--pool", "--environment", "--require", "--log-file", "--import", "--loader", "--experimental-loader")
 )  # fmt: skip
 _NAMES = {"-p": "-p", "--package": "-p", "--project": "-p", "-w": "-p", "--workspace": "-p", "--filter": "-k"}
 #: Flags that select, by family, with the name under which equal selections are compared.

@@ -41,7 +41,7 @@ _TARGET = 200
 #: Kinds of one program each: a success of another program says nothing about them.
 _OWN_KINDS = frozenset(("check", "commit", "push", "merge", "ci", "program"))
 #: Families that scripts of a project are not about, as far as their names tell.
-_OWN_FAMILIES = frozenset(("infra", "docker", "vcs"))
+_OWN_FAMILIES = frozenset(("infra", "docker", "vcs", "deploy"))
 #: Families whose tests compile everything first.
 _COMPILED = frozenset(("go", "rust", "jvm", "net", "swift"))
 
@@ -94,7 +94,8 @@ def holds_target(wide: str, target: str) -> bool:
         return True
     if wide.startswith(("-", "suite ")) or target.startswith(("-", "suite ")):
         return False
-    return f"/{wide}/" in f"/{target.partition('::')[0]}/" or wide.endswith(f"/{target}")
+    path = target.partition("::")[0]  # a suite may be named after its file: `test:roles` runs roles.test.ts
+    return f"/{wide}/" in f"/{path}/" or wide.endswith(f"/{target}") or wide == basename(path).partition(".")[0]
 
 
 def _covers_scope(later: CheckRun, earlier: CheckRun) -> bool:
@@ -413,13 +414,13 @@ _BUILD_FAILED = (
     r"^\*\* BUILD FAILED", r"^error(?:\[E\d+\])?: (?!script|unrecogni|unexpected arg|unknown)", r"^(?:ld|clang|collect2|gcc): (?:fatal )?error:",
     r"^[^\n:]{1,200}:\d+:(?:\d+:)? (?:fatal )?error[: ]", r"^(?:\./)?[\w./-]+\.go:\d+:\d+: ", r"^ninja: build stopped", r"^ERROR: failed to (?:solve|build)",
     r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^\[?Error(?: \[\w+\])?: ", r"^> Build error occurred", r"^FATAL ERROR: ",
-    r"^✘ \[ERROR\] ", r"Command \"[^\"\n]*build[^\"\n]*\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
+    r"^✘ \[ERROR\] ", r"Command \"[^\"\n]{1,200}\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
     r"^> Build failed because of webpack errors", r"^\S*\[build[\w:.-]*\] ERROR ",
 )  # fmt: skip
 _BUILD_PASSED = (
     r"[Cc]ompiled successfully", r"✓ built in", r"^[ \t]*Finished `?\w+", r"BUILD SUCCESS", r"Build succeeded", r"^Successfully (?:built|tagged)", r"Apply complete!",
     r"^No changes\.", r"^Plan: \d+ to add", r"naming to \S+", r"\*\* BUILD SUCCEEDED", r"Build complete!?", r"^(?i:build completed)", r"⚡ Done", r"^DONE\s", r"[Bb]undled \d+ modules",
-    r"exporting to image", r"^[ \t]*\[\d+/\d+\] Linking", r"^\[100%\] Built target",
+    r"exporting to image", r"^[ \t]*\[\d+/\d+\] Linking", r"^\[100%\] Built target", r"^[ \t]*[○●ƒλ]  ?\(\w+\)  ",
 )  # fmt: skip
 _CI_FAILED = (
     r"^X [^\n]+", r"\tfail\t", r"completed with '(?:failure|timed_out)'", r"\"conclusion\":\s*\"failure\"", r"^completed\tfailure\t", rf"^{_N} failing,", r"conclusion:? failure",
@@ -467,12 +468,12 @@ _NAMED = lazy_pattern(
     re.MULTILINE,
 )
 _CRASH = lazy_pattern(
-    r"^Traceback \(most recent call last\)|^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
+    r"^Traceback \(most recent call last\)|^  File \"[^\"\n]{1,300}\", line \d+, in |^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
     r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
 _NOT_RUN = lazy_pattern(
-    r"command not found|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
+    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"

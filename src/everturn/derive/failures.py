@@ -9,14 +9,16 @@ tried, `proven_keys` the keys that a successful call has shown to work. Calls of
 something that does not exist, a call that was rejected, interrupted, or cancelled because of another.
 
 `find_complaint` returns the first sentence of a prompt that says that something does not work: "it still crashes when …", "CI is red", an error with
-the words that introduce it. English, German, French, Spanish, Japanese and Chinese. The cues are few and strict: a wish, a
-condition, a question or an instruction that mentions a failure is none. `is_confirmation` knows "works now" and thanks.
+the words that introduce it, else a pasted error. English, German, French, Spanish, Japanese and Chinese. A wish, a condition, a question or
+an instruction that mentions a failure is none. In a short message more counts: whatever does not do something, any error.
+`is_confirmation` knows "works now" and thanks, `hear_report` also "that works, but …".
 """
 
 from __future__ import annotations
 
 import re
 from hashlib import blake2b
+from itertools import islice
 
 from msgspec import Struct
 
@@ -219,7 +221,7 @@ def _is_probe(command: str) -> bool:
 _LONGEST = 300
 _ERROR_LINE = 200
 _MOST_SENTENCES = 60
-_LONG_SENTENCE = 500
+_LONG_SENTENCE, _OPENING_WORDS = 500, 120
 _MOST_TERMS = 30
 _END = 16  # characters by which the end of a sentence is found again
 
@@ -239,24 +241,25 @@ def find_complaint(text: str) -> Complaint | None:
     """Return the first complaint of a prompt."""
     if not _ANY_CUE.search(text[:24_000]):
         return None
-    for number, sentence in enumerate(split_sentences(text)):
-        if number >= _MOST_SENTENCES:
-            break
-        words = sentence.text
-        if sentence.pasted and not words.endswith(":"):
-            continue
-        if len(words) <= _LONG_SENTENCE and _is_complaint(words):
-            return _make_complaint(sentence, text)
-    return find_pasted_failure(text)
+    sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
+    spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
+    found = next((one for one in spoken if _is_complaint(one.text, _COMPLAINS)), None)
+    if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
+        asked = (one for one in spoken if not one.text.rstrip().endswith("?") or "error" in one.text)
+        found = next((one for one in asked if _is_complaint(one.text, _TELLS_TROUBLE)), None)
+    return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
 
 
 def find_pasted_failure(text: str) -> Complaint | None:
-    """Return the failure in a prompt that is little more than the pasted output of a command or an editor."""
+    """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
     typed = _TYPED_FIRST.match(text)
-    spoken = () if typed else (one.text for one in split_sentences(text) if not one.pasted)
-    if sum(len(_TERM.findall(one)) for one in spoken) > _MOST_SPOKEN:
-        return None
     found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
+    if not found and not typed and (error := _UNCAUGHT.search(text, 0, _READ)) and text.count("\n#") < _FEW_HEADINGS:
+        # What stands before the error is what the person says about it.
+        said = sum(len(_TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
+        is_about = len(_TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
+        lines = _UNCAUGHT.findall(text, error.start(), _READ) if is_about else []
+        found = [one for one in lines if _NAMED_ERROR.search(one)][:1] or lines[:1]
     if not found:
         return None
     line = one_line(found[0].strip(), _LONGEST)
@@ -266,7 +269,8 @@ def find_pasted_failure(text: str) -> Complaint | None:
 
 
 _READ = 24_000
-_MOST_SPOKEN = 40  # words around a pasted output
+_MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
+_BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
 _TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
 #: An error in the list of problems that an editor copies.
 _LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
@@ -275,6 +279,16 @@ _PASTED_ERROR = lazy_pattern(
     r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+#: How an error begins where no one has caught it: in a browser, a trace, a build.
+_UNCAUGHT = lazy_pattern(
+    r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
+    r"|\bFailed to compile\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
+    r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
+    re.MULTILINE,
+)
+_NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
 
 
 def error_line(output: str) -> str:
@@ -294,10 +308,21 @@ _TAG = lazy_pattern(r"</?[\w-]{1,40}>")
 _BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 
 
+def hear_report(text: str) -> tuple[Complaint | None, bool]:
+    """Return the complaint of a prompt, and whether the prompt says that what was reported before works now."""
+    complaint = find_complaint(text)
+    if complaint is None:
+        return None, is_confirmation(text)
+    return complaint, confirms_rest(text) or (not complaint.again and _begins_well(text))
+
+
 def is_confirmation(text: str) -> bool:
-    """Whether a prompt says that what was reported works now."""
+    """Whether a prompt says that what was reported works now: in words, or by the output of a command that went well."""
     text = text[:600].strip()
-    return bool(_CONFIRMS.search(text)) and not _DOUBTS.search(text)
+    if _TYPED_FIRST.match(text) and _SHOWS_SUCCESS.search(text):
+        return True
+    is_plain = bool(_CONFIRMS.search(text)) and not _DOUBTS.search(text) and not _IMPERATIVE.match(text)
+    return is_plain or _begins_well(text)
 
 
 def confirms_rest(text: str) -> bool:
@@ -305,10 +330,19 @@ def confirms_rest(text: str) -> bool:
     return bool(_CONFIRMS_REST.search(text[:1_000]))
 
 
-def _is_complaint(sentence: str) -> bool:
+def _begins_well(text: str) -> bool:
+    """Whether the first words of a prompt say that something works, whatever comes after a "but"."""
+    first = (one[0] for one in islice(_OPENING.finditer(text, 0, 400), 2))
+    return any(_WORKS.search(one) and not _DOUBTS.search(one) and not _IMPERATIVE.match(one) for one in first)
+
+
+def _is_complaint(sentence: str, cues: re.Pattern[str]) -> bool:
+    sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
     if _CJK.search(sentence):
         return bool(_COMPLAINS_CJK.search(sentence)) and not _CONDITION_CJK.search(sentence)
-    cue = _COMPLAINS.search(sentence)
+    cue = cues.search(sentence)
+    if cue is not None and cues is _TELLS_TROUBLE and _REASON.search(sentence, 0, cue.start()):
+        cue = None
     if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
         return False
     if (
@@ -339,26 +373,41 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
 
 _ADDRESS = lazy_pattern(r"https?://\S+")
 _CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
-_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|cannot|never|no longer"
+_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer"
 _ENGLISH = (
     rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
     r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
     r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
     r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
     r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
-    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not |isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
+    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not (?!sure|certain|clear)|isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
     r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
     r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
     r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
-    r"\w (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
+    r"\w(?<!\bthey)(?<!\bwe)(?<!\byou)(?<!\bwho) (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
     r"\w fail with\b", r"\bkeeps? failing\b",
     r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
     r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
     r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got) stuck\b",
     r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
     r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
-    r"\b(?:is|are) missing (?:from|in) ",
+    r"\b(?:is|are) missing (?:from|in) ", r"\bnone of (?:\S+ ){1,4}?(?:work|appl|chang)\w*", r"\bnothing (?:was |has |is )?(?:changed|happened|worked|works|updated)\b",
+    r"\b(?:you|u|this|that|it|we|which|changes?|updates?|commit) (?:\w+ ){0,2}?(?:broke|messed up|ruined|destroyed|screwed up)\b",
 )  # fmt: skip
+#: In a short message: something does not do what it is there for, or there is an error, a gap, damage.
+_TELLS_TROUBLE = lazy_pattern(
+    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
+    r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
+    r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
+    r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
+    r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
+    r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
+    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|(?<!\bthat )(?<!\bwhich )\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
+    r"|\bI(?:['’]m| am) (?:still )?not (?:seeing|getting|able|receiving)\b|\bkeeps? (?!working|going|running|in\b|adding)[a-z]+ing\b"
+    r"|(?<!\berror )(?<!\berrors )(?<!\bissue )(?<!\bissues )(?<!\bproblem )(?<!\bbug )\b(?:is|are|was|were|now|shows?|just) (?:\w+ )?(?:empty|blank|gone|messed up|misaligned|duplicated|unresponsive|unreadable|unreachable|detached)\b",
+    re.IGNORECASE,
+)
 _GERMAN = (
     r"\b(?:geht|funktioniert|klappt|läuft|lädt|startet|kompiliert|erscheint)\b(?: \w+){0,3} nicht\b", r"\bstürzt\b.{0,60}\bab\b", r"\bschl(?:ägt|agen)\b.{0,60}\bfehl\b", r"\bwird\b.{0,40}\bnicht angezeigt\b",
     r"\b(?:immer noch|weiterhin|noch immer) (?:kaputt|rot|falsch|ein(?:en)? Fehler|der(?:selbe)? Fehler|nicht)\b", r"\bist (?:kaputt|rot|fehlgeschlagen)\b",
@@ -381,25 +430,24 @@ _COMPLAINS_CJK = lazy_pattern(
 _CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
 #: A quick look before sentences are split.
 _ANY_CUE = lazy_pattern(
-    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|missing|break|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
     r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
     re.IGNORECASE,
 )
 _CONDITION = lazy_pattern(
-    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so that|so it|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
     r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
     re.IGNORECASE,
 )
-_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b")
+_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
 _CLAUSE = lazy_pattern(r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b[^,;]*$", re.IGNORECASE)
 _IMPERATIVE = lazy_pattern(
     r"\W*(?:please |now |also |then |and |maybe |perhaps |can you |could you )*(?:make|add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )
-_ASKS = lazy_pattern(
-    r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)\b", re.IGNORECASE
-)
+_REASON = lazy_pattern(r"\b(?:since|because|though|while|given that)\b[^,;]*$", re.IGNORECASE)
+_ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
 _AGAIN = lazy_pattern(
     r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
     re.IGNORECASE,
@@ -433,6 +481,14 @@ _CONFIRMS = lazy_pattern(
     r"動きました|動いた|直りました|直った|うまくいきました|好了|可以了|正常了|解决了|修好了|没问题了|成功了",
     re.IGNORECASE,
 )
+#: A sentence, up to a reservation.
+_OPENING = lazy_pattern(r"[^.!?:;\n]{1,160}?(?=\b(?:but|however|except|although|aber|mais|pero)\b|[.!?:;\n]|$)[.!?]{0,5}", re.IGNORECASE)  # fmt: skip
+_WORKS = lazy_pattern(
+    r"(?<!\bI )(?<!\bwe )(?<!\bto )(?<!\bI am )(?<!\bI['’]m )\b(?:works?|working|worked|fixed|solved|resolved|passing|(?:is|are|all|seems?) gone|(?:are|is|be) back|(?:looks?|is|are|all) (?:now )?(?:good|fine|right|perfect|correct|accurate)|"
+    r"(?:much|lot|way) better|better now|fine now|now I (?:can )?see|I (?:can )?see (?:it|them|that) now|great(?:e)? job|well done|nice work|(?:nice|great|perfect|good|cool|awesome|excellent)\W{1,3}(?:now|next)|no (?:more |longer |\w+ ){0,2}(?:issues?|errors?|problems?))\b|正确了|正常了|できました",
+    re.IGNORECASE,
+)
+_SHOWS_SUCCESS = lazy_pattern(r"\b[1-9]\d* passed\b(?![^\n]*\bfailed)|BUILD SUCCESS|✓ built in|[Cc]ompiled successfully|All checks passed")  # fmt: skip
 _CONFIRMS_REST = lazy_pattern(
     r"\b(?:everything|all the rest|the rest|all) else\b.{0,30}\b(?:works?|good|fine)\b|\bthe rest (?:works|is fine)\b|\bthat works\b(?: now| perfectly| fine| great)?,? but\b|"
     r"\balles andere (?:geht|funktioniert|läuft)\b|\btout le reste (?:marche|fonctionne)\b|\btodo lo demás funciona\b|他は(?:動|問題な)|其他(?:都)?(?:正常|没问题|可以)",

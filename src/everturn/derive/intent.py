@@ -464,3 +464,35 @@ _OFFER_TERMS = frozenset(
         "would like proceed adjust option issue change specific file further code any."
     ).split()
 )
+
+
+# --- topics ---
+def is_other_topic(text: str, about: str) -> bool:
+    """Whether a message asks for something that has nothing to do with what another was about, as far as their words tell."""
+    topic = _topic_words(text)
+    return len(topic) >= _FEW_TOPICS and not _GOES_ON.match(text) and topic.isdisjoint(_topic_words(about))
+
+
+@lru_cache(maxsize=64)
+def _topic_words(text: str) -> frozenset[str]:
+    """Return the beginnings of the longer words of a text, and pairs of ideographs."""
+    words = (word[:_STEM].lower() for word in _LONG_WORD.findall(text) if word.lower() not in _NO_TOPICS)
+    pairs = (run[at : at + 2] for run in _IDEOGRAPHS.findall(text) for at in range(len(run) - 1))
+    return frozenset((*words, *pairs))
+
+
+_FEW_TOPICS, _STEM = 3, 6
+_LONG_WORD = lazy_pattern(r"[A-Za-zÀ-ɏ]{4,40}")
+_IDEOGRAPHS = lazy_pattern(r"[\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,40}")
+#: Messages that go on with the same work: questions, consent, committing and releasing it.
+_GOES_ON = lazy_pattern(
+    r"\W*(?:what|how|why|which|where|when|who|is|are|do|does|did|should|would|will|has|have|was|were|yes|yeah|yep|ok(?:ay)?|no|go|sure|continue|"
+    r"proceed|commit|push|merge|release|deploy|publish|bump|tag|run|rerun|test|try|write a test|start|stop|undo|revert|<)\b", re.IGNORECASE,
+)  # fmt: skip
+#: Words that say nothing about the subject, and those of committing, reviewing and releasing any work.
+_NO_TOPICS = frozenset(
+    ("this that when with still have from they them then there where what which your just like only also into some does doesn isn seem seems better again error errors "
+     "issue problem fails failed failing work working about after because here same show shows look looks need want please would could should made make makes well everything "
+     "going else update updated change changes changed good great commit commits push merge merged branch main conflict conflicts regression regressions version versions "
+     "release deploy review docs changelog readme test tests okay sure thanks think know").split()
+)  # fmt: skip

@@ -31,6 +31,7 @@ from everturn.derive.checks import (
     shown_part,
 )
 from everturn.derive.failures import Complaint
+from everturn.derive.intent import is_other_topic
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
@@ -43,6 +44,8 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
+_LONG_AGO = 40  # the same for any other check
+_OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
 _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
 _STOPPED = frozenset((124, 126, 127, 130, 137, 143))
@@ -58,7 +61,7 @@ class CheckResult(Struct, frozen=True):
     """How one check of a call ended."""
 
     run: CheckRun
-    verdict: str  # failed | passed
+    verdict: str  # failed | passed | clean: nothing in the output speaks of a failure
     count: int = 0
     line: str = ""
     names: tuple[str, ...] = ()  # failing files, tests or packages, as far as the output names them
@@ -81,6 +84,7 @@ class OpenFailure(Struct, frozen=True):
     names: tuple[str, ...] = ()
     run: CheckRun | None = None
     complaint: Complaint | None = None
+    passed_over: int = 0  # later messages of the person that turn to something else
     tool: str = ""  # as in FailureState
     session: str = ""  # of the evidence, if it is inherited
 
@@ -160,13 +164,31 @@ def _judge_succeeded(
             continue
         outcome = _read_run(run, text)
         if outcome.verdict == "failed":
-            if outcome.line not in taken:
+            if outcome.line not in taken and not (run.kind == "ci" and _LISTS_RUNS.search(command)):
                 yield _failed_result(run, outcome, text)
             taken.add(outcome.line)
         elif outcome.verdict == "passed" or (
             _is_silent_success(run, text, command) and (certain or not is_no_failure(text))
         ):
             yield CheckResult(run, "passed")
+        elif run.kind in _MAY_BE_CLEAN and _is_clean(run.kind, text, command):
+            yield CheckResult(run, "clean")
+
+
+#: Kinds whose failures are seen in their output, signs of any failure, and what may keep them out of sight.
+_MAY_BE_CLEAN = frozenset(("test", "build", "lint", "types"))
+_TROUBLE = lazy_pattern(
+    r"^(?![ \t]*[✓✔√]).*(?:(?<![\w/.-])(?<!\b0 )(?<!\bno )(?:errors?|fail(?:ed|s|ures?|ing)?|exception|fatal|panic|abort(?:ed|ing)?|cannot|timed out)(?![\w/-])"
+    r"|exit(?:ed)? (?:with )?(?:code|status):? *[1-9]|[✖✗✘❌×]|not ok|\.\.\. ?\(?(?:output )?truncated)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CUT_SHORT = lazy_pattern(r"\|\s*(?:head|[ef]?grep|rg|awk|sed|wc|Select-\w+)\b|/dev/null|&\s*$|--quiet|--silent")
+
+
+def _is_clean(kind: str, text: str, command: str) -> bool:
+    """Whether an output is shown to its end, says something, and nothing of a failure. Linters name theirs in one way only."""
+    is_whole = bool(text.strip()) and not _CUT_SHORT.search(command) and _printed_status(text, command) is None
+    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not _TROUBLE.search(text))
 
 
 def _judge_failed(
@@ -202,7 +224,9 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if run.kind == "program":
         line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
         return CheckOutcome("failed", 0, line) if line else CheckOutcome()
-    outcome = read_output(run.kind, text)
+    if run.kind == "ci" and (row := _NEWEST_RUN.search(text)):
+        text = row[0]
+    outcome = read_output(run.kind, text) if run.kind != "types" or not _UNCONFIGURED.search(text) else CheckOutcome()
     if not outcome.verdict and run.kind in _MAY_CRASH and not is_no_failure(text):
         crash = has_crashed(text)
         outcome = CheckOutcome("failed", 0, crash) if crash else outcome
@@ -210,6 +234,12 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
         return CheckOutcome()
     return outcome
+
+
+#: A list of CI runs, of which only the newest counts, and only if it went well; errors of a compiler that was called without the settings of the project.
+_LISTS_RUNS = lazy_pattern(r"\bgh run list\b")
+_NEWEST_RUN = lazy_pattern(r"^(?:completed|in_progress|queued)\t[^\n]*|^\[\{\"conclusion\":\s*\"\w*\"", re.MULTILINE)
+_UNCONFIGURED = lazy_pattern(r"error TS(?:17004|6142|5\d{3}|18003):")
 
 
 def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResult:
@@ -264,6 +294,7 @@ class FailureEvent(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     complaint: Complaint | None = None
     confirms: bool = False
+    said: str = ""  # the beginning of what a person wrote
     claims: tuple[str, ...] = ()  # kinds of checks that an answer says pass
 
 
@@ -299,12 +330,7 @@ def advance_failures(
     """Return what still fails after the events of one more turn."""
     items = list(known)
     for event in events:
-        if event.confirms:
-            items = [one for one in items if one.complaint is None]
-        if event.claims:
-            items = [one for one in items if one.kind not in event.claims or not one.edits]
-        if event.complaint is not None:
-            _add_complaint(items, event, event.complaint, turn)
+        items = _hear(items, event, turn)
         if items and event.ran:
             items = [one for one in items if not _is_shown(one, event.ran)]
         for result in event.results:
@@ -312,6 +338,17 @@ def advance_failures(
         if event.changed:
             items = [_note_edits(one, event.changed) for one in items if not _is_saved_again(one, event)]
     return tuple(one for one in items if not _is_left(one, turn))[-_MOST_OPEN:]
+
+
+def _hear(items: list[OpenFailure], event: FailureEvent, turn: int) -> list[OpenFailure]:
+    """Take what the person and the answer say."""
+    if event.confirms:
+        items = [one for one in items if one.complaint is None]
+    if event.claims:
+        items = [one for one in items if one.kind not in event.claims or not one.edits]
+    if event.complaint is not None:
+        _add_complaint(items, event, event.complaint, turn)
+    return [_pass_over(one, event) for one in items] if event.said else items
 
 
 def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
@@ -322,15 +359,31 @@ def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
 
 
 def _is_left(one: OpenFailure, turn: int) -> bool:
-    """Whether the work has long gone on after changes: the person did not complain again, the program was not run again."""
-    turns = _TACIT.get(one.kind)
-    return turns is not None and one.edits > 0 and turn - one.last_turn >= turns
+    """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
+    turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
+    if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
+        return True
+    return turns is not None and turn - one.last_turn >= turns
+
+
+def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
+    """Note whether a message of the person turns to something else than what they reported."""
+    if one.complaint is None or one.last_seq >= event.seq:
+        return one
+    if event.complaint is not None:  # a different one: who finds it has seen that the other is gone
+        return replace(one, passed_over=_OTHER_TOPICS + 1)
+    about = " ".join((one.what, *one.complaint.terms))
+    return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
 
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
     if result.verdict == "failed":
         _add_failed(items, event, result, turn)
         return [one for one in items if one.complaint is None or result.run.kind not in one.complaint.kinds]
+    if (
+        result.verdict == "clean"
+    ):  # it speaks for the very same check only, and only where a failure was seen in the output
+        return [one for one in items if one.run is None or not one.text or not _is_same(one.run, result.run)]
     kept = (_close(one, result.run) for one in items)
     return [one for one in kept if one is not None]
 
@@ -360,6 +413,10 @@ def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResu
 
 def _overlaps(one: CheckRun, other: CheckRun) -> bool:
     return covers(one, other) or covers(other, one)
+
+
+def _is_same(one: CheckRun, other: CheckRun) -> bool:
+    return covers(one, other) and covers(other, one)
 
 
 def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
@@ -420,7 +477,7 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
         items.pop(number)
         items.append(
             replace(
-                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged
+                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged, passed_over=0
             )
         )  # fmt: skip
         return

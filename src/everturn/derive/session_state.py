@@ -355,7 +355,9 @@ def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[Fail
 def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]:
     """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
     events = [FailureEvent(seq, confirms=True) for seq in facts.confirmed]  # what works comes before what does not
-    events += [FailureEvent(seq, complaint=complaint) for complaint, seq in facts.complaints]
+    complaints = {seq: complaint for complaint, seq in facts.complaints}
+    events += [FailureEvent(one.seq, complaint=complaints.pop(one.seq, None), said=one.text) for one in facts.requests]
+    events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
     events += [
         FailureEvent(call.seq, call.what, call.error, call.checks, call.ran)
         for call in facts.deeds

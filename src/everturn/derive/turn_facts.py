@@ -44,10 +44,8 @@ from everturn.derive.failures import (
     Complaint,
     attempt_keys,
     call_outcome,
-    confirms_rest,
     error_line,
-    find_complaint,
-    is_confirmation,
+    hear_report,
     proven_keys,
     proves_anywhere,
 )
@@ -331,12 +329,9 @@ class _FactCollector:
         self.revisions += [(one, row.seq) for one in find_revisions(text)]
         if steps := find_manual_steps(text):
             self.plans.append((PlanUpdate(steps, whole=False), row.seq))
-        if (complaint := find_complaint(text)) is not None:
-            self.complaints.append((complaint, row.seq))
-            if confirms_rest(text):
-                self.confirmed.append(row.seq)
-        elif is_confirmation(text):
-            self.confirmed.append(row.seq)
+        complaint, confirms = hear_report(text)
+        self.complaints += [(complaint, row.seq)] if complaint is not None else []
+        self.confirmed += [row.seq] if confirms else []
 
     def _add_mentions(self, row: MessageRow, text: str) -> None:
         found = find_mentions(text)
