@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
@@ -71,3 +72,14 @@ def test_a_session_is_known_by_its_content_wherever_it_lies() -> None:
 def test_the_working_folder_is_read_from_the_beginning() -> None:
     assert SOURCE.workspace((SAMPLES / "turn.jsonl").read_bytes()) == "/home/ada/harbour"
     assert SOURCE.workspace(b"{}\n") == ""
+
+
+def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
+    lines = []
+    for n in range(5000):
+        call = {"toolCallId": f"call_{n}", "name": "view", "arguments": {}}
+        said = {"messageId": f"m{n}", "content": "", "toolRequests": [call]}
+        lines.append(json.dumps({"type": "assistant.message", "agentId": f"agent-{n}", "data": said}))
+    reader = SOURCE.reader(SourceCandidate(Path("events.jsonl"), "main", SID), b"")
+    reader.feed("\n".join(lines).encode(), 0, True)
+    assert len(reader.state()) < 200_000

@@ -9,7 +9,6 @@ from pathlib import Path
 from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.kimi import SOURCE
 
-SAMPLES = Path(__file__).parent / "samples"
 EVENT = b'{"timestamp": 1782000000.5, "message": {"type": "TurnBegin", "payload": {"user_input": "hi"}}}\n'
 RECORD = b'{"type":"context.append_message","message":{"role":"user","content":[]},"time":1785000000000}\n'
 

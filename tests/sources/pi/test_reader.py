@@ -7,7 +7,6 @@ from pathlib import Path
 from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.pi import SOURCE
 
-SAMPLES = Path(__file__).parent / "samples"
 SID = "d703a1a9-0000-4000-8000-00000000000b"
 HEADER = b'{"type":"session","version":3,"id":"%s","timestamp":"2026-05-04T15:00:00.000Z","cwd":"/x"}\n'
 
