@@ -10,7 +10,8 @@ import pytest
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.claude_code.program import retention
 from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
-from tests.sources.claude_code.reading import CORPUS, SAMPLES, samples
+from tests.sources.claude_code.reading import SAMPLES, samples
+from tests.sources.goldens import CORPUS
 
 SID = "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10"
 RECORD = b'{"parentUuid":null,"sessionId":"%s","cwd":"/home/ada","type":"user","message":{"content":"x"},"uuid":"u"}\n'
