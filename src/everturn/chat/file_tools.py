@@ -95,7 +95,7 @@ def _search(workspace: str) -> Tool:
                 found.append(f"{name}:{line.number + 1}: {plain_text(line.text).strip()[:_LONGEST_LINE]}")
                 if len(found) >= _MOST_MATCHES:
                     return "\n".join([*found, f"[the first {_MOST_MATCHES} matches: use a narrower pattern]"])
-            if effort.spent:
+            if effort.is_spent:
                 return "\n".join([*found, "[stopped: it took too much work; use a literal word]"])
         return "\n".join(found) or f"nothing matches {pattern!r}"
 

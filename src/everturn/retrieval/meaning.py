@@ -229,7 +229,7 @@ def question_share(query: SearchQuery) -> float:
     Exact are quoted phrases, beginnings, alternatives and patterns; one or two words; and names of code, a path, an id or a
     flag with no more than two other words.
     """
-    wanted = query.wanted
+    wanted = query.wanted_phrases
     if query.regex or len(wanted) <= _FEW or len({piece.group for piece in wanted}) < len(wanted):
         return 0.0
     if any(piece.quoted or piece.prefix for piece in wanted):
