@@ -30,7 +30,6 @@ from everturn.derive.edits import added_lines
 from everturn.model.archive import LINE_HASH
 from everturn.store.contract import FoundEdit, Store
 
-LEVELS = ("replayed", "matched", "likely")
 _NEAR = 5
 _LEAST_NEAR = 2
 _LOOSE_CHARS = 6

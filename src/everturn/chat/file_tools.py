@@ -20,9 +20,6 @@ from everturn.recall.workspace import FileRefused, read_inside, walk_inside, wri
 from everturn.text.printable import plain_text, plural, quote_for_model
 from everturn.text.regex import EFFORT, Effort, compile_pattern
 
-#: Which tools there are: none, those that only read, or all (each change needs approval).
-LEVELS = ("none", "read", "all")
-
 _MOST_LISTED = 500
 _MOST_MATCHES = 100
 _LONGEST_LINE = 300

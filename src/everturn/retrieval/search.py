@@ -46,14 +46,7 @@ from everturn.retrieval.query import (
     phrase_of,
 )
 from everturn.retrieval.question import split_literal, understand_query
-from everturn.retrieval.scope import (
-    EVERYWHERE,
-    SAID,
-    SearchFilters,
-    apply_typed_filters,
-    is_unwanted,
-    limit_to_scope,
-)
+from everturn.retrieval.scope import EVERYWHERE, SAID, SearchFilters, apply_typed_filters, is_unwanted, limit_to_scope
 from everturn.retrieval.typos import meant_filters
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources

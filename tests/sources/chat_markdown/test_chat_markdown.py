@@ -13,17 +13,9 @@ from everturn.model.archive import JournalTail
 from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sources.chat_markdown import SOURCE
 from everturn.sources.chat_markdown.message import END, START, guard_text, unguard_text
-from everturn.sources.chat_markdown.reader import summary_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, abilities
 from everturn.text.times import iso
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    found_for,
-    ingest,
-    read,
-    readings,
-)
+from tests.sources.goldens import Whole, assert_claims_only, found_for, ingest, read, readings
 
 FOLDER = Path(__file__).parent / "samples"
 SAMPLES = sorted(FOLDER.glob("*.md"))
@@ -85,12 +77,12 @@ def test_marks_that_are_quoted_are_words() -> None:
     [
         ("restored", "**Background Context:** We discussed auth.\n\n**Pending:**\n- tests"),
         ("twice", "second"),
-        ("unpaired", None),
-        ("plain", None),
+        ("unpaired", ""),
+        ("plain", ""),
     ],
 )
-def test_the_last_summary_that_is_well_formed_counts(name: str, summary: str | None) -> None:
-    assert summary_of((FOLDER / f"{name}.md").read_text()) == summary
+def test_the_last_summary_that_is_well_formed_counts(name: str, summary: str) -> None:
+    assert part_of((FOLDER / f"{name}.md").read_text()).facts.summary == summary
 
 
 def test_marks_that_do_not_pair_are_told() -> None:
@@ -102,7 +94,7 @@ def test_marks_that_do_not_pair_are_told() -> None:
 def test_a_summary_before_a_later_query_is_not_the_summary() -> None:
     text = (FOLDER / "restored.md").read_text()
     text += "\n---\n\n## Query 3 (00:20:00)\n**You:** one more\n\n**Simple Sally:** sure\n"
-    assert summary_of(text) is None
+    assert part_of(text).facts.summary == ""
     assert [m.blocks[0].text for m in part_of(text).messages if m.starts_turn][-1] == "one more"
 
 

@@ -10,13 +10,7 @@ from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.sources.claude_ai import SOURCE
 from everturn.sources.contract import SearchPlaces, SourceCandidate
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    ingest,
-    readings,
-    unpacked,
-)
+from tests.sources.goldens import Whole, assert_claims_only, ingest, readings, unpacked
 
 SAMPLE = Path(__file__).parent / "samples" / "export.json"
 

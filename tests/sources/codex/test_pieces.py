@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from everturn.sources.codex import SOURCE
 from everturn.sources.contract import SourceCandidate
-from tests.sources.goldens import (
-    assert_same,
-    assert_survives,
-    damaged,
-    found_for,
-    read,
-)
+from tests.sources.goldens import assert_same, assert_survives, damaged, found_for, read
 
 FILES = sorted((Path(__file__).parent / "samples").glob("*.jsonl"))
 LINES = {path.stem: path.read_bytes().splitlines(keepends=True) for path in FILES}

@@ -8,13 +8,7 @@ import pytest
 
 from everturn.model.conversation import CallEnd, Link, Message, TokenUsage, fingerprint
 from everturn.sources.codex import SOURCE
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    corpus,
-    ingest,
-    readings,
-)
+from tests.sources.goldens import Whole, assert_claims_only, corpus, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 MAIN, CHILD, OTHER = (f"01999c1a-0000-7000-8000-0000000000{end}" for end in ("a1", "b2", "c3"))

@@ -8,13 +8,7 @@ import pytest
 
 from everturn.model.conversation import CallEnd, Link, TokenUsage
 from everturn.sources.copilot_cli import SOURCE
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    corpus,
-    ingest,
-    readings,
-)
+from tests.sources.goldens import Whole, assert_claims_only, corpus, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "378ab881-0000-4000-8000-00000000000a"

@@ -9,11 +9,7 @@ from everturn.model.conversation import Link
 from everturn.sources.contract import SourceCandidate, all_sources
 from everturn.sources.journal import SOURCE
 from everturn.sources.journal.reader import is_known, view
-from tests.sources.goldens import (
-    assert_claims_only,
-    ingest,
-    readings,
-)
+from tests.sources.goldens import assert_claims_only, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 EVERY = SAMPLES / "every-record.jsonl"

@@ -8,13 +8,7 @@ import pytest
 
 from everturn.model.conversation import CallEnd, Link
 from everturn.sources.pi import SOURCE
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    corpus,
-    ingest,
-    readings,
-)
+from tests.sources.goldens import Whole, assert_claims_only, corpus, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "d703a1a9-0000-4000-8000-00000000000b"
