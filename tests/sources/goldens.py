@@ -127,6 +127,13 @@ def readings(
     return [(one, lines, read(source, one, lines)) for one, lines in conversations]
 
 
+def put(path: Path, data: bytes = b"{}\n") -> Path:
+    """Write a file, and the folders that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
 # showing ----------------------------------------------------------------------------------------------------------------
 def shown(whole: Whole) -> dict[str, Any]:
     """Return a result as plain data that people can compare: without empty fields and original blocks."""

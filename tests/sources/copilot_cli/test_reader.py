@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.copilot_cli import SOURCE
+from tests.sources.goldens import put
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "378ab881-0000-4000-8000-00000000000a"
 OTHER = "378ab881-0000-4000-8000-00000000000b"
 START = b'{"type":"session.start","data":{"sessionId":"%s","cwd":"/x"},"id":"1","timestamp":"t","parentId":null}\n'
-
-
-def put(path: Path, data: bytes = b"{}\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
@@ -26,12 +21,6 @@ def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces
 
 def listing(root: Path) -> dict[str, str]:
     return {str(found.path.relative_to(root)): found.native_id for found in SOURCE.find(root)}
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["copilot_cli"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(f"{SID}/ag-1") == ["copilot", f"--resume={SID}"]
 
 
 def test_roots_are_the_usual_folders_and_what_is_named_each_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from everturn.loop.records import OUTCOMES, parse_record
 from everturn.model.conversation import Link
-from everturn.sources.contract import SourceCandidate, all_sources
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.journal import SOURCE
 from everturn.sources.journal.reader import is_known, view
 from tests.sources.goldens import assert_claims_only, ingest, readings
@@ -14,10 +14,6 @@ from tests.sources.goldens import assert_claims_only, ingest, readings
 SAMPLES = Path(__file__).parent / "samples"
 EVERY = SAMPLES / "every-record.jsonl"
 SID = "5e55-0001"
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["journal"] is SOURCE
 
 
 def test_of_the_real_files_of_others_none_is_claimed() -> None:
