@@ -35,6 +35,18 @@ class Says:
     )
 
 
+#: Answers of every shape.
+VARIOUS = (
+    Says("Two words"),
+    Says("I look.", (Call("read", {"path": "a"}), Call("read", {"path": "b"}))),
+    Says("So.", thinking="Let me see"),
+    Says(calls=(Call("now"),), thinking="hm"),
+    Says("Half", stop="length"),
+    Says("No.", stop="refusal"),
+    Says(),
+)
+
+
 @dataclass(frozen=True)
 class Rendered:
     """An answer in a wire format: the whole body, and the events (name, data) of the same answer streamed."""

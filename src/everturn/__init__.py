@@ -9,64 +9,6 @@ import sys
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Adapter",
-    "ArchivedSession",
-    "AsyncLoop",
-    "Budget",
-    "Checkpoint",
-    "CheckpointHandler",
-    "ConversationMessage",
-    "ConversationState",
-    "ConversationStateMismatch",
-    "ConversationStore",
-    "ConversationTurn",
-    "EvaluationSession",
-    "EverturnError",
-    "FileCall",
-    "FileCheckpointHandler",
-    "FileTurn",
-    "Journal",
-    "Loop",
-    "LoopEvent",
-    "MainLoop",
-    "NotDone",
-    "Outcome",
-    "PromptResponse",
-    "ReconciledResult",
-    "Session",
-    "SessionNotFound",
-    "Snapshot",
-    "SnapshotRestoreError",
-    "TextPrompt",
-    "Tool",
-    "ToolCallRecord",
-    "ToolContext",
-    "ToolIdempotencyError",
-    "WaitingCall",
-    "Watch",
-    "__version__",
-    "all_sources",
-    "append",
-    "enable_conversation_recording",
-    "evaluate",
-    "open_archive",
-    "open_model",
-    "read",
-    "read_large_result",
-    "recall_tool",
-    "recover",
-    "replace_latest",
-    "resume_evaluation",
-    "save_checkpoint",
-    "search",
-    "settle",
-    "subagent",
-    "tool",
-    "unfinished_sessions",
-    "upsert",
-]
-
 _HOMES = {
     "errors": "ConversationStateMismatch EverturnError SessionNotFound SnapshotRestoreError ToolIdempotencyError",
     "evaluation.evaluate": "Adapter PromptResponse TextPrompt evaluate",
@@ -91,6 +33,15 @@ _HOMES = {
     "sources.file_turns": "FileCall FileTurn read=read_turns",
 }
 
+#: Public name → its module and its name there.
+_PLACES = {
+    public: (home, own or public)
+    for home, names in _HOMES.items()
+    for public, _, own in (entry.partition("=") for entry in names.split())
+}
+__all__ = ["__version__"]
+__all__ += list(_PLACES)
+
 
 class _MovedFinder:
     """Finds modules by their old names. Python asks it last, for modules that do not exist."""
@@ -106,15 +57,13 @@ class _MovedFinder:
 
 def __getattr__(name: str) -> object:
     """Load a name when it is first used."""
-    for home, names in _HOMES.items():
-        for entry in names.split():
-            public, _, own = entry.partition("=")
-            if public == name:
-                from importlib import import_module
+    if name not in _PLACES:
+        raise AttributeError(f"module 'everturn' has no attribute {name!r}")
+    from importlib import import_module
 
-                globals()[name] = found = getattr(import_module(f"everturn.{home}"), own or name)
-                return found
-    raise AttributeError(f"module 'everturn' has no attribute {name!r}")
+    home, own = _PLACES[name]
+    globals()[name] = found = getattr(import_module(f"everturn.{home}"), own)
+    return found
 
 
 def __dir__() -> list[str]:

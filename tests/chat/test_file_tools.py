@@ -33,7 +33,7 @@ def tools(work: Path, level: str = "all") -> dict[str, Tool]:
 def use(work: Path, name: str, **given: Any) -> str:
     one = tools(work)[name]
     context = {one.context: ToolContext("c1")} if one.context else {}
-    return str(one.fn(**one.checked(given), **context))
+    return str(one.fn(**one.validate_arguments(given), **context))
 
 
 def test_files_are_read_with_line_numbers_as_a_quotation(work: Path) -> None:

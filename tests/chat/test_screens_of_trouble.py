@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.program import (
-    SUMMARY,
-    Desk,
-    Model,
-    Sitting,
-    is_restoration,
-    is_summary_request,
-    last_words,
-    words_of,
-)
+from tests.chat.program import SUMMARY, Desk, Model, Sitting, is_restoration, is_summary_request, last_words, words_of
 from tests.model_server import Answer, Asked, ModelServer, broken
 from tests.model_wires import Says
 

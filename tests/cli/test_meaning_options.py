@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,67 +19,44 @@ from everturn.cli import main
 from everturn.store.vector_file import VectorFile
 from tests.capture.history import OTHER, SID
 from tests.cli.desk import KEY, Desk
+from tests.json_server import JsonServer
 from tests.mcp.pipes import Pipes
 
 #: Words of one meaning have one direction.
 MEANINGS = (("boat", "canoe", "ship"), ("slow", "lag", "latency"), ("bread", "loaf"))
 
 
-class Server(ThreadingHTTPServer):
+class Server(JsonServer):
     """Gives vectors in the common form and remembers which texts it was given."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.texts: list[str] = []
         self.after: int | None = None  # fails from this text on
         self.reached = threading.Event()
         self.holds = threading.Event()  # when set, an answer is not given
         self.holds_from = 1 << 30
 
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        server = self.server
-        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
-        server.texts += texts
-        if len(server.texts) >= server.holds_from:
-            server.reached.set()
-            server.holds.wait(60)
-        failed = server.after is not None and len(server.texts) > server.after
+    def reply(self, path: str, key: str | None, asked: Any) -> tuple[int, Any]:
+        texts = asked["input"]
+        self.texts += texts
+        if len(self.texts) >= self.holds_from:
+            self.reached.set()
+            self.holds.wait(60)
+        failed = self.after is not None and len(self.texts) > self.after
         data = [
             {"index": number, "embedding": [sum(text.count(word) for word in words) for words in MEANINGS]}
             for number, text in enumerate(texts)
         ]
-        body = json.dumps({"data": data}).encode()
-        try:
-            self.send_response(503 if failed else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except OSError:  # nobody waits any more
-            pass
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        return 503 if failed else 200, {"data": data}
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield made
-        made.holds.set()
-        made.shutdown()
-        thread.join()
+    server = Server()
+    with server.running():
+        yield server
+        server.holds.set()
 
 
 @pytest.fixture(autouse=True)

@@ -123,7 +123,7 @@ def test_an_age_takes_few_characters() -> None:
 
 
 def test_a_long_transcript_goes_through_the_pager_of_the_person(screen: Desk, tmp_path: Path) -> None:
-    from everturn.cli.output import Output, paged
+    from everturn.cli.output import Output, open_pager
 
     seen = tmp_path / "seen"
 
@@ -133,7 +133,7 @@ def test_a_long_transcript_goes_through_the_pager_of_the_person(screen: Desk, tm
             return True
 
     out = Screen(env={"PAGER": f"tee {seen}", "PATH": "/usr/bin:/bin"})
-    with paged(out):
+    with open_pager(out):
         out.emit("data")
         out.say("a message waits")
     assert seen.read_text() == "data\n"

@@ -122,7 +122,8 @@ def _built(name: str, folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def scripted_database(path: Path, name: str) -> sqlite3.Connection:
-    """Make the database of a format whose sample is a script."""
+    """Make the database of a format whose sample is a script, and its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path)
     connection.executescript((SAMPLES / name / "samples" / SCRIPTS[name][1]).read_text("utf-8"))
     return connection

@@ -51,7 +51,7 @@ def test_a_receipt_says_what_a_request_cost(wire: str) -> None:
         reply = one.ask(asks(), "turn summary")
     expected = Receipt("test", "scripted-2", "turn summary", ReplyTokens(120, 8), 2, 1000, 25, "end")
     assert kept == one.receipts == [expected]
-    assert reply.usage == one.spent == ReplyTokens(120, 8)
+    assert reply.usage == one.tokens_spent == ReplyTokens(120, 8)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_stream_that_is_closed_early_leaves_a_receipt() -> None:
         assert next(stream).text == "word "
         stream.close()  # type: ignore[attr-defined]
     assert [receipt.stop for receipt in one.receipts] == ["closed"]
-    assert one.spent.source == "estimate" and one.spent.input > 0
+    assert one.tokens_spent.source == "estimate" and one.tokens_spent.input > 0
 
 
 @pytest.mark.parametrize(

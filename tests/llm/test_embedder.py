@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelRefused, ModelUnreachable
 from everturn.llm.embedder import EndpointEmbedder, LocalEmbedder, open_embedder, read_embedder_config
+from tests.json_server import JsonServer
 from tests.waiting import PATIENCE
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
@@ -25,49 +24,24 @@ def lengths(asked: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"object": "list", "data": vectors[::-1], "model": asked["model"]}
 
 
-class Server(ThreadingHTTPServer):
+class Server(JsonServer):
     """Answers as it is told and remembers what it was asked."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.answer: Answer = lengths
         self.asked: list[tuple[str, str | None, dict[str, Any]]] = []
 
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1/"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, self.headers["Authorization"], asked))
-        status, body = self.server.answer(asked)
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        try:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-        except OSError:  # nobody waits any more
-            pass
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+    def reply(self, path: str, key: str | None, asked: Any) -> tuple[int, Any]:
+        self.asked.append((path, key, asked))
+        return self.answer(asked)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
+    server = Server()
+    with server.running():
+        yield server
 
 
 def test_vectors_come_in_the_order_of_the_texts_however_they_are_batched(server: Server) -> None:

@@ -16,7 +16,7 @@ from everturn.llm.protocol import ChatMessage, ChatPart, GarbledAnswer, ModelReq
 from tests.llm.histories import WIRES, messages_of, request, sent
 from tests.llm.wire_messages import objects, texts, unknown_blocks, words
 from tests.model_server import ModelServer
-from tests.model_wires import Call, Says, rendered
+from tests.model_wires import VARIOUS, Call, Says, rendered
 
 blocks = st.one_of(
     st.fixed_dictionaries(
@@ -61,18 +61,7 @@ def test_a_whole_history_goes_back_as_it_came(wire: str, seed: int) -> None:
     assert json.dumps(again[name]) == json.dumps(body[name])
 
 
-@pytest.mark.parametrize(
-    "says",
-    [
-        Says("Two words"),
-        Says("I look.", (Call("read", {"path": "a"}), Call("read", {"path": "b"}))),
-        Says("So.", thinking="Let me see"),
-        Says(calls=(Call("now"),), thinking="hm"),
-        Says("Half", stop="length"),
-        Says("No.", stop="refusal"),
-        Says(),
-    ],
-)
+@pytest.mark.parametrize("says", VARIOUS)
 def test_a_streamed_answer_says_what_the_whole_one_says(says: Says) -> None:
     answer = rendered("responses", says, "m", 1)
     whole = responses.read(answer.whole)

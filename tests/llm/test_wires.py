@@ -13,7 +13,7 @@ from everturn.llm import anthropic_messages, chat_completions
 from everturn.llm.protocol import ChatMessage, ChatPart, GarbledAnswer, ModelRequest, StreamFailed, ToolSpec, Wire
 from tests.llm import wire_messages as made
 from tests.model_rules import broken_rule
-from tests.model_wires import Call, Says, rendered
+from tests.model_wires import VARIOUS, Call, Says, rendered
 
 WIRES: dict[str, Wire] = {"messages": anthropic_messages, "chat": chat_completions}
 
@@ -61,18 +61,7 @@ def test_a_chat_answer_goes_back_as_it_came(message: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["messages", "chat"])
-@pytest.mark.parametrize(
-    "says",
-    [
-        Says("Two words"),
-        Says("I look.", (Call("read", {"path": "a"}), Call("read", {"path": "b"}))),
-        Says("So.", thinking="Let me see"),
-        Says(calls=(Call("now"),), thinking="hm"),
-        Says("Half", stop="length"),
-        Says("No.", stop="refusal"),
-        Says(),
-    ],
-)
+@pytest.mark.parametrize("says", VARIOUS)
 def test_a_streamed_answer_says_what_the_whole_one_says(name: str, says: Says) -> None:
     answer = rendered(name, says, "m", 1)
     whole = WIRES[name].read(answer.whole)

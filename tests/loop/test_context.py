@@ -179,7 +179,7 @@ def test_append_only_leaves_everything_as_it_was_and_adds_the_state() -> None:
     assert context.system == "Be brief." and context.messages[:-1] == tuple(history)
     assert context.append == context.messages[-1] and context.append.parts[0].text == f"{STATE}\n\nfocus: x"
     before = digest_body(sent("anthropic_messages", tuple(history))).prefix
-    assert digest_body(sent("anthropic_messages", context.messages)).changed(before) == []
+    assert digest_body(sent("anthropic_messages", context.messages)).changed_parts(before) == []
 
 
 def test_append_only_tells_the_same_state_once_and_never_between_call_and_answer() -> None:

@@ -59,7 +59,7 @@ def test_a_conversation_with_tools_goes_on_until_there_is_an_answer(store: Store
     assert (outcome.state, outcome.text, outcome.requests) == ("done", "three and six", 2)
     assert (outcome.usage.input, outcome.usage.output) == (200, 20)
     assert told(journal) == {"a": ("3", False), "b": ("6", False)}
-    assert (model.asked[0].system, model.asked[0].tools) == ("be exact", (add.shown,))
+    assert (model.asked[0].system, model.asked[0].tools) == ("be exact", (add.spec,))
     assert [message.role for message in model.asked[1].messages] == ["user", "assistant", "tool"]
     again = Loop(model, [add], "be exact").resume(journal)
     assert (again.state, again.text, again.requests) == ("done", "three and six", 0)
@@ -391,20 +391,20 @@ def test_the_schema_of_a_tool_comes_from_its_signature() -> None:
         """Find words."""
         return word
 
-    assert search.shown.name == "find"
-    assert search.shown.description == "Find words."
+    assert search.spec.name == "find"
+    assert search.spec.description == "Find words."
     assert set(search.parameters["properties"]) == {"word", "limit", "kinds"}
     assert search.parameters["required"] == ["word"]
-    assert search.checked({"word": "x"}) == {"word": "x", "limit": 10, "kinds": None}
+    assert search.validate_arguments({"word": "x"}) == {"word": "x", "limit": 10, "kinds": None}
     odd: list[Any] = [{"word": 1}, {}, {"word": "x", "what": 1}, [], "x"]
     for wrong in odd:
         with pytest.raises(ValueError):
-            search.checked(wrong)
+            search.validate_arguments(wrong)
     with pytest.raises(UsageError, match="no policy"):
         tool(policy="hope")(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="must have names"):
         tool(lambda *many: None)
-    assert Tool(print, "plain").checked({"a": 1}) == {"a": 1}
+    assert Tool(print, "plain").validate_arguments({"a": 1}) == {"a": 1}
 
 
 def test_the_caller_may_put_the_request_together(archive: Store) -> None:

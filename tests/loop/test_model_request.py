@@ -64,7 +64,7 @@ def test_what_fits_is_sent_as_it_is_also_a_text_that_takes_most_of_the_room(arch
         tuple(journal.past.messages[:3]), tuple(journal.past.messages[:5]),
     ]  # fmt: skip
     assert [(request.system, request.tools, request.max_tokens) for request in model.asked] == [
-        ("be exact", (look.shown,), 4096)
+        ("be exact", (look.spec,), 4096)
     ] * 3
     assert outcome.said == ()
 
@@ -188,7 +188,7 @@ def test_a_changed_beginning_is_refused_before_anything_is_sent(
     with pytest.raises(PrefixChanged, match=", ".join(changed)) as raised:
         Loop(model, tools, system).run(journal, "on")
     assert (raised.value.changed, len(model.asked)) == (changed, 2)
-    journal.setup("be exact", [look.shown])
+    journal.setup("be exact", [look.spec])
     assert Loop(model, [look], "be exact").resume(journal).text == "two"
     assert texts(model.asked[-1])[-1] == "on"  # it had been taken
 

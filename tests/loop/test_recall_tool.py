@@ -42,7 +42,7 @@ def test_it_is_bound_to_a_path_or_an_archive_and_a_session(path: Path) -> None:
 def test_it_is_offered_with_its_schema_and_needs_no_approval(path: Path) -> None:
     first, _ = asyncio.run(decided(path))
     tool = recall_tool(path, first)
-    assert (tool.name, tool.shown.name, tool.read_only) == ("conversation_recall", "conversation_recall", True)
+    assert (tool.name, tool.spec.name, tool.read_only) == ("conversation_recall", "conversation_recall", True)
     assert tool.parameters["required"] == ["action"] and not tool.needs_approval({"action": "summary"})
     assert "300 seconds" in tool.fn(action="range", start_turn=1, end_turn=1)
 

@@ -74,11 +74,11 @@ def test_arguments_may_be_dataclasses_and_pydantic_models() -> None:
         return f"{order.count} {order.item} to {order.to.code}, {address.street} {address.number}, {len(more or [])}"
 
     given = {"item": "jam", "count": 2, "to": {"code": "FR"}}
-    checked = send.checked({"order": given, "address": {"street": "Rue"}, "more": [given]})
+    checked = send.validate_arguments({"order": given, "address": {"street": "Rue"}, "more": [given]})
     assert isinstance(checked["order"], Order) and isinstance(checked["address"], Address)
     assert send(**checked) == "2 jam to FR, Rue 1, 1"
     with pytest.raises(ValueError, match="count"):
-        send.checked({"order": {**given, "count": 0}, "address": {"street": "x"}})
+        send.validate_arguments({"order": {**given, "count": 0}, "address": {"street": "x"}})
     text = msgspec.json.encode(send.parameters).decode()
     names = {one.split('"')[0] for one in text.split('"$ref":"#/$defs/')[1:]}
     assert names and names <= set(send.parameters["$defs"])  # every reference leads somewhere

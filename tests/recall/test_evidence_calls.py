@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from everturn.recall.evidence import EvidenceSearchTools, LogFile
-from everturn.recall.evidence_calls import (
-    FORMS,
-    EvidenceRequest,
-    call_evidence_tool,
-    evidence_tools,
-    parse_requests,
-)
+from everturn.recall.evidence_calls import FORMS, EvidenceRequest, call_evidence_tool, evidence_tools, parse_requests
 
 
 @pytest.fixture

@@ -13,18 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.recordings.truth import (  # fmt: skip
-    RECORDING,
-    TIMING,
-    TRUTH,
-    Answer,
-    Event,
-    Moment,
-    Prompt,
-    ToolRun,
-    Truth,
-    read_timing,
-)
+from tests.recordings.truth import RECORDING, TIMING, TRUTH, Answer, Event, Moment, Prompt, ToolRun, Truth, read_timing
 
 _KINDS = {"bash": "shell", "write": "write", "edit": "edit", "read": "read"}
 

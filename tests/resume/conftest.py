@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from everturn.loop.journal import open_archive
-from everturn.store.contract import Store
+from everturn.store.contract import Store, open_store
 from tests.quick import some
+from tests.recall.archives import Archive
 
 
 @pytest.fixture(params=some(["file", "memory", "postgres"], 2))
@@ -33,4 +34,12 @@ def archive(tmp_path: Path) -> Iterator[Store]:
     """A connection to an archive in a file."""
     store = open_archive(str(tmp_path / "archive.db"))
     yield store
+    store.close()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Archive]:
+    """An archive in memory, and the agent whose sessions it takes in."""
+    store = open_store("memory:")
+    yield Archive(store, tmp_path / "agent")
     store.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,20 +9,13 @@ import pytest
 from everturn.model.archive import Session
 from everturn.resume.handoff import NativeOptions, open_session, plan_native
 from everturn.sources.contract import SearchPlaces, all_sources
-from everturn.store.contract import SessionFilter, open_store
+from everturn.store.contract import SessionFilter
 from tests.recall.archives import Archive
 from tests.sources import goldens
 
 SOURCES = all_sources()
 WRITTEN = [name for name, source in SOURCES.items() if source.native is not None]
 LONG = "lorem ipsum dolor " * 400
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Archive]:
-    store = open_store("memory:")
-    yield Archive(store, tmp_path / "agent")
-    store.close()
 
 
 @pytest.fixture

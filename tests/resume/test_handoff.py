@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,20 +24,13 @@ from everturn.resume.handoff import (
 )
 from everturn.sessions.lineage import lineage, offspring_of, origin_of
 from everturn.sources.contract import SearchPlaces, all_sources
-from everturn.store.contract import SessionFilter, open_store
+from everturn.store.contract import SessionFilter
 from tests.recall.archives import Archive
 from tests.sources import goldens
 
 SOURCES = all_sources()
 WRITTEN = [name for name, source in SOURCES.items() if source.native is not None]
 NOW, RANDOM = 1_800_000_000_000, "0123456789abcdef0123456789abcdef"
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Archive]:
-    store = open_store("memory:")
-    yield Archive(store, tmp_path / "agent")
-    store.close()
 
 
 @pytest.fixture

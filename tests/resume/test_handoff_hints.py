@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from everturn.derive.references import HINT, find_reference
 from everturn.resume.handoff import texts_in_view, where_you_were
 from everturn.secrets.redaction import redact_text
 from everturn.sources.contract import all_sources
-from everturn.store.contract import open_store
 from everturn.text.tokens import estimate_tokens
 from tests.recall.archives import Archive
 
 NOW = 1_800_000_000_000
 KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Archive]:
-    store = open_store("memory:")
-    yield Archive(store, tmp_path / "agent")
-    store.close()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,12 @@ from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.resume.history import INTERRUPTED, History, read_history
 from everturn.sources.contract import all_sources
-from everturn.store.contract import SessionFilter, open_store
+from everturn.store.contract import SessionFilter
 from tests.capture.history import SID
 from tests.recall.archives import Archive
 from tests.sources import goldens
 
 PNG = "iVBORw0KGgo="
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Archive]:
-    store = open_store("memory:")
-    yield Archive(store, tmp_path / "agent")
-    store.close()
 
 
 def told(kept: Archive, *pieces: bytes, upto: int | None = None, own: bool = False) -> History:

@@ -46,7 +46,7 @@ def test_a_minus_leaves_out_words_and_phrases() -> None:
 
 
 def test_a_flag_or_an_arrow_is_looked_for_not_left_out() -> None:
-    assert [piece.text for piece in parse_query("--no-cache a-b ->").wanted] == ["--no-cache", "a-b", "->"]
+    assert [piece.text for piece in parse_query("--no-cache a-b ->").wanted_phrases] == ["--no-cache", "a-b", "->"]
 
 
 def test_a_star_leaves_the_end_open() -> None:
@@ -93,7 +93,7 @@ def test_nothing_to_look_for_asks_for_nothing(typed: str) -> None:
 @pytest.mark.parametrize("typed", ["=>", "!=", "🚀", "::", "&&", '"= ="'])
 def test_signs_are_something_to_look_for_though_no_term(typed: str) -> None:
     asked = parse_query(typed)
-    assert len(asked.wanted) == 1 and asked.groups == ()
+    assert len(asked.wanted_phrases) == 1 and asked.groups == ()
 
 
 def test_a_pasted_page_is_cut_short() -> None:

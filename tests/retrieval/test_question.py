@@ -30,7 +30,7 @@ def read(text: str, **filters: object) -> UnderstoodQuery:
 
 
 def content(understood: UnderstoodQuery) -> list[str]:
-    return [piece.text for piece in understood.query.wanted]
+    return [piece.text for piece in understood.query.wanted_phrases]
 
 
 # --- who spoke, and what kind of answer ---
@@ -161,7 +161,7 @@ def test_literal_is_a_filter() -> None:
 def test_no_text_raises(text: str) -> None:
     meant = understand(text, NOW_MS)
     assert all(time.first <= time.last for time in meant.times)
-    assert all(start < end for start, end in meant.used)
+    assert all(start < end for start, end in meant.used_ranges)
     assert isinstance(meant.describe(), str)
 
 
@@ -175,7 +175,7 @@ def test_no_text_raises(text: str) -> None:
 def test_a_query_keeps_a_word_if_it_had_one(words: list[str]) -> None:
     query = parse_query(" ".join(words))
     found = understand_query(query, SearchFilters(), NOW_MS)
-    assert bool(found.query.wanted) == bool(query.wanted)
+    assert bool(found.query.wanted_phrases) == bool(query.wanted_phrases)
     assert [piece for piece in found.query.pieces if piece.quoted or piece.negated or piece.prefix] == [
         piece for piece in query.pieces if piece.quoted or piece.negated or piece.prefix
     ]

@@ -1,7 +1,7 @@
 """The gate for a new format: it needs samples, a golden and the generic contract tests.
 
-`gaps(formats, tests)` lists what a tree of format packages lacks, one sentence each; an empty list opens the gate. A format may
-have its contract tests in its own folder, or be in the table FORMATS of `test_format_contract.py`, whose tests are for all in it.
+`gaps(formats, tests)` lists what a tree of format packages lacks, one sentence each; an empty list opens the gate. The tests of
+`test_format_contract.py` are for every format with goldens, except those in its set OWN: these have such tests in their folder.
 """
 
 from __future__ import annotations
@@ -41,20 +41,16 @@ def _format_gaps(name: str, tests: Path) -> list[str]:
     if not goldens:
         found.append(f"{name}: no golden (*.expected.json) in {tests.name}/samples")
     called = set().union(*map(_called_in_tests, tests.glob("test_*.py")))
-    if (shared := tests.parent / SHARED).exists() and name in _formats_in_table(shared):
+    if goldens and (shared := tests.parent / SHARED).exists() and name not in _formats_left_out(shared):
         called |= _called_in_tests(shared)
     return found + [f"{name}: no test calls {check}" for check in CONTRACT if check not in called]
 
 
-def _formats_in_table(module: Path) -> set[str]:
-    """Return the keys of the table FORMATS of a module of tests."""
+def _formats_left_out(module: Path) -> set[str]:
+    """Return the set OWN of a module of tests."""
     for node in ast.parse(module.read_text("utf-8")).body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Dict)
-            and ast.unparse(node.targets[0]) == "FORMATS"
-        ):
-            return {str(key.value) for key in node.value.keys if isinstance(key, ast.Constant)}
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OWN":
+            return set(ast.literal_eval(node.value))
     return set()
 
 

@@ -21,6 +21,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,13 @@ def readings(
     return [(one, lines, read(source, one, lines)) for one, lines in conversations]
 
 
+def put(path: Path, data: bytes = b"{}\n") -> Path:
+    """Write a file, and the folders that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
 # showing ----------------------------------------------------------------------------------------------------------------
 def shown(whole: Whole) -> dict[str, Any]:
     """Return a result as plain data that people can compare: without empty fields and original blocks."""
@@ -171,6 +179,7 @@ def assert_accounted(data: bytes, whole: Whole, lines: bool = True) -> None:
     left = data[whole.consumed :]
     assert not left.strip() or [(p.start, p.size) for p in whole.tail] == [(whole.consumed, len(left))]
     if lines:
+        assert b"\n" not in left
         complete = data.count(b"\n")
         assert whole.lines in (complete, complete + 1)
         troubled = sum(n for (_, _, disposition), n in whole.census.items() if disposition == "problem")
@@ -270,6 +279,15 @@ def assert_survives(source: Source, found: SourceCandidate, data: bytes, seed: i
         assert_same_in_pieces(source, found, data, seed)
 
 
+def parsed(pieces: Iterable[bytes]) -> list[Any]:
+    """Return the values of the pieces that are JSON."""
+    values = []
+    for piece in pieces:
+        with suppress(ValueError, RecursionError):
+            values.append(json.loads(piece))
+    return values
+
+
 def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
     """Return a copy of a record with one of its values, at any depth, replaced."""
     record = json.loads(json.dumps(record))
@@ -281,6 +299,16 @@ def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
             break
         holder = holder[key]
     return record
+
+
+def with_odd_elements(document: Any, value: Any, dice: random.Random) -> Any:
+    """Return a copy of a document with one of its values replaced, and one in each of four elements of its longest list."""
+    document = deepcopy(with_odd_value(document, value, dice))  # the value is not changed
+    lists = document.values() if isinstance(document, dict) else [document]
+    longest = max((one for one in lists if isinstance(one, list)), key=len, default=[])
+    for place in dice.sample(range(len(longest)), min(4, len(longest))):
+        longest[place] = with_odd_value(longest[place], value, dice)
+    return document
 
 
 #: Values that a reader does not expect.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -73,6 +74,33 @@ def test_a_source_asked_for_by_name_is_imported_alone() -> None:
     assert "everturn.sources.pi" in alone
     assert [name for name in all_sources() if name != "pi" and f"'everturn.sources.{name}'" in alone] == []
     assert whole == "True"
+
+
+@pytest.mark.parametrize("name", all_sources())
+def test_a_source_is_found_by_its_folder(name: str) -> None:
+    assert all_sources()[name] is importlib.import_module(f"everturn.sources.{name}").SOURCE
+
+
+SID = "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10"
+
+
+@pytest.mark.parametrize(
+    ("name", "native_id", "words"),
+    [
+        ("claude_code", SID, ["claude", "--resume", SID]),
+        ("claude_code", f"{SID}/agent-a1", ["claude", "--resume", SID]),
+        ("codex", SID, ["codex", "resume", SID]),
+        ("copilot_cli", f"{SID}/ag-1", ["copilot", f"--resume={SID}"]),
+        ("factory_droid", SID, ["droid", "--resume", SID]),
+        ("kimi", "s", ["kimi", "--session", "s"]),
+        ("pi", SID, ["pi", "--session", SID]),
+        ("qwen_code", SID, ["qwen", "--resume", SID]),
+    ],
+)
+def test_a_session_is_resumed_by_its_id(name: str, native_id: str, words: list[str]) -> None:
+    resume_command = all_sources()[name].resume_command
+    assert resume_command is not None
+    assert resume_command(native_id) == words
 
 
 def test_a_source_has_the_name_of_its_module() -> None:
@@ -147,13 +175,13 @@ def test_the_gate_names_each_missing_contract_test(tmp_path: Path) -> None:
     assert len(gaps(formats, tests)) == 3
 
 
-def test_the_gate_takes_the_shared_contract_tests_for_the_formats_in_their_table(tmp_path: Path) -> None:
+def test_the_gate_takes_the_shared_contract_tests_for_all_formats_but_those_they_leave_out(tmp_path: Path) -> None:
     formats, tests = made_up_tree(tmp_path)
     (tests / "walrus" / "test_walrus.py").unlink()
     shared = tests / "test_format_contract.py"
-    shared.write_text('FORMATS = {"seal": 1}\n' + GOOD_TEST)
+    shared.write_text('OWN = {"seal", "walrus"}\n' + GOOD_TEST)
     assert len(gaps(formats, tests)) == 3
-    shared.write_text('FORMATS = {"seal": 1, "walrus": 2}\n' + GOOD_TEST)
+    shared.write_text('OWN = {"seal"}\n' + GOOD_TEST)
     assert gaps(formats, tests) == []
 
 

@@ -133,7 +133,7 @@ def test_work_grows_with_the_text_only(number: int) -> None:
 
 def test_a_line_is_not_begun_that_would_take_more_than_is_left() -> None:
     effort = Effort(1000)
-    assert not list(compile_pattern("[ab]").search_lines("a" * 2000, effort)) and effort.spent
+    assert not list(compile_pattern("[ab]").search_lines("a" * 2000, effort)) and effort.is_spent
 
 
 def test_a_large_pattern_uses_its_effort_up_sooner() -> None:
@@ -151,8 +151,8 @@ def test_half_of_a_surrogate_pair_does_not_stop_a_search() -> None:
 def test_a_search_that_is_cut_short_says_so_and_keeps_what_it_found() -> None:
     effort = Effort(2_000)
     lines = list(compile_pattern("x[yz]").search_lines("xy\n" + "-\n" * 3 + "x" * 5000 + "y\nxy", effort))
-    assert [line.number for line in lines] == [0] and effort.spent
-    assert not Effort(10).spent
+    assert [line.number for line in lines] == [0] and effort.is_spent
+    assert not Effort(10).is_spent
 
 
 def test_a_pattern_that_grows_too_large_is_refused() -> None:
@@ -165,7 +165,7 @@ def test_a_literal_part_is_used_to_pass_over_what_cannot_match() -> None:
     effort = Effort(10_000)
     text = "nothing here\n" * 10_000 + "needle 7"
     assert [line.number for line in compile_pattern(r"needle \d").search_lines(text, effort)] == [10_000]
-    assert not effort.spent
+    assert not effort.is_spent
 
 
 def test_text_whose_letters_grow_when_lowered_is_searched_all_the_same() -> None:

@@ -10,12 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from everturn.text.tokens import (
-    MARGIN,
-    cut_to_tokens,
-    estimate_tokens,
-    fits_tokens,
-)
+from everturn.text.tokens import MARGIN, cut_to_tokens, estimate_tokens, fits_tokens
 
 PROSE = (
     "The archive keeps every byte of every session, so that nothing is lost when an agent forgets. A search looks "

@@ -17,16 +17,7 @@ from msgspec import Struct
 
 from everturn.derive.trails import ALL, TallyBuilder
 from everturn.errors import UnknownSession
-from everturn.model.analytics import (
-    ARROW,
-    CLASS,
-    INHERITED,
-    ToolPair,
-    ToolPath,
-    ToolTotal,
-    Trail,
-    bucket_start,
-)
+from everturn.model.analytics import ARROW, CLASS, INHERITED, ToolPair, ToolPath, ToolTotal, Trail, bucket_start
 from everturn.model.archive import Session
 from everturn.model.vocabulary import ERROR_CLASSES
 from everturn.store.contract import AnalyticsScope, Store

@@ -7,7 +7,6 @@ archive: the drawing makes them safe.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
 from msgspec import Struct
@@ -18,6 +17,7 @@ from everturn.model.analytics import EDGE, LAST_POSITION, SLOT_MS
 from everturn.store.contract import AnalyticsScope, Store
 
 START, END = "(start)", "(end)"
+_TOP = 12  # tools, the most used ones
 _LENGTHS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 51, 101)  # lower bounds of the bars of turn lengths
 
 
@@ -62,11 +62,11 @@ class Calendar(Struct, frozen=True, tag=True):
 Plot = Heat | Bars | Calendar
 
 
-def transitions(store: Store, scope: AnalyticsScope, top: int = 12) -> Heat | None:
+def transitions(store: Store, scope: AnalyticsScope) -> Heat | None:
     """Return which tool follows which, for the most used tools. Rows are the earlier one."""
     counts.catch_up(store)
     counted = counts.read_counts(store, scope, ("tool_total", "tool_pair"))
-    tools = [row.tool for row in counted.tools()[:top]]
+    tools = [row.tool for row in counted.tools()[:_TOP]]
     if not tools:
         return None
     n = {(pair.first, pair.second): pair.n for pair in counted.pairs("next")}
@@ -102,26 +102,20 @@ def errors_by_position(inspection: Inspection) -> Bars:
     return Bars(f"Where in a turn: {title}", "batch of the turn", "calls", bars, "failed")
 
 
-def activity_calendar(store: Store, scope: AnalyticsScope, unit: str = "turns", weeks: int = 53) -> Calendar | None:
-    """Return `unit` (turns, prompts, calls, errors) for each day, UTC, of the last weeks with any."""
+def activity_calendar(store: Store, scope: AnalyticsScope) -> Calendar | None:
+    """Return the turns of each day, UTC, of the last year with any."""
     counts.catch_up(store)
-    rows = ((row.slot, getattr(row, unit)) for row in store.activity(scope))
-    return calendar(rows, unit, weeks)
-
-
-def calendar(slots: Iterable[tuple[int, int]], unit: str, weeks: int = 53) -> Calendar | None:
-    """Build a calendar from numbers by quarter of an hour."""
     n: Counter[date] = Counter()
-    for slot, value in slots:
-        if slot >= 0 and value:
-            n[day_of(slot)] += value
+    for row in store.activity(scope):
+        if row.slot >= 0 and row.turns:
+            n[day_of(row.slot)] += row.turns
     if not n:
         return None
     last = max(n)
-    first = max(min(n), last - timedelta(weeks=weeks))
+    first = max(min(n), last - timedelta(weeks=53))
     first -= timedelta(days=first.weekday())
     days = [n[first + timedelta(days=number)] for number in range((last - first).days + 1)]
-    return Calendar(f"Activity: {unit} by day", unit, first, days)
+    return Calendar("Activity: turns by day", "turns", first, days)
 
 
 def calendar_words(plot: Calendar) -> str:

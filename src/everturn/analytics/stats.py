@@ -123,11 +123,7 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
         [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
         [UseTotal(name, n, n) for name, n in sorted(failures.items(), key=lambda item: (-item[1], item[0]))],
         prices.as_of,
-        _total_work(
-            activity if not scope.subagents else _of_main(scope, activity, store.activity),
-            of_main,
-            listed,
-        ),
+        _total_work(activity if not scope.subagents else _of_main(scope, activity, store.activity), of_main, listed),
         _total_work(activity, own, listed),
         WorkTotal(len(reported), sum(row.calls for row in reported), sum(row.tokens for row in reported)),
         TakenBackTotal(

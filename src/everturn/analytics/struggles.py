@@ -63,12 +63,12 @@ def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> I
             yield from find_in_session(session, turns_of(trail), least)
 
 
-def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:
+def group_kinds(store: Store, found: Iterable[Struggle]) -> list[Kind]:
     """Group by tool and error class, most failures first."""
     groups: dict[tuple[str, str], list[Struggle]] = {}
     for one in found:
         groups.setdefault((one.tool, one.error_class), []).append(one)
-    made = [_make_kind(store, group, examples) for group in groups.values()]
+    made = [_make_kind(store, group) for group in groups.values()]
     return sorted(made, key=lambda kind: (-kind.failures, kind.tool, kind.error_class))
 
 
@@ -117,7 +117,7 @@ def _find_ending(
     return ("another way", tools) if tools else ("given up", ())
 
 
-def _make_kind(store: Store, group: list[Struggle], examples: int) -> Kind:
+def _make_kind(store: Store, group: list[Struggle]) -> Kind:
     endings = Counter(one.ending for one in group)
     recoveries = Counter(
         " → ".join(one.recovery) for one in group if one.ending in ("worked", "next turn", "another way")
@@ -127,5 +127,5 @@ def _make_kind(store: Store, group: list[Struggle], examples: int) -> Kind:
         group[0].tool, group[0].error_class, len(group), len({one.session for one in group}),
         sum(one.failures for one in group), longest[0].failures, sum(one.lost_ms for one in group),
         {name: endings[name] for name in ENDINGS if endings[name]}, recoveries.most_common(3),
-        handles(store, islice(dict.fromkeys((one.session, one.turn) for one in longest), examples)),
+        handles(store, islice(dict.fromkeys((one.session, one.turn) for one in longest), 3)),
     )  # fmt: skip

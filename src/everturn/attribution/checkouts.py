@@ -90,7 +90,7 @@ class Checkouts:
         near = map(self._absolute, self._store.edits_of_session(edit.row.session))
         paths = {*self._store.edited_paths(f"{folder}/"), *near}
         inner = {path[len(folder) + 1 :] for path in paths if path.startswith(f"{folder}/")}
-        known = inner & self._repository.tracked
+        known = inner & self._repository.tracked_paths
         is_named_after = any(
             re.match(re.escape(one) + r"[-_.@+]", name) for one in self._repository.names
         )  # `shop-feature`, a usual name for a worktree

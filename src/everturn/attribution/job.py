@@ -52,14 +52,14 @@ _TARGET = re.compile(r"(?P<file>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 
 
 class WhyOptions(Struct, frozen=True):
-    """What a caller chose: older equal text too; all about each turn, or only its request."""
+    """The choices of a caller: older equal text too; all about each turn, or only its request."""
 
     old: bool = False
     full: bool = False
 
 
 class _Question(Struct, frozen=True):
-    """What all lines of a question share."""
+    """The values that all lines of a question share."""
 
     history: CommitHistory
     options: WhyOptions
@@ -183,7 +183,7 @@ class WhyJob:
     def all_of(self, chosen: Sequence[CommitFacts], tip: str, options: WhyOptions) -> WhyReport:
         """Answer for the added lines of these commits."""
         self._facts |= {one.sha: one for one in chosen}
-        changes = list(self.repository.added([one.sha for one in chosen]))
+        changes = list(self.repository.added_lines([one.sha for one in chosen]))
         parents = {one.sha: one.parents[0] if one.parents else "" for one in chosen}
         n_paths = len({file.path for _, files in changes for file in files})
         history: CommitHistory = (
@@ -375,7 +375,7 @@ class WhyJob:
         found = edit.found
         session = self._store.session(found.row.session)[0]
         return Writer(
-            found.agent, session.native_id, found.row.turn, found.row.seq, found.call_id, found.tool, edit.ended,
+            found.agent, session.native_id, found.row.turn, found.row.seq, found.call_id, found.tool, edit.end,
             self._texts.place(found),
         )  # fmt: skip
 
@@ -409,7 +409,7 @@ class WhyJob:
         find = (
             self._reasons.full(session, writer.turn, writer.seq)
             if options.full
-            else self._reasons.asked(session, writer.turn)
+            else self._reasons.find_request(session, writer.turn)
         )
         title = text.title or text.first_prompt
         return TurnNote(writer.agent, writer.session, writer.turn, title, session.kind, find)

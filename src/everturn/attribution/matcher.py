@@ -30,7 +30,6 @@ from everturn.derive.edits import added_lines
 from everturn.model.archive import LINE_HASH
 from everturn.store.contract import FoundEdit, Store
 
-LEVELS = ("replayed", "matched", "likely")
 _NEAR = 5
 _LEAST_NEAR = 2
 _LOOSE_CHARS = 6
@@ -54,7 +53,7 @@ class PlacedEdit(Struct, frozen=True):
         return row.began if row.began is not None else row.at or 0
 
     @property
-    def ended(self) -> int:
+    def end(self) -> int:
         """When its result came."""
         row = self.found.row
         return row.at if row.at is not None else row.began or 0
@@ -116,7 +115,7 @@ class LineMatcher:
         self, change: CommittedChange, edits: Sequence[PlacedEdit], matches: dict[int, LineMatch], by_turn: bool
     ) -> dict[int, list[PlacedEdit]]:
         """Return, for answered lines, the last edit of each other session (or turn) that wrote the same text in the window."""
-        fresh = sorted((one for one in edits if _is_fresh(one, change)), key=lambda one: one.ended)
+        fresh = sorted((one for one in edits if _is_fresh(one, change)), key=lambda one: one.end)
         if len({_author(one, by_turn) for one in fresh}) < 2:
             return {}
         lines = [line for line in matches if not is_trivial(change.after[line])]
@@ -131,7 +130,7 @@ class LineMatcher:
             named = matches[line].edit
             others = (one for author, one in holders.get(value, {}).items() if author != _author(named, by_turn))
             # One that writes whole files repeats what it found.
-            found[line] = [one for one in others if one.found.row.kind != "write" or one.ended < named.ended]
+            found[line] = [one for one in others if one.found.row.kind != "write" or one.end < named.end]
         return found
 
     def same_text(self, change: CommittedChange, edits: Sequence[PlacedEdit], line: int) -> list[PlacedEdit]:
@@ -139,7 +138,7 @@ class LineMatcher:
         if is_trivial(change.after[line]):
             return []
         wanted = self._store.line_hashes([change.after[line]])[0]
-        return sorted((one for one in edits if wanted in split_hashes(one)), key=lambda one: one.ended, reverse=True)
+        return sorted((one for one in edits if wanted in split_hashes(one)), key=lambda one: one.end, reverse=True)
 
 
 def _author(edit: PlacedEdit, by_turn: bool) -> object:
@@ -153,7 +152,7 @@ def split_hashes(edit: PlacedEdit) -> list[bytes]:
 
 
 def _is_fresh(edit: PlacedEdit, change: CommittedChange) -> bool:
-    if not edit.ended or edit.ended <= change.window.after:
+    if not edit.end or edit.end <= change.window.after:
         return False
     limit = change.window.amended if edit.found.row.session in change.amended else change.window.until
     # One that writes whole files repeats what it found, so after the commit it says nothing.
@@ -161,7 +160,7 @@ def _is_fresh(edit: PlacedEdit, change: CommittedChange) -> bool:
 
 
 def _is_before(edit: PlacedEdit, window: EditWindow) -> bool:
-    return window.after - _MOVED < edit.ended <= window.after and edit.began <= window.until
+    return window.after - _MOVED < edit.end <= window.after and edit.began <= window.until
 
 
 class _FreshMatch:
@@ -170,7 +169,7 @@ class _FreshMatch:
     def __init__(self, store: Store, texts: EditTexts, change: CommittedChange, fresh: list[PlacedEdit]) -> None:
         self._store, self._texts, self._change = store, texts, change
         self._edits = sorted(
-            fresh, key=lambda one: (one.ended, one.found.row.session, one.found.row.seq, one.found.row.n)
+            fresh, key=lambda one: (one.end, one.found.row.session, one.found.row.seq, one.found.row.n)
         )
         self._found: dict[int, LineMatch] = {}
         self._foreign: set[int] = set()  # lines that the replay found to be nobody's

@@ -61,7 +61,7 @@ class ToolOutcome(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """What led to the edits of a turn. `asked_session` and `asked_turn` (from 0) say where the request is."""
+    """The request that led to the edits of a turn. `asked_session` and `asked_turn` (from 0) say where the request is."""
 
     asked: str = ""
     asked_session: str = ""
@@ -79,18 +79,18 @@ class ReasonFinder:
 
     def __init__(self, store: Store, sources: Sources) -> None:
         self._store, self._sources = store, sources
-        self._asked: dict[tuple[int, int], Reason] = {}
+        self._known: dict[tuple[int, int], Reason] = {}
 
-    def asked(self, session: Session, turn: int) -> Reason:
+    def find_request(self, session: Session, turn: int) -> Reason:
         """Return the request behind a turn, without what happened in it."""
         key = (session.id, turn)
-        if key not in self._asked:
-            self._asked[key] = self._find_request(session, turn, _GENERATIONS)
-        return self._asked[key]
+        if key not in self._known:
+            self._known[key] = self._trace_request(session, turn, _GENERATIONS)
+        return self._known[key]
 
     def full(self, session: Session, turn: int, seq: int) -> Reason:
         """Return all about an edit at message `seq` of a turn."""
-        asked = self._find_request(session, turn, _GENERATIONS, seq)
+        asked = self._trace_request(session, turn, _GENERATIONS, seq)
         marks = [mark.text for _, text in self._requests(session, turn) for mark in find_decisions(text)]
         return replace(
             asked, decisions=tuple(dict.fromkeys(marks))[:_DECISIONS], said_before=self._said_before(session, turn, seq),
@@ -98,7 +98,7 @@ class ReasonFinder:
         )  # fmt: skip
 
     # --- requests ---
-    def _find_request(self, session: Session, turn: int, generations: int, before: int | None = None) -> Reason:
+    def _trace_request(self, session: Session, turn: int, generations: int, before: int | None = None) -> Reason:
         """Return the request behind a turn, or behind the message `before` of it."""
         if session.kind != "main" and generations:
             from everturn.sessions.lineage import ancestors  # most sessions have no parent
@@ -107,7 +107,7 @@ class ReasonFinder:
             task = " ".join(text for _, text in self._requests(session, turn) or self._requests(session, 0))
             if parent is not None and parent.session is not None and parent.session.id != session.id:
                 at = parent.call.turn if parent.call is not None else max(parent.session.n_turns - 1, 0)
-                above = self._find_request(parent.session, at, generations - 1)
+                above = self._trace_request(parent.session, at, generations - 1)
                 return Reason(
                     above.asked, above.asked_session, above.asked_turn, above.go_ahead, above.approves,
                     one_line(goal_words(task), _LONGEST),

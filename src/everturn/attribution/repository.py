@@ -173,7 +173,7 @@ class Repository:
         return any(line.endswith(b" commit") for line in self.run(*_CHECK, given=given).splitlines())
 
     @cached_property
-    def tracked(self) -> frozenset[str]:
+    def tracked_paths(self) -> frozenset[str]:
         """The paths of all files in HEAD."""
         return frozenset(self.text("ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0"))
 
@@ -253,7 +253,7 @@ class Repository:
         output = self.run("log", "--no-merges", "--reverse", "--topo-order", f"--format={_FORMAT}", *revisions, "--")
         return list(_read_commits(output))
 
-    def added(self, commits: Sequence[str]) -> Iterator[tuple[str, list[AddedLines]]]:
+    def added_lines(self, commits: Sequence[str]) -> Iterator[tuple[str, list[AddedLines]]]:
         """Yield the lines that each commit added, compared with its first parent."""
         if not commits:
             return
@@ -280,7 +280,7 @@ class Repository:
         given = "".join(f"{one}\n" for one in commits).encode()
         return self.run(*words, given=given).decode("utf-8", "surrogateescape").split("\n")
 
-    def touched(self, commit: str) -> Iterator[tuple[CommitFacts, list[str]]]:
+    def touched_paths(self, commit: str) -> Iterator[tuple[CommitFacts, list[str]]]:
         """Yield every commit up to one, oldest first, with the paths that it changed or added."""
         lines = self.text("log", "--topo-order", "--reverse", "-M", "--raw", f"--format=%x01{_FORMAT}", commit, "--")
         for record in lines.split("\x01")[1:]:

@@ -94,7 +94,7 @@ class WholeHistory:
         self._numbers: dict[str, int] = {}
         self._ancestors: list[int] = []  # one bit per commit
         self._touched: dict[str, list[tuple[int, CommitFacts]]] = {}
-        for number, (facts, paths) in enumerate(repository.touched(tip)):
+        for number, (facts, paths) in enumerate(repository.touched_paths(tip)):
             self._numbers[facts.sha] = number
             if number < _MOST_COMMITS:
                 self._ancestors.append(self._bits(facts.parents))

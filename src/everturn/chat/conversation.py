@@ -79,7 +79,7 @@ class Conversation:
         journal = Journal.open(setup.store, "", about, clock=setup.clock, policy=setup.policy)
         made = cls(setup, journal, watch)
         # Recorded also if it is empty: a prompt given later is then known to be another one.
-        journal.write(records.SetupRecord(system=made.loop.system, tools=tuple(one.shown for one in made.loop.tools)))
+        journal.write(records.SetupRecord(system=made.loop.system, tools=tuple(one.spec for one in made.loop.tools)))
         made.remember_agent()
         made._inherit(before)
         return made

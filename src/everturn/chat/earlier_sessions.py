@@ -288,9 +288,7 @@ class EarlierSession(Struct, frozen=True):
         return head + one_line(self.text.title or self.text.first_prompt, max(20, width - len(head)))
 
 
-def list_earlier(
-    store: Store, workspace: str, now: int, machine: str = "", without: str = "", most: int = MOST
-) -> list[EarlierSession]:
+def list_earlier(store: Store, workspace: str, now: int, machine: str = "", without: str = "") -> list[EarlierSession]:
     """Return the conversations in a workspace, newest first, without those that have no prompt."""
     found: list[tuple[Session, SessionText]] = []
     cursor = ""
@@ -301,12 +299,13 @@ def list_earlier(
             for row, text in rows
             if text.workspace == workspace and row.n_prompts and row.native_id != without
         ]
-        if len(found) >= most or not cursor:
+        if len(found) >= MOST or not cursor:
             break
-    shorts = short_ids((row for row, _ in found[:most]), store)
+    found = found[:MOST]
+    shorts = short_ids((row for row, _ in found), store)
     return [
         EarlierSession(number, row, text, shorts[row.id], _lease_state(store, row, now, machine))
-        for number, (row, text) in enumerate(found[:most], 1)
+        for number, (row, text) in enumerate(found, 1)
     ]
 
 

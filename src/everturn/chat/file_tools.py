@@ -20,9 +20,6 @@ from everturn.recall.workspace import FileRefused, read_inside, walk_inside, wri
 from everturn.text.printable import plain_text, plural, quote_for_model
 from everturn.text.regex import EFFORT, Effort, compile_pattern
 
-#: Which tools there are: none, those that only read, or all (each change needs approval).
-LEVELS = ("none", "read", "all")
-
 _MOST_LISTED = 500
 _MOST_MATCHES = 100
 _LONGEST_LINE = 300
@@ -95,7 +92,7 @@ def _search(workspace: str) -> Tool:
                 found.append(f"{name}:{line.number + 1}: {plain_text(line.text).strip()[:_LONGEST_LINE]}")
                 if len(found) >= _MOST_MATCHES:
                     return "\n".join([*found, f"[the first {_MOST_MATCHES} matches: use a narrower pattern]"])
-            if effort.spent:
+            if effort.is_spent:
                 return "\n".join([*found, "[stopped: it took too much work; use a literal word]"])
         return "\n".join(found) or f"nothing matches {pattern!r}"
 

@@ -113,8 +113,9 @@ _MOST_ARGUMENT_LINES = 12  # of an argument that are shown for approval
 
 
 class ChatProgram:
-    def __init__(self, setup: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
-        self.setup, self.screen, self.conversation = setup, screen, conversation
+    def __init__(self, setup: ChatSetup, screen: ChatScreen) -> None:
+        self.setup, self.screen = setup, screen
+        self.conversation: Conversation | None = None
         self.answers: list[Outcome] = []
         self._listed: list[EarlierSession] = []
         self._always: set[str] = set()  # tools approved for the rest of the chat

@@ -27,7 +27,6 @@ from everturn.sessions.lineage import ancestors
 if TYPE_CHECKING:
     from everturn.chat.earlier_sessions import EarlierSummary
 
-STRATEGIES = ("exact", "window", "summary", "document")
 _DOCUMENT_TOKENS = 4_000  # tokens
 
 

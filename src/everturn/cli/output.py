@@ -350,7 +350,7 @@ _LESS = "-RFX"  # colours, leave at once if it fits on the screen, keep what was
 
 
 @contextmanager
-def paged(out: Output) -> Iterator[None]:
+def open_pager(out: Output) -> Iterator[None]:
     """Send what a command prints through the pager, on a terminal and without --json."""
     program = _pager(out)
     if program is None:

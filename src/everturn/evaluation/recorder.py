@@ -180,7 +180,7 @@ class RecordedJournal(Journal):
         self.session, self.clock, self.ttl = state.evaluation_id, clock, TTL_MS
         self.alone = threading.RLock()
         self.past = JournalState(state.evaluation_id, system=state.system_message.content)
-        self.past.tools = tuple(tool.shown for tool in tools)
+        self.past.tools = tuple(tool.spec for tool in tools)
         self._recording, self._saved = recording, saved
         for record in _state_records(state):
             self._take(record)

@@ -216,7 +216,7 @@ class WholeMutation:
         with session.lock:
             slices = {type_name(kind): one for kind, one in session._slices.items()}
             slices.setdefault(type_name(ConversationState), Slice(ConversationState))
-            items = snapshot.restored({name: one.shape for name, one in slices.items()})
+            items = snapshot.restore_slices({name: one.shape for name, one in slices.items()})
             for name, one in slices.items():
                 if one.policy == "state" and (name in items or one.items()):
                     one.seed(items.get(name, ()))

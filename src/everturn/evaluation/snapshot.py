@@ -371,7 +371,7 @@ class Snapshot:
             raise SnapshotRestoreError(wrong)
         return replace(snapshot, slices=slices)
 
-    def restored(self, shapes: Mapping[str, Shape]) -> dict[str, tuple[Any, ...]]:
+    def restore_slices(self, shapes: Mapping[str, Shape]) -> dict[str, tuple[Any, ...]]:
         """Return the objects of each slice. Raise SnapshotRestoreError with every mistake, unknown types included."""
         wrong: list[str] = []
         items: dict[str, tuple[Any, ...]] = {}

@@ -31,14 +31,14 @@ def as_standard(
         yield clean(line) if clean is not None else line
 
 
-def as_binary(wire: WireForm, pieces: Iterable[bytes], most: int = _PACKED) -> Iterator[bytes]:
-    """Yield lines of a format in its binary form, about so many bytes of them at a time."""
+def as_binary(wire: WireForm, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines of a format in its binary form, about `_PACKED` bytes of them at a time."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:
         waiting.append(piece)
         size += len(piece)
-        if size >= most:
+        if size >= _PACKED:
             yield wire.pack(b"".join(waiting))
             waiting, size = [], 0
     if waiting:

@@ -226,7 +226,7 @@ class Asker:
         self._clean, self._clock, self._on_receipt = clean, clock, on_receipt
 
     @property
-    def spent(self) -> ReplyTokens:
+    def tokens_spent(self) -> ReplyTokens:
         used = [receipt.usage for receipt in self.receipts]
         source = "api" if all(one.source == "api" for one in used) else "estimate"
         return sum_usage(used, source)
@@ -275,7 +275,7 @@ class Asker:
 
     def _answer_limit(self, size: int, requested: int) -> int:
         """Return how many tokens the answer may have. Raise `OverBudget` if none are left."""
-        budget, spent = self.budget, self.spent
+        budget, spent = self.budget, self.tokens_spent
         sent_tokens = spent.input + spent.cache_read + spent.cache_write
         if budget.requests is not None and len(self.receipts) >= budget.requests:
             self._raise_over_budget(f"the limit of {plural(budget.requests, 'request')} is reached")

@@ -218,10 +218,7 @@ _TEXT_DELTAS: dict[str, tuple[str, str, str, str]] = {
     "response.reasoning_text.delta": ("content", "content_index", "reasoning_text", "thinking"),
     "response.reasoning_summary_text.delta": ("summary", "summary_index", "summary_text", "thinking"),
 }
-_ARGUMENTS = {
-    "response.function_call_arguments.delta": "arguments",
-    "response.custom_tool_call_input.delta": "input",
-}
+_ARGUMENTS = {"response.function_call_arguments.delta": "arguments", "response.custom_tool_call_input.delta": "input"}
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 _SHOWN_ITEMS = ("function_call", "custom_tool_call")
 

@@ -125,11 +125,7 @@ class AsyncLoop:
 
 
 def _work(
-    loop: Loop,
-    journal: Journal,
-    prompt: Any,
-    tell: Callable[[LoopEvent | None], None],
-    home: asyncio.AbstractEventLoop,
+    loop: Loop, journal: Journal, prompt: Any, tell: Callable[[LoopEvent | None], None], home: asyncio.AbstractEventLoop
 ) -> Outcome:
     CALLER.set(home)  # in a context of this thread's own
     try:

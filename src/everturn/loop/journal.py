@@ -33,14 +33,7 @@ from typing import Any, Generic, TypeVar, cast
 from everturn.capture import policy as user_rules
 from everturn.capture.policy import Policy
 from everturn.clock import Clock, new_id, now
-from everturn.errors import (
-    Busy,
-    Conflict,
-    EverturnError,
-    ToolIdempotencyError,
-    UnknownSession,
-    UsageError,
-)
+from everturn.errors import Busy, Conflict, EverturnError, ToolIdempotencyError, UnknownSession, UsageError
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec, encode_json
 from everturn.loop import leases, records
 from everturn.loop.journal_state import AGENT, JournalEnd, JournalPlace, JournalState, Mask, find_journal

@@ -182,7 +182,7 @@ class _LoopTurn:
         parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if not any(part.kind != "text" or part.text.strip() for part in parts):
             raise UsageError("the message is empty; say what the model is to do")
-        setup = records.SetupRecord(system=self._system(), tools=tuple(tool.shown for tool in self._loop.tools))
+        setup = records.SetupRecord(system=self._system(), tools=tuple(tool.spec for tool in self._loop.tools))
         same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
         self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
 
@@ -217,7 +217,7 @@ class _LoopTurn:
     def _check_decided(self, call: WaitingCall, arguments: dict[str, Any]) -> None:
         try:
             if call.name in self._tools:
-                self._tools[call.name].checked(arguments)
+                self._tools[call.name].validate_arguments(arguments)
         except ValueError as failure:
             raise UsageError(f"`decide` returned arguments that {call.name} does not take: {failure}") from failure
 

@@ -165,7 +165,7 @@ def _make_request(
     form = wire if shown is not None else ""
     # The seals of another provider do not matter.
     last = past.sent if past.sent is not None and past.sent.wire == form else None
-    sent = RequestRecord(digest.prefix, form, tuple(digest.changed(last.prefix)) if last is not None else ())
+    sent = RequestRecord(digest.prefix, form, tuple(digest.changed_parts(last.prefix)) if last is not None else ())
     append = selected.append.parts[0].text if selected.append is not None else ""
     return PreparedRequest(request, sent, append, (*selected.said, *mended))
 

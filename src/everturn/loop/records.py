@@ -97,7 +97,7 @@ class RequestRecord(Struct, frozen=True, omit_defaults=True):
 
     prefix: Prefix
     wire: str = ""  # the wire format of the prefix; "": the neutral form
-    changed: tuple[str, ...] = ()  # parts that differ from the request before: see `RequestDigest.changed`
+    changed: tuple[str, ...] = ()  # parts that differ from the request before: see `RequestDigest.changed_parts`
 
 
 class ResponseRecord(JournalRecord, tag="response", kw_only=True):

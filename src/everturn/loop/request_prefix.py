@@ -32,7 +32,7 @@ class RequestDigest:
     prefix: Prefix
     _hashes_after: Callable[[int], tuple[str, str]]  # of the first lines: of all, and of those without thoughts
 
-    def changed(self, before: Prefix) -> list[str]:
+    def changed_parts(self, before: Prefix) -> list[str]:
         """Return the parts of an earlier prefix that this request changes; empty if the provider will accept it.
 
         Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.

@@ -193,7 +193,7 @@ class SettlementPlanner:
     def _reconcile(self, plan: SettlementPlan, call: CallProgress, tool: Tool) -> str:
         assert tool.reconcile is not None
         try:
-            found = self._coroutines.wait(tool.reconcile(self._context(call), tool.checked(call.arguments)))
+            found = self._coroutines.wait(tool.reconcile(self._context(call), tool.validate_arguments(call.arguments)))
         except Exception:  # then the outcome is unknown
             found = None
         if isinstance(found, ReconciledResult):
@@ -215,7 +215,7 @@ class SettlementPlanner:
         if tool is None:
             return _refuse(plan, call, f"there is no tool {part.name!r}", "unknown_tool")
         try:
-            arguments = tool.checked(call.arguments)
+            arguments = tool.validate_arguments(call.arguments)
         except ValueError as failure:
             whose = (
                 "invalid arguments" if call.edited is None else "the human changed the arguments, and they are invalid"

@@ -163,7 +163,7 @@ class Tool:
         return self.fn(*given, **named)
 
     @property
-    def shown(self) -> protocol.ToolSpec:
+    def spec(self) -> protocol.ToolSpec:
         """Return the tool as the model sees it."""
         return protocol.ToolSpec(self.name, self.description, self.parameters)
 
@@ -171,7 +171,7 @@ class Tool:
         """Whether a human must agree to this call; awaitable if the function is asynchronous."""
         return self.approval(arguments) if callable(self.approval) else self.approval
 
-    def checked(self, arguments: Any) -> dict[str, Any]:
+    def validate_arguments(self, arguments: Any) -> dict[str, Any]:
         """Return the validated arguments. Raise ValueError with a message for the model."""
         if not isinstance(arguments, dict):
             raise ValueError("the arguments are not a JSON object")

@@ -306,7 +306,7 @@ class TurnLog:
         if (session := self._session(session_id)) is None or not query.strip():
             return []
         limit, parsed = max(1, min(limit, MOST_FOUND)), parse_query(query)
-        if not parsed.wanted and not parsed.regex:
+        if not parsed.wanted_phrases and not parsed.regex:
             return self._scan_messages(session, query.strip(), limit)
         found = search(self.store, all_sources(), query, SearchFilters(session=session), limit, now=self._clock())
         seqs = [one.row.seq for one in found.items if one.row is not None]

@@ -229,7 +229,7 @@ class ActivityRow(Struct):
 
 
 class WorkSum(Struct, frozen=True):
-    """What sessions did together; `key` is what they have in common."""
+    """The work of several sessions; `key` is what they have in common."""
 
     key: str
     sessions: int  # without subagents, whose work is counted

@@ -137,7 +137,7 @@ class EvidenceSearchTools:
             return f"{tool}: {prepared}"
         effort = Effort(EFFORT)
         found = [line.number for line in islice(prepared.search_lines(log.text, effort), _MAX_MATCHES + 1)]
-        spent = " The search was stopped: it took too much work; use a literal word." if effort.spent else ""
+        spent = " The search was stopped: it took too much work; use a literal word." if effort.is_spent else ""
         if not found:
             return f"{tool}: nothing in {where} matches {safe_line(pattern, self._clean, 200)!r}.{spent}"
         return f"{tool}: {_matches_text(log, found, max(0, min(context, _MAX_CONTEXT)), where)}{spent}"

@@ -103,11 +103,7 @@ FUNCTIONS = (
         _object({"file_path": _PATH, "start_line": _FIRST, "end_line": _LAST}, "file_path"),
     ),
     Function("list_artifacts", "List the files the session touched.", _object({})),
-    Function(
-        "complete_evidence_search",
-        "Say that enough evidence has been gathered. Ends the search.",
-        _object({}),
-    ),
+    Function("complete_evidence_search", "Say that enough evidence has been gathered. Ends the search.", _object({})),
 )
 
 

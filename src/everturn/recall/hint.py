@@ -94,7 +94,9 @@ def _quote(request: RecallRequest, match: TurnMatch, words: QueryWords, counts: 
     where = f"session {quotation.short(match)}, turn {max(match.turn, 0) + 1}"
     lead = f"{HINT}\n[everturn: it may be {where}, found by the words {', '.join(words.words)}:]"
     answer = quotation.write(QuoteParts(lambda shown: lead, lambda shown, left: []), HINT_TOKENS)
-    held = words.held("\n".join(f"{entry.head} {entry.text}" for entry in answer.entries if entry.turn == match.turn))
+    held = words.find_words(
+        "\n".join(f"{entry.head} {entry.text}" for entry in answer.entries if entry.turn == match.turn)
+    )
     total = words.weigh(range(len(words.words)))
     is_rare = any(0 < counts.get(words.words[number], 0) <= RARE for number in held)
     is_sure = len(held) >= _FEWEST and words.weigh(held) >= SURE_SHARE * total and is_rare

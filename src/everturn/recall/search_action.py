@@ -83,7 +83,7 @@ def find_turns(request: RecallRequest, action: SearchAction) -> FoundTurns:
     asker = None
     if request.session is not None and request.is_own:
         asker = AskingSession(request.store, request.session, request.turns_in_view)
-    finder = EchoFinder(request.store, request.sources, " ".join(phrase.text for phrase in action.query.wanted))
+    finder = EchoFinder(request.store, request.sources, " ".join(phrase.text for phrase in action.query.wanted_phrases))
     order = _TurnOrder(request, action, asker, finder)
     hidden = HiddenEchoes(finder, asker, action.injected)
     page = _search_scope(request, action, _widest_scope(request), hidden)
@@ -226,7 +226,7 @@ def _held_share(words: QueryWords, hit: SearchHit) -> float:
     ranked in the first place.
     """
     total = words.weigh(range(len(words.words)))
-    return words.weigh(words.held(hit.snippet)) / total if total else 1.0
+    return words.weigh(words.find_words(hit.snippet)) / total if total else 1.0
 
 
 def _states_choice(text: str) -> bool:
@@ -237,19 +237,21 @@ def _states_choice(text: str) -> bool:
 
 def _score_hit(action: SearchAction, hit: SearchHit) -> float:
     score = hit.score if hit.field in _SAID else hit.score * _NOT_SAID
-    plain = " ".join(phrase.text for phrase in action.query.wanted).casefold()
+    plain = " ".join(phrase.text for phrase in action.query.wanted_phrases).casefold()
     is_exact = " " in plain and plain in " ".join(hit.snippet.split()).casefold()
     return score * _EXACT if is_exact else score
 
 
 def _query_words(request: RecallRequest, action: SearchAction, hits: list[SearchHit]) -> QueryWords:
     """Return the words to look for in the text: those of the query, and those that were found in their place."""
-    wanted = [phrase for phrase in action.query.wanted if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
-    plain = [term for phrase in wanted or action.query.wanted for term in (terms(phrase.text) or [phrase.text])]
+    wanted = [
+        phrase for phrase in action.query.wanted_phrases if phrase.quoted or phrase.text.lower() not in STOP_WORDS
+    ]
+    plain = [term for phrase in wanted or action.query.wanted_phrases for term in (terms(phrase.text) or [phrase.text])]
     counts = request.store.count_words(list(dict.fromkeys(plain)))
     words = QueryWords(plain, counts)
     marked = (hit.snippet[start:end] for hit in hits for start, end in hit.spans if end > start)
-    others = [text.lower() for text in dict.fromkeys(marked) if not words.held(text)]
+    others = [text.lower() for text in dict.fromkeys(marked) if not words.find_words(text)]
     return QueryWords([*plain, *others], counts) if others else words
 
 

@@ -49,7 +49,7 @@ class _Excerpt:
     def add(self, spans: Iterable[TextSpan]) -> None:
         self.spans = merge_spans([*self.spans, *spans])
 
-    def shown(self) -> AnswerEntry:
+    def build_entry(self) -> AnswerEntry:
         text = show_spans(self.entry.text, self.spans)
         return replace(self.entry, text=text, is_cut=text != self.entry.text, is_match=self.is_match)
 
@@ -81,7 +81,7 @@ class TurnQuote:
         """Return the entries as shown: those of the turn in order, then those of the turns beside it."""
         own = max(self.match.turn, 0)
         ordered = sorted(self._excerpts.items(), key=lambda pair: (pair[0][0] != own, *pair[0][:2]))
-        return [excerpt.shown() for _, excerpt in ordered]
+        return [excerpt.build_entry() for _, excerpt in ordered]
 
     def matched_text(self) -> str:
         """Return the text of the matches as shown, to compare it with that of other turns."""
@@ -126,7 +126,7 @@ class TurnQuote:
     def _matching(self, row: MessageRow) -> list[AnswerEntry]:
         """Return the entries of a message, those with the most of the words first."""
         entries = self._own_turn().message(row)
-        return sorted(entries, key=lambda one: -self._words.weigh(self._words.held(f"{one.head}\n{one.text}")))
+        return sorted(entries, key=lambda one: -self._words.weigh(self._words.find_words(f"{one.head}\n{one.text}")))
 
     def _own_turn(self) -> _PartlyReadTurn:
         turn = self._read_turn(max(self.match.turn, 0))

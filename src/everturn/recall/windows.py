@@ -55,7 +55,7 @@ class QueryWords:
         self._matches[text] = sorted(found)
         return self._matches[text]
 
-    def held(self, text: str) -> set[int]:
+    def find_words(self, text: str) -> set[int]:
         """Return the numbers of the words that a text holds."""
         lower = lower_case(text[:_SEARCHED])
         return {number for number, pattern in enumerate(self._patterns) if pattern.search(lower)}

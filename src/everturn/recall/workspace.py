@@ -40,7 +40,7 @@ class FileText(Struct, frozen=True):
     size: int
 
 
-def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileText:
+def read_inside(workspace: str, path: str) -> FileText:
     """Read the beginning of a file below the workspace. Raises FileRefused."""
     parts = _split_path(workspace, path)
     path = path if len(path) <= _NAMED else f"{path[:_NAMED]}…"
@@ -58,7 +58,7 @@ def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileTe
         if not stat.S_ISREG(found.st_mode):
             raise FileRefused(f"{path}: not a regular file")
         with os.fdopen(os.dup(opened), "rb") as file:
-            data = file.read(most)
+            data = file.read(MAX_FILE_BYTES)
         if b"\0" in data[:8192]:
             raise FileRefused(f"{path}: not a text file ({found.st_size:,} bytes)")
         return FileText(data.decode("utf-8", "replace"), len(data), max(found.st_size, len(data)))

@@ -244,7 +244,7 @@ _STRETCHES = ("damaged", "nul_block", "torn")
 
 
 class _LostStretches:
-    """What can be said about damaged stretches of the last copy from the records around them."""
+    """Describes damaged stretches of the last copy, from the records around them."""
 
     def __init__(self, pieces: Sequence[CheckedRecord], last: int, source: Source) -> None:
         self._records = [record for record in pieces if record.copy == last and not record.is_torn]

@@ -135,7 +135,7 @@ class SearchRequest:
     def _has_reason(self, mode: str) -> bool:
         if self.pattern is not None:
             return mode == "pattern"
-        if not self.query.wanted:
+        if not self.query.wanted_phrases:
             return mode == "newest"
         if mode == "words":
             return bool(self.query.groups)
@@ -205,7 +205,7 @@ class SearchRequest:
         """Mix meaning into an attempt, unless the query looks for exact words or there is no hit by words."""
         if self._meaning is None or not attempt.hits or not self._question_share:
             return attempt
-        text = " ".join(piece.text for piece in self.query.wanted)
+        text = " ".join(piece.text for piece in self.query.wanted_phrases)
         if _holds_text(builder, self.store, attempt.hits[0], text):  # it was copied from there
             return attempt
         # Whether a message holds unwanted words is known to the index only.
@@ -247,7 +247,7 @@ class SearchRequest:
 
     def _attempt_some(self, ring: Ring) -> Attempt:
         """Search for the same words, none of them quoted. Exclusions stay."""
-        quoted = [piece.text for piece in self.query.wanted if piece.quoted]
+        quoted = [piece.text for piece in self.query.wanted_phrases if piece.quoted]
         pieces = tuple(piece if piece.negated else replace(piece, quoted=False) for piece in self.query.pieces)
         ranked = self._rank_query(replace(self.query, pieces=pieces), ring.filters)
         note = NOTES["some"].format(" and ".join(f'"{text}"' for text in quoted))
@@ -262,7 +262,7 @@ class SearchRequest:
     def _attempt_text(self, ring: Ring) -> Attempt:
         """Search for every word as characters, or one of those joined by OR."""
         groups: dict[int, list[str]] = {}
-        for piece in self.query.wanted:
+        for piece in self.query.wanted_phrases:
             groups.setdefault(piece.group, []).append(piece.text.lower())
         unwanted = [piece.text.lower() for piece in self.query.pieces if piece.negated]
 
@@ -279,12 +279,12 @@ class SearchRequest:
 
     def _attempt_pattern(self, ring: Ring, pattern: LinearPattern, builder: HitBuilder) -> Attempt:
         """Try the pattern on what the index proposes, then on the newest text."""
-        words = replace(self.query, regex="") if self.query.wanted else _literal_query(pattern)
+        words = replace(self.query, regex="") if self.query.wanted_phrases else _literal_query(pattern)
         proposed = self._rank_query(words, ring.filters).hits[:_MAX_TRIED] if words.groups else []
         hits = [hit for hit in proposed if self._fits(pattern, hit, builder)]
         tried = f"{plural(len(proposed), 'message')} that the index suggested"
         note = f"the pattern was tried on {tried}" if words.groups else ""
-        if not self.query.wanted:
+        if not self.query.wanted_phrases:
             scanned = TextScan(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals)).run()
             known = {(hit.session, hit.seq) for hit in hits}
             # After the others: what the index proposes contains the literals as whole words.
@@ -294,7 +294,7 @@ class SearchRequest:
             note = (
                 f"{note} and on " * bool(note) + ("" if note else "the pattern was tried on ") + _scan_extent(scanned)
             )
-        if pattern.effort.spent:
+        if pattern.effort.is_spent:
             note += "; it took too long and was stopped there"
         return Attempt("pattern", ring, hits, (note,), ring.filters.hides_injected)
 
@@ -317,8 +317,8 @@ def _weigh_less(typed: IndexQuery, subject: IndexQuery) -> IndexQuery:
 
 def _has_plain_and_quoted(query: SearchQuery) -> bool:
     """Whether the query has plain words besides quoted ones."""
-    has_quoted = any(phrase.quoted for phrase in query.wanted)
-    return has_quoted and not all(phrase.quoted or phrase.prefix for phrase in query.wanted)
+    has_quoted = any(phrase.quoted for phrase in query.wanted_phrases)
+    return has_quoted and not all(phrase.quoted or phrase.prefix for phrase in query.wanted_phrases)
 
 
 def _replaced_note(words: tuple[str, list[str]]) -> str:

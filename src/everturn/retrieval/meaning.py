@@ -229,7 +229,7 @@ def question_share(query: SearchQuery) -> float:
     Exact are quoted phrases, beginnings, alternatives and patterns; one or two words; and names of code, a path, an id or a
     flag with no more than two other words.
     """
-    wanted = query.wanted
+    wanted = query.wanted_phrases
     if query.regex or len(wanted) <= _FEW or len({piece.group for piece in wanted}) < len(wanted):
         return 0.0
     if any(piece.quoted or piece.prefix for piece in wanted):
@@ -259,12 +259,7 @@ class MeaningSearch:
     """A model and its vectors. Used by one thread."""
 
     def __init__(
-        self,
-        embedder: Embedder,
-        vectors: VectorFile,
-        clean: Clean,
-        weight: float = WEIGHT,
-        is_default: bool = False,
+        self, embedder: Embedder, vectors: VectorFile, clean: Clean, weight: float = WEIGHT, is_default: bool = False
     ) -> None:
         """With `is_default` nobody asked for this model, so that results do not name it."""
         self._embedder, self._vectors, self._clean, self._weight = embedder, vectors, clean, weight
@@ -298,11 +293,7 @@ class MeaningSearch:
         return MixedHits(mixed, frozenset(key for key in added if key not in by_words))
 
     def _compare(
-        self,
-        nearness: Nearness,
-        checked: _Generations,
-        first: list[MessageKey],
-        scope: MeaningScope | None,
+        self, nearness: Nearness, checked: _Generations, first: list[MessageKey], scope: MeaningScope | None
     ) -> tuple[dict[MessageKey, float], list[MessageKey]]:
         """Return the cosines of the first hits and of the nearest messages, and the latter."""
         around = dict.fromkeys(one for key in first for one in (key, *keys_beside(key)))

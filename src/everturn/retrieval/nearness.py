@@ -133,10 +133,7 @@ def borrow_cosines(keys: Iterable[MessageKey], cosines: Mapping[MessageKey, floa
 
 
 def mix_scores(
-    hits: Sequence[IndexHit],
-    cosines: Mapping[MessageKey, float],
-    nearest: Sequence[MessageKey],
-    weight: float,
+    hits: Sequence[IndexHit], cosines: Mapping[MessageKey, float], nearest: Sequence[MessageKey], weight: float
 ) -> list[IndexHit]:
     """Order the first hits and the nearest messages by their mixed scores; the other hits follow.
 

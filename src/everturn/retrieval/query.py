@@ -97,7 +97,7 @@ class SearchQuery(Struct, frozen=True):
     regex: str = ""  # begins with `(?i)` if the case does not matter
 
     @property
-    def wanted(self) -> tuple[QueryPhrase, ...]:
+    def wanted_phrases(self) -> tuple[QueryPhrase, ...]:
         """The phrases that are not negated."""
         return tuple(piece for piece in self.pieces if not piece.negated)
 
@@ -105,7 +105,7 @@ class SearchQuery(Struct, frozen=True):
     def groups(self) -> tuple[tuple[Phrase, ...], ...]:
         """The terms of these phrases, one group for those joined by OR; phrases of signs only have none."""
         found: dict[int, list[Phrase]] = {}
-        for piece in self.wanted:
+        for piece in self.wanted_phrases:
             if phrase := phrase_of(piece):
                 found.setdefault(piece.group, []).append(phrase)
         return tuple(map(tuple, found.values()))
@@ -244,13 +244,13 @@ def build_index_query(
 
 def is_prose(query: SearchQuery) -> bool:
     """Return whether a query is too long to be typed as one: a pasted prompt, a whole question with its story."""
-    return len(query.wanted) > LONG_TEXT
+    return len(query.wanted_phrases) > LONG_TEXT
 
 
 def _sort_phrases(query: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
     """Split into plain words, which are optional, and required groups: quoted, prefixes, or joined by OR."""
     by_group: dict[int, list[QueryPhrase]] = {}
-    for piece in query.wanted:
+    for piece in query.wanted_phrases:
         by_group.setdefault(piece.group, []).append(piece)
     plain: list[QueryPhrase] = []
     groups: list[tuple[Phrase, ...]] = []

@@ -41,7 +41,7 @@ class Understanding(Struct, frozen=True):
     spoken: tuple[Range, ...] = ()  # the words that only say who spoke, in the text with single spaces
 
     @property
-    def used(self) -> tuple[Range, ...]:
+    def used_ranges(self) -> tuple[Range, ...]:
         """The characters of the text, with single spaces, that only express a definite time and the speaker."""
         return _merge_ranges([(time.start, time.end) for time in self.times if time.is_definite] + list(self.spoken))
 
@@ -119,7 +119,7 @@ def understand_query(query: SearchQuery, filters: SearchFilters, now: int | None
     meant = _without_filtered(understand(text, now), filters)
     if meant == NOTHING:
         return UnderstoodQuery(query)
-    pieces = tuple(_cut_pieces(query.pieces, places, meant.used))
+    pieces = tuple(_cut_pieces(query.pieces, places, meant.used_ranges))
     left = [piece for piece in pieces if not piece.negated]
     if any(piece.quoted or piece.text.lower().strip("?!.,;") not in STOP_WORDS for piece in left):
         return UnderstoodQuery(replace(query, pieces=pieces), meant)
@@ -128,7 +128,7 @@ def understand_query(query: SearchQuery, filters: SearchFilters, now: int | None
 
 def _plain_pieces(query: SearchQuery) -> set[int]:
     """Return the numbers of the pieces that are plain words, alone in their group."""
-    groups = [piece.group for piece in query.wanted]
+    groups = [piece.group for piece in query.wanted_phrases]
     return {
         number
         for number, piece in enumerate(query.pieces)

@@ -78,7 +78,6 @@ def rank_candidates(
     query: IndexQuery,
     now: int = 0,
     weights: Weights = WEIGHTS,
-    most: int = MOST,
     without: Collection[tuple[int, int]] = (),
     replaced: Mapping[str, list[str]] | None = None,
     looked_at: int = LOOKED_AT,
@@ -97,7 +96,7 @@ def rank_candidates(
             found = store.candidates(corrected, looked_at)
     if without:
         found = replace(found, entries=[one for one in found.entries if (one.session, one.seq) not in without])
-    return RankedHits(rank_hits(store, found, corrected, now, weights, most), dict(replaced), found.complete, found)
+    return RankedHits(rank_hits(store, found, corrected, now, weights, MOST), dict(replaced), found.complete, found)
 
 
 def _correct_query(query: IndexQuery, replaced: Mapping[str, list[str]], weights: Weights) -> IndexQuery:

@@ -46,14 +46,7 @@ from everturn.retrieval.query import (
     phrase_of,
 )
 from everturn.retrieval.question import split_literal, understand_query
-from everturn.retrieval.scope import (
-    EVERYWHERE,
-    SAID,
-    SearchFilters,
-    apply_typed_filters,
-    is_unwanted,
-    limit_to_scope,
-)
+from everturn.retrieval.scope import EVERYWHERE, SAID, SearchFilters, apply_typed_filters, is_unwanted, limit_to_scope
 from everturn.retrieval.typos import meant_filters
 from everturn.sessions.lookup import ResultPage
 from everturn.sessions.messages import Sources
@@ -136,7 +129,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
         raise UsageError(f"unknown order {sort!r}; use one of {', '.join(SORTS)}")
     query, is_literal = split_literal(parse_query(text))
     understand = understand and not is_literal
-    if not query.wanted and not query.regex and (query.pieces or not query.filters):
+    if not query.wanted_phrases and not query.regex and (query.pieces or not query.filters):
         raise UsageError(f"there is no word to search for in {text!r}; add at least one word")
     mark = _search_mark(query, filters, sort, understand)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
@@ -153,7 +146,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     note = understood.note(results.fits) if understood else ""
     hints = [NOTES["filter"].format(word, name) for word, name in meant_filters(query)]
     hints += [NOTES["taken back"]] if request.passed_over else []
-    hints += [NOTES["prose"]] if is_prose(query) and any(phrase.quoted for phrase in query.wanted) else []
+    hints += [NOTES["prose"]] if is_prose(query) and any(phrase.quoted for phrase in query.wanted_phrases) else []
     return _add_notes(results, [note] if note else [], hints)
 
 
@@ -278,8 +271,8 @@ def _first_ring(filters: SearchFilters) -> str:
 
 def _content_words(query: SearchQuery) -> list[QueryPhrase]:
     """Return the phrases without stop words, unless there is nothing else."""
-    content = [phrase for phrase in query.wanted if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
-    return content or list(query.wanted)
+    content = [phrase for phrase in query.wanted_phrases if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
+    return content or list(query.wanted_phrases)
 
 
 def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[str]:

@@ -314,7 +314,6 @@ _Q = rb"""(?:\\{0,7}["'`])?"""
 #: The value of an option: no blanks, quotes or escapes.
 _ARG = rb"""([^\s"'`\\|;&<>]{3,200})"""
 _GAP = rb"""[^\r\n|;&\\]{0,200}?"""  # further words of the same command
-_LINE = rb"(?:^|(?<=[\n\"'`])|(?<=\\n))"
 
 _Check = Callable[[bytes, re.Match[bytes]], bool]
 

@@ -51,13 +51,13 @@ def archive_cleaner(store: Store) -> Cleaner:
     return Cleaner(store.setting(_SETTING).encode())
 
 
-def make_key(store: Store, fresh: Callable[[], str] = new_id) -> bytes:
+def make_key(store: Store) -> bytes:
     """Return the key of this archive; make one if there is none. Raises Busy."""
     key = store.setting(_SETTING)
     if key:
         return key.encode()
     with store.write():
-        key = store.setting(_SETTING) or fresh() + fresh()  # another process may have been faster
+        key = store.setting(_SETTING) or new_id() + new_id()  # another process may have been faster
         store.set_setting(_SETTING, key)
     return key.encode()
 

@@ -1,4 +1,4 @@
-"""What people and their agents read from a team's archive. The store is limited to the caller already (`store.visibility`)."""
+"""Answer what people and their agents read from a team's archive. The store is limited to the caller already (`store.visibility`)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _MOST = 1 << 50  # of an id or a place in a file
 
 
 class TeamRequest(Struct):
-    """What a route gets: the archive as the caller may see it, or to write to; the parameters; the body.
+    """The arguments of a route: the archive as the caller may see it, or to write to; the parameters; the body.
 
     On the page of a link, the caller is the person who made it, with no rights, and `link` says what may be shown.
     """

@@ -94,7 +94,7 @@ def own_bytes(store: Store, caller: Caller, source: int, number: int, offset: in
 
 @dataclass
 class PullReport:
-    """What a pull did."""
+    """Counts what a pull did."""
 
     files: int = 0
     pulled: int = 0  # versions with new bytes

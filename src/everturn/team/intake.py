@@ -1,4 +1,4 @@
-"""What laptops push into the team's archive: pieces of source files, in order, each durable before it is acknowledged.
+"""Take in what laptops push into the team's archive: pieces of source files, in order, each durable before it is acknowledged.
 
 A piece names the file by machine and path, and the place in the pusher's own archive it was read from (`offset`). A piece
 that does not continue what is there changes nothing: the answer says where to go on, so that a push can be repeated and

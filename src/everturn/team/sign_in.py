@@ -52,7 +52,7 @@ class ProviderRules(Struct, frozen=True):
 
 
 class LoginCode(Struct, frozen=True):
-    """What the browser brought back, and the proof that it was this laptop that asked."""
+    """The code that the browser brought back, and the proof that it was this laptop that asked."""
 
     code: str
     verifier: str

@@ -40,7 +40,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass
 class PushReport:
-    """What a push did."""
+    """Counts what a push did."""
 
     files: int = 0
     pushed: int = 0  # versions with new bytes

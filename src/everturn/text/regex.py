@@ -56,7 +56,7 @@ class Effort:
         self.left = units
 
     @property
-    def spent(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether the search stopped because of this."""
         return self.left <= 0
 

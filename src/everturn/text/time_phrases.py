@@ -192,13 +192,13 @@ def _resolve_date(match: _Match, calendar: SpokenCalendar) -> _Meaning:
     month = _key_of((words.MONTHS,), name) if name else int(given.get("month") or 0)
     day, year = int(given.get("day") or 0), int(given.get("year") or 0)
     to_day = int(given.get("to_day") or 0)
-    span = calendar.dated(year, month, day) if year else calendar.latest(month, day)
+    span = calendar.date_span(year, month, day) if year else calendar.latest(month, day)
     if given.get("last") and span[1] > milliseconds(calendar.now):
-        span = calendar.dated(calendar.today.year - 1, month, day)
+        span = calendar.date_span(calendar.today.year - 1, month, day)
     if to_day:
         # In the year of the first day; an order like `5-3 May` has no meaning.
         begin = (EPOCH + timedelta(milliseconds=span[0])).astimezone(calendar.zone)
-        span = span[0], max(calendar.dated(begin.year, month, to_day)[1], span[1])
+        span = span[0], max(calendar.date_span(begin.year, month, to_day)[1], span[1])
     return _Meaning(span, needs=_needed_before(given, name, year), is_date=True)
 
 

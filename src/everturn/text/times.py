@@ -223,14 +223,14 @@ class SpokenCalendar:
         """Return the last such day or month (day 0) that has begun. 29 February is the last leap day."""
         for year in range(self.today.year, self.today.year - 9, -1):
             try:
-                span = self.dated(year, month, day)
+                span = self.date_span(year, month, day)
             except ValueError:
                 continue
             if span[0] <= milliseconds(self.now):
                 return span
         raise ValueError("there is no such day")
 
-    def dated(self, year: int, month: int, day: int) -> tuple[int, int]:
+    def date_span(self, year: int, month: int, day: int) -> tuple[int, int]:
         first = date(year, month or 1, day or 1)
         if day:
             return self.days(first)

@@ -25,11 +25,7 @@ class ScreenArchive:
     """One archive, and the text of it as the screens show it."""
 
     def __init__(
-        self,
-        url: str,
-        reveal: bool = False,
-        clock: Clock = now,
-        open_archive: Callable[[str], Store] = open_existing,
+        self, url: str, reveal: bool = False, clock: Clock = now, open_archive: Callable[[str], Store] = open_existing
     ) -> None:
         self._pool, self._reveal = ArchivePool(url, open_archive), reveal
         self._thread = ThreadPoolExecutor(1, "archive")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from everturn.web.analytics_scope import counted
+from everturn.web.analytics_scope import require_counts
 from everturn.web.api.analytics import ANALYTICS_OPERATIONS
 from everturn.web.api.operation import Operation, openapi_operation
 from everturn.web.api.sessions import CHANGE_OPERATIONS, READ_OPERATIONS
@@ -38,8 +38,8 @@ class PageAddress(Struct, frozen=True):
 
 PAGES = (
     PageAddress("/", home.draw),
-    PageAddress("/home/overview", counted(home.draw_overview), counts=True),
-    PageAddress("/home/spending", counted(home.draw_spending), counts=True),
+    PageAddress("/home/overview", require_counts(home.draw_overview), counts=True),
+    PageAddress("/home/spending", require_counts(home.draw_spending), counts=True),
     PageAddress("/home/open", home.draw_open),
     PageAddress("/home/calendar", home.draw_calendar, counts=True),
     PageAddress("/home/safety", home.draw_safety),
@@ -58,13 +58,13 @@ PAGES = (
     PageAddress("/s/{session:int}/files/{number:int}", files.draw_lines),
     PageAddress("/search", search.draw),
     PageAddress("/paths", paths.draw),
-    PageAddress("/paths/tools", counted(paths.draw_tools), counts=True),
-    PageAddress("/paths/found", counted(paths.draw_found), counts=True),
-    PageAddress("/paths/struggles", counted(paths.draw_struggles), counts=True),
+    PageAddress("/paths/tools", require_counts(paths.draw_tools), counts=True),
+    PageAddress("/paths/found", require_counts(paths.draw_found), counts=True),
+    PageAddress("/paths/struggles", require_counts(paths.draw_struggles), counts=True),
     PageAddress("/paths/tool", paths.draw_tool, counts=True),
     PageAddress("/costs", costs.draw),
-    PageAddress("/costs/total", counted(costs.draw_total), counts=True),
-    PageAddress("/costs/by", counted(costs.draw_by), counts=True),
+    PageAddress("/costs/total", require_counts(costs.draw_total), counts=True),
+    PageAddress("/costs/by", require_counts(costs.draw_by), counts=True),
     PageAddress("/health", health.draw),
 )
 

@@ -45,14 +45,14 @@ def start_counting(request: WebRequest) -> WebJob | None:
     return request.site.jobs.start(COUNT, "", work)
 
 
-def counted(draw: Draw) -> Draw:
+def require_counts(draw: Draw) -> Draw:
     """Draw a page when the counts are up to date; until then, the progress of the job that updates them."""
 
-    def draw_counted(request: WebRequest) -> PageReply | RedirectReply | Bytes:
+    def draw_when_counted(request: WebRequest) -> PageReply | RedirectReply | Bytes:
         job = start_counting(request)
         return draw(request) if job is None else PageReply("counting", {"job": job})
 
-    return draw_counted
+    return draw_when_counted
 
 
 def cached_answer(request: WebRequest, name: str, look: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from hashlib import blake2b
 from importlib import resources
@@ -143,7 +143,6 @@ def time_html(ms: int | None, now: int) -> Markup:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), ago(ms, now))
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
 _HTML = "text/html; charset=utf-8"
 _JSON = "application/json"
 

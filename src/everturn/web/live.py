@@ -1,4 +1,4 @@
-"""What changes while pages are open: the archive follows the agents' files, and open pages are told.
+"""Keep open pages up to date: the archive follows the agents' files, and open pages are told.
 
 `LiveFeed` runs the watch of the command in a thread of its own, notices what other processes write, and sends an event to
 every open page (server-sent events). An event only says that something changed: a page asks for what is new itself.

@@ -18,14 +18,13 @@ from everturn.model.archive import HookEvent
 from everturn.sources.contract import all_sources
 from everturn.store.contract import open_store
 from everturn.text.times import iso
+from tests.fuzz.seeds import scripted_database
 from tests.quick import some
 from tests.sources import goldens
-from tests.sources.amazon_q import test_amazon_q as amazon_q
 from tests.sources.crush import test_crush as crush
 from tests.sources.cursor import test_cursor as cursor
 from tests.sources.goose import test_goose as goose
 from tests.sources.opencode import building as opencode
-from tests.sources.zed import test_zed as zed
 
 SAMPLES = Path(__file__).parents[2] / "sources"
 UUID = "01999c1a-0000-7000-8000-{:012}"
@@ -69,10 +68,8 @@ HOMES: dict[str, Callable[[Path], Any]] = {
     "chat_markdown": copy_samples("chat_markdown", "agent-conversations", suffix=".md"),
     "chatgpt": copy_samples("chatgpt", "extra", "conversations.json", ".json"),
     "claude_ai": copy_samples("claude_ai", "extra", "conversations.json", ".json"),
-    "amazon_q": in_folder(
-        ".local/share/amazon-q/data.sqlite3", lambda path: amazon_q.build_database(path, "data.sql")
-    ),
-    "zed": in_folder(".local/share/zed/threads/threads.db", lambda path: zed.build_database(path, "threads.sql")),
+    "amazon_q": in_folder(".local/share/amazon-q/data.sqlite3", lambda path: scripted_database(path, "amazon_q").close()),
+    "zed": in_folder(".local/share/zed/threads/threads.db", lambda path: scripted_database(path, "zed").close()),
     "amp": copy_samples("amp", ".local/share/amp/threads", suffix=".json"),
     "copilot_chat": copy_samples(
         "copilot_chat", ".config/Code/User/workspaceStorage/1f/chatSessions", "{uuid}.json", ".json"

@@ -16,20 +16,15 @@ from everturn.sources.contract import SearchPlaces, SourceCandidate
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,
-    assert_golden,
     assert_keeps_promises,
     assert_same_in_pieces,
-    assert_survives,
     corpus,
-    damaged,
     ingest,
     read,
     readings,
-    shown,
 )
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.md"))
-PIECES = [piece for path in SAMPLES for piece in path.read_bytes().splitlines(keepends=True)]
 FIRST, SECOND = "2025-03-01_09-00-00", "2025-03-01_09-00-00-2"
 
 
@@ -37,13 +32,6 @@ def sample(name: str) -> tuple[bytes, Whole]:
     path = Path(__file__).parent / "samples" / f"{name}.md"
     ((_, data, whole),) = readings(SOURCE, path, SourceCandidate(path))
     return data, whole
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = readings(SOURCE, path, SourceCandidate(path))
-    assert_keeps_promises(SOURCE, data, whole, lines=False)
-    assert_golden(path, shown(whole))
 
 
 def test_each_start_is_a_session_named_after_its_time() -> None:
@@ -107,13 +95,6 @@ def test_an_interrupt_and_an_error_in_the_models_place_are_what_they_are() -> No
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=60)
-def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    assert_same_in_pieces(SOURCE, SourceCandidate(path), path.read_bytes(), seed, stopping=False)
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=60)
 def test_a_file_that_grows_gives_the_same_turns_and_words(path: Path, seed: int) -> None:
     data, dice = path.read_bytes(), random.Random(seed)
     cuts = sorted(dice.sample(range(len(data)), 6))
@@ -133,16 +114,6 @@ def test_half_a_line_waits_for_the_rest() -> None:
     assert [(p.kind, p.provisional) for p in whole.tail] == [("torn_tail", True)]
     again = read(SOURCE, SourceCandidate(Path("x")), data + b" it  \n", [len(data)], [True])
     assert again.texts("prompt") == ["do it"]
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    data = damaged(PIECES, dice, most=40)
-    assert_survives(SOURCE, SourceCandidate(Path("x.md")), data, lines=False)
-    if data:
-        assert_same_in_pieces(SOURCE, SourceCandidate(Path("x.md")), data, seed, stopping=False)
 
 
 def test_history_files_are_found_below_named_folders_and_at_home(tmp_path: Path) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.model.conversation import TokenUsage
 from everturn.sources.amp import SOURCE
-from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -24,21 +19,6 @@ WALRUSES, SEALS, LEDGER_FIRST = PATHS
 def whole_of(path: Path) -> goldens.Whole:
     ((_, _, whole),) = goldens.readings(SOURCE, path)
     return whole
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-2:])
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[-2:])
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
-def test_a_thread_caught_while_it_is_written_reads_the_same_in_the_end(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
 
 
 def test_calls_say_what_became_of_them() -> None:
@@ -80,26 +60,3 @@ def test_threads_are_found_in_the_data_folder(tmp_path: Path) -> None:
     assert SOURCE.workspace(WALRUSES.read_bytes()) == "/home/ann/my zoo"
     assert SOURCE.resume_command is not None
     assert SOURCE.resume_command("T-1")[-1] == "T-1"
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=200)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    path = dice.choice(PATHS)
-    data = path.read_bytes()
-    found = goldens.found_for(SOURCE, path, data)
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
-
-
-THREADS = [json.loads(path.read_bytes()) for path in PATHS]
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    thread = goldens.with_odd_value(dice.choice(THREADS), odd, dice)
-    thread["messages"] = [goldens.with_odd_value(dice.choice(THREADS[0]["messages"]), odd, dice) for _ in range(4)]
-    found = SourceCandidate(SAMPLES / "x.json", "main", "x")
-    goldens.assert_survives(SOURCE, found, json.dumps(thread).encode(), seed, lines=False)

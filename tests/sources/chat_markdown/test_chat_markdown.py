@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -14,27 +13,12 @@ from everturn.model.archive import JournalTail
 from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sources.chat_markdown import SOURCE
 from everturn.sources.chat_markdown.message import END, START, guard_text, unguard_text
-from everturn.sources.chat_markdown.reader import summary_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, abilities
 from everturn.text.times import iso
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    assert_golden,
-    assert_keeps_promises,
-    assert_same_in_pieces,
-    assert_survives,
-    damaged,
-    found_for,
-    ingest,
-    read,
-    readings,
-    shown,
-)
+from tests.sources.goldens import Whole, assert_claims_only, found_for, ingest, read, readings
 
 FOLDER = Path(__file__).parent / "samples"
 SAMPLES = sorted(FOLDER.glob("*.md"))
-PIECES = [piece for path in SAMPLES for piece in path.read_bytes().splitlines(keepends=True)]
 
 
 def sample(name: str) -> Whole:
@@ -53,13 +37,6 @@ def part_of(text: str) -> SessionPart:
 def written(part: SessionPart) -> str:
     assert SOURCE.write is not None
     return SOURCE.write(part)
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = readings(SOURCE, path)
-    assert_keeps_promises(SOURCE, data, whole, lines=False)
-    assert_golden(path, shown(whole))
 
 
 def test_a_query_is_a_turn_and_a_restoration_is_none() -> None:
@@ -100,12 +77,12 @@ def test_marks_that_are_quoted_are_words() -> None:
     [
         ("restored", "**Background Context:** We discussed auth.\n\n**Pending:**\n- tests"),
         ("twice", "second"),
-        ("unpaired", None),
-        ("plain", None),
+        ("unpaired", ""),
+        ("plain", ""),
     ],
 )
-def test_the_last_summary_that_is_well_formed_counts(name: str, summary: str | None) -> None:
-    assert summary_of((FOLDER / f"{name}.md").read_text()) == summary
+def test_the_last_summary_that_is_well_formed_counts(name: str, summary: str) -> None:
+    assert part_of((FOLDER / f"{name}.md").read_text()).facts.summary == summary
 
 
 def test_marks_that_do_not_pair_are_told() -> None:
@@ -117,7 +94,7 @@ def test_marks_that_do_not_pair_are_told() -> None:
 def test_a_summary_before_a_later_query_is_not_the_summary() -> None:
     text = (FOLDER / "restored.md").read_text()
     text += "\n---\n\n## Query 3 (00:20:00)\n**You:** one more\n\n**Simple Sally:** sure\n"
-    assert summary_of(text) is None
+    assert part_of(text).facts.summary == ""
     assert [m.blocks[0].text for m in part_of(text).messages if m.starts_turn][-1] == "one more"
 
 
@@ -191,14 +168,6 @@ def test_the_session_of_another_agent_is_written_with_its_calls_as_lines() -> No
 
 # pieces, damage, places -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=40)
-def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    assert_same_in_pieces(SOURCE, found_for(SOURCE, path, data), data, seed, stopping=False)
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_a_file_that_got_longer_is_read_on(path: Path) -> None:
     data = path.read_bytes()
     found = found_for(SOURCE, path, data)
@@ -216,15 +185,6 @@ def test_an_answer_that_is_still_written_is_read_on() -> None:
         for field in ("prompt", "answer"):
             joined = "".join("".join(grown.texts(field)).split())
             assert joined == "".join("".join(read(SOURCE, found, data).texts(field)).split())
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    data = damaged(PIECES, random.Random(seed), most=40)
-    assert_survives(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, lines=False)
-    if data:
-        assert_same_in_pieces(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, seed, stopping=False)
 
 
 def test_conversations_are_found_at_home_and_in_named_folders(tmp_path: Path) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
@@ -21,37 +17,22 @@ from everturn.sources.chatgpt import SOURCE
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.store.contract import open_store
 from tests.sources.goldens import (
-    ODD_VALUES,
     Whole,
     assert_claims_only,
-    assert_golden,
     assert_keeps_promises,
     assert_same_in_pieces,
-    assert_survives,
     corpus,
-    damaged,
     ingest,
     readings,
-    shown,
     unpacked,
-    with_odd_value,
 )
 
 SAMPLE = Path(__file__).parent / "samples" / "export.json"
 NAME = "6590-loaves"
-LINES = [
-    line for _, data in unpacked(SOURCE, SourceCandidate(SAMPLE, "container"), SAMPLE) for line in data.splitlines(True)
-]
 
 
 def sample() -> dict[str, Whole]:
     return {found.native_id: whole for found, _, whole in readings(SOURCE, SAMPLE)}
-
-
-def test_a_sample_reads_as_expected() -> None:
-    for _, data, whole in readings(SOURCE, SAMPLE):
-        assert_keeps_promises(SOURCE, data, whole)
-    assert_golden(SAMPLE, {name: shown(whole) for name, whole in sample().items()})
 
 
 def test_the_live_path_is_the_session_and_other_branches_are_their_own() -> None:
@@ -149,42 +130,6 @@ def test_an_export_that_is_taken_in_twice_adds_nothing(tmp_path: Path) -> None:
     one, other = sorted(store.sessions_of("chatgpt", NAME), key=lambda session: session.id)
     assert (one.n_inherited, other.n_inherited) == (0, other.n_messages)
     store.close()
-
-
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=40)
-def test_lines_read_the_same_in_any_pieces(seed: int) -> None:
-    for found, data, _ in readings(SOURCE, SAMPLE)[:2]:
-        assert_same_in_pieces(SOURCE, found, data, seed)
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_to_the_lines_stops_the_reader(seed: int) -> None:
-    data = damaged(LINES, random.Random(seed))
-    assert_survives(SOURCE, SourceCandidate(Path("x#y"), native_id="y", parent="x"), data, seed)
-
-
-@given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
-@settings(max_examples=300)
-def test_no_odd_value_stops_the_reader(seed: int, value: Any) -> None:
-    dice = random.Random(seed)
-    record = with_odd_value(json.loads(dice.choice(LINES)), value, dice)
-    assert_survives(SOURCE, SourceCandidate(Path("x#y"), native_id="y"), json.dumps(record).encode() + b"\n", seed)
-
-
-@given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
-@settings(max_examples=120)
-def test_no_odd_export_stops_the_unpacking(tmp_path_factory: pytest.TempPathFactory, seed: int, value: Any) -> None:
-    dice = random.Random(seed)
-    path = tmp_path_factory.getbasetemp() / "odd.json"
-    whole = dice.random() < 0.5
-    if whole:
-        path.write_bytes(damaged([SAMPLE.read_bytes()], dice, most=1))
-    else:
-        path.write_text(json.dumps(with_odd_value(json.loads(SAMPLE.read_text()), value, dice)))
-    for found, data, _ in readings(SOURCE, path, SourceCandidate(path, "container")):
-        assert_survives(SOURCE, found, data, seed)
 
 
 @pytest.mark.parametrize("path", corpus("chatgpt"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from pathlib import Path
@@ -15,6 +14,7 @@ from everturn.model import vocabulary
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.contract import SourceCandidate
 from tests.sources.claude_code.reading import read, samples
+from tests.sources.goldens import with_odd_value
 
 RECORDS = [
     json.loads(line)
@@ -34,19 +34,6 @@ anything = st.recursive(
     lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
     max_leaves=8,
 )
-
-
-def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
-    """A copy of the record with one of its values, at any depth, replaced."""
-    record = copy.deepcopy(record)
-    holder = record
-    while isinstance(holder, (dict, list)) and holder:
-        key = dice.choice(list(holder)) if isinstance(holder, dict) else dice.randrange(len(holder))
-        if not isinstance(holder[key], (dict, list)) or not holder[key] or dice.random() < 0.3:
-            holder[key] = value
-            break
-        holder = holder[key]
-    return record
 
 
 @given(seed=st.integers(0, 2**64), values=st.lists(anything, min_size=1, max_size=3))

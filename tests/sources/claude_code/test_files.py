@@ -9,17 +9,12 @@ import pytest
 
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.claude_code.program import retention
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
-from tests.sources.claude_code.reading import CORPUS, SAMPLES, samples
+from everturn.sources.contract import SearchPlaces, SourceCandidate
+from tests.sources.claude_code.reading import SAMPLES, samples
+from tests.sources.goldens import CORPUS, put
 
 SID = "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10"
 RECORD = b'{"parentUuid":null,"sessionId":"%s","cwd":"/home/ada","type":"user","message":{"content":"x"},"uuid":"u"}\n'
-
-
-def put(path: Path, data: bytes = b"{}\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def places(home: Path, platform: str = "linux", extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
@@ -30,13 +25,6 @@ def listing(root: Path) -> dict[str, tuple[str, str, str]]:
     return {
         str(found.path.relative_to(root)): (found.kind, found.native_id, found.parent) for found in SOURCE.find(root)
     }
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["claude_code"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(SID) == ["claude", "--resume", SID]
-    assert SOURCE.resume_command(f"{SID}/agent-a1") == ["claude", "--resume", SID]
 
 
 def test_roots_are_the_usual_folders_that_exist(tmp_path: Path) -> None:

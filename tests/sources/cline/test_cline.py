@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.analytics.cost import load_prices
 from everturn.analytics.stats import count_stats
 from everturn.model.conversation import Message, TokenUsage
 from everturn.sessions.messages import passages, read_turns
 from everturn.sources.cline import SOURCE
-from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import AnalyticsScope, SessionFilter
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
 TASK, ALONE, NATIVE = "1754000000000", "1754000000001", "1754000000002"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
-PATHS = sorted(path for path in SAMPLES.rglob("*.json") if not path.name.endswith(".expected.json"))
 
 
 def whole_of(*parts: str) -> goldens.Whole:
@@ -39,21 +34,6 @@ def results(messages: list[Message]) -> dict[str, list[tuple[bool, str, int | No
             end = block.result
             found.setdefault(end.call_id.partition(":")[0], []).append((end.is_error, end.error_class, end.exit_status))
     return found
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
-def test_a_document_caught_while_it_is_written_reads_the_same_in_the_end(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
 
 
 # what the model was told ------------------------------------------------------------------------------------------------
@@ -201,34 +181,6 @@ def test_notes_about_a_task_are_found_by_the_paths_in_them() -> None:
     assert whole.facts[f"{TASK}/task_metadata"]["client"] == "3.40.1"
 
 
-# damage -------------------------------------------------------------------------------------------------------------------
-DOCUMENTS = {path: path.read_bytes() for path in PATHS}
-ELEMENTS = [one for path, data in DOCUMENTS.items() if path.name != METADATA for one in json.loads(data)]
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    path = dice.choice(PATHS)
-    found = goldens.found_for(SOURCE, path, DOCUMENTS[path])
-    goldens.assert_survives(SOURCE, found, goldens.damaged([DOCUMENTS[path]], dice, most=1), seed, lines=False)
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    elements = [goldens.with_odd_value(dice.choice(ELEMENTS), odd, dice) for _ in range(4)]
-    found = SourceCandidate(SAMPLES / "x.json", dice.choice(["main", "meta"]), "x", "y")
-    goldens.assert_survives(SOURCE, found, json.dumps(elements).encode(), seed, lines=False)
-
-
-def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
-    for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
-        assert SOURCE.reader(SourceCandidate(Path("x.json")), state).feed(b"[]", 0, True).consumed == 2
-
-
 # where they are -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("platform", "folder"),
@@ -243,7 +195,7 @@ def test_tasks_are_found_in_every_editor(tmp_path: Path, platform: str, folder: 
     tasks = tmp_path / folder / "globalStorage" / "rooveterinaryinc.roo-cline" / "tasks"
     (tasks / TASK).mkdir(parents=True)
     for name in (HISTORY, PANEL, METADATA):
-        (tasks / TASK / name).write_bytes(DOCUMENTS[SAMPLES / TASK / name])
+        (tasks / TASK / name).write_bytes((SAMPLES / TASK / name).read_bytes())
     (tasks / TASK / "focus_chain.md").write_text("# todo")
     (root,) = SOURCE.roots(SearchPlaces(tmp_path, {}, platform))
     assert [(one.path.name, one.kind, one.native_id, one.parent) for one in SOURCE.find(root)] == [
@@ -261,7 +213,7 @@ def test_named_folders_are_looked_at_and_links_are_not_followed(tmp_path: Path) 
 
 
 def test_the_working_folder_is_known_from_the_beginning() -> None:
-    assert SOURCE.workspace(DOCUMENTS[SAMPLES / TASK / HISTORY]) == "c:/Users/ann/zoo"
+    assert SOURCE.workspace((SAMPLES / TASK / HISTORY).read_bytes()) == "c:/Users/ann/zoo"
     assert SOURCE.workspace(b"[]") == ""
 
 

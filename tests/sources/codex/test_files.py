@@ -9,20 +9,14 @@ import pytest
 
 from everturn.sources.codex import SOURCE
 from everturn.sources.codex.files import decompress_head
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.toolkit.zstd_data import zstd_module
-from tests.sources.goldens import ingest, read, readings
+from tests.sources.goldens import ingest, put, read, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "01999c1a-0000-7000-8000-0000000000a1"
 OTHER = "01999c1a-0000-7000-8000-0000000000b2"
 NAME = f"rollout-2026-03-01T10-00-00-{SID}.jsonl"
-
-
-def put(path: Path, data: bytes = b"{}\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def packed(data: bytes) -> bytes:
@@ -35,12 +29,6 @@ def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces
 
 def listing(root: Path) -> dict[str, tuple[str, str]]:
     return {str(found.path.relative_to(root)): (found.kind, found.native_id) for found in SOURCE.find(root)}
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["codex"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(SID) == ["codex", "resume", SID]
 
 
 def test_roots_are_the_usual_folder_and_what_is_named_each_once(tmp_path: Path) -> None:

@@ -8,20 +8,9 @@ import pytest
 
 from everturn.model.conversation import CallEnd, Link, Message, TokenUsage, fingerprint
 from everturn.sources.codex import SOURCE
-from tests.sources.goldens import (
-    Whole,
-    assert_claims_only,
-    assert_golden,
-    assert_keeps_promises,
-    claimants,
-    corpus,
-    ingest,
-    readings,
-    shown,
-)
+from tests.sources.goldens import Whole, assert_claims_only, corpus, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
-FILES = sorted(SAMPLES.glob("*.jsonl"))
 MAIN, CHILD, OTHER = (f"01999c1a-0000-7000-8000-0000000000{end}" for end in ("a1", "b2", "c3"))
 
 
@@ -36,23 +25,6 @@ def results(whole: Whole) -> dict[str, CallEnd]:
 
 def named(whole: Whole, *kinds: str) -> list[Message]:
     return [message for message in whole.all() if message.kind in kinds]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, _, whole),) = readings(SOURCE, path)
-    assert_golden(path, shown(whole))
-
-
-@pytest.mark.parametrize("path", [*FILES, *corpus("codex", "codex-tui-log")])
-def test_every_reading_keeps_what_readers_promise(path: Path) -> None:
-    for _, data, whole in readings(SOURCE, path):
-        assert_keeps_promises(SOURCE, data, whole)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_no_other_source_takes_a_rollout_for_its_own(path: Path) -> None:
-    assert claimants(path) == ["codex"]
 
 
 def test_of_the_real_files_only_rollouts_are_claimed() -> None:

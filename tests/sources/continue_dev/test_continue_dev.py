@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.model.conversation import TokenUsage
 from everturn.sources.continue_dev import SOURCE
-from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -25,21 +19,6 @@ IDS = {path: json.loads(path.read_bytes())["sessionId"] for path in PATHS}
 def whole_of(path: Path) -> goldens.Whole:
     ((_, _, whole),) = goldens.readings(SOURCE, path)
     return whole
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
-def test_a_session_caught_while_it_is_written_reads_the_same_in_the_end(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
 
 
 def test_calls_say_what_became_of_them() -> None:
@@ -93,25 +72,3 @@ def test_a_long_session_is_recognised_by_its_end(tmp_path: Path) -> None:
     found = SOURCE.sniff(path, path.read_bytes()[: goldens.HEAD])
     assert found is not None
     assert found.native_id == IDS[OLDER]
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=200)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    path = dice.choice(PATHS)
-    data = path.read_bytes()
-    found = goldens.found_for(SOURCE, path, data)
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
-
-
-ITEMS = [item for path in PATHS for item in json.loads(path.read_bytes())["history"]]
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    items = [goldens.with_odd_value(dice.choice(ITEMS), odd, dice) for _ in range(4)]
-    found = SourceCandidate(SAMPLES / "x.json", "main", "x")
-    goldens.assert_survives(SOURCE, found, json.dumps({"history": items}).encode(), seed, lines=False)

@@ -5,11 +5,6 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.model.conversation import TokenUsage
 from everturn.sources.contract import SearchPlaces, SourceCandidate
@@ -26,21 +21,6 @@ SEALS = "5b1d2c3e-0000-4000-8000-000000000003"
 def whole_of(path: Path) -> goldens.Whole:
     ((_, _, whole),) = goldens.readings(SOURCE, path)
     return whole
-
-
-@pytest.mark.parametrize("path", [*DOCUMENTS, JOURNAL], ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
-def test_a_document_caught_while_it_is_written_reads_the_same_in_the_end(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
 
 
 def test_calls_and_results_are_those_the_model_saw() -> None:
@@ -107,25 +87,3 @@ def test_chats_are_found_with_the_folder_of_their_window(tmp_path: Path) -> None
     with goldens.ingest("copilot_chat", folder / "chatSessions" / JOURNAL.name) as taken:
         (session,) = taken.store.sessions_of("copilot_chat", SEALS)
         assert taken.store.session(session.id)[1].workspace == "/home/ann/my zoo"
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=200)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    dice = random.Random(seed)
-    path = dice.choice(DOCUMENTS)
-    data = path.read_bytes()
-    found = goldens.found_for(SOURCE, path, data)
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
-
-
-REQUESTS = [request for path in DOCUMENTS for request in json.loads(path.read_bytes())["requests"]]
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    requests = [goldens.with_odd_value(dice.choice(REQUESTS), odd, dice) for _ in range(4)]
-    found = SourceCandidate(SAMPLES / "x.json", "main", "x")
-    goldens.assert_survives(SOURCE, found, json.dumps({"requests": requests}).encode(), seed, lines=False)

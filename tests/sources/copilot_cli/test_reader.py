@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.copilot_cli import SOURCE
+from tests.sources.goldens import put
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "378ab881-0000-4000-8000-00000000000a"
 OTHER = "378ab881-0000-4000-8000-00000000000b"
 START = b'{"type":"session.start","data":{"sessionId":"%s","cwd":"/x"},"id":"1","timestamp":"t","parentId":null}\n'
-
-
-def put(path: Path, data: bytes = b"{}\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
@@ -25,12 +21,6 @@ def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces
 
 def listing(root: Path) -> dict[str, str]:
     return {str(found.path.relative_to(root)): found.native_id for found in SOURCE.find(root)}
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["copilot_cli"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(f"{SID}/ag-1") == ["copilot", f"--resume={SID}"]
 
 
 def test_roots_are_the_usual_folders_and_what_is_named_each_once(tmp_path: Path) -> None:
@@ -71,3 +61,14 @@ def test_a_session_is_known_by_its_content_wherever_it_lies() -> None:
 def test_the_working_folder_is_read_from_the_beginning() -> None:
     assert SOURCE.workspace((SAMPLES / "turn.jsonl").read_bytes()) == "/home/ada/harbour"
     assert SOURCE.workspace(b"{}\n") == ""
+
+
+def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
+    lines = []
+    for n in range(5000):
+        call = {"toolCallId": f"call_{n}", "name": "view", "arguments": {}}
+        said = {"messageId": f"m{n}", "content": "", "toolRequests": [call]}
+        lines.append(json.dumps({"type": "assistant.message", "agentId": f"agent-{n}", "data": said}))
+    reader = SOURCE.reader(SourceCandidate(Path("events.jsonl"), "main", SID), b"")
+    reader.feed("\n".join(lines).encode(), 0, True)
+    assert len(reader.state()) < 200_000

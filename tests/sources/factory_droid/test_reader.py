@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.factory_droid import SOURCE
 
 SAMPLES = Path(__file__).parent / "samples"
 SID = "0fac0000-0000-4000-8000-00000000000a"
 CHILD = "0fac0000-0000-4000-8000-00000000000b"
 HEADER = b'{"type":"session_start","id":"s","title":"t","cwd":"/x"}\n'
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["factory_droid"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(SID) == ["droid", "--resume", SID]
 
 
 def test_roots_are_the_usual_folder_and_what_is_named_each_once(tmp_path: Path) -> None:

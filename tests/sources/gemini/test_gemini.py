@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
@@ -22,8 +18,8 @@ from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
 PARENT = "6e1c0c5e-77f5-4bb1-9f0e-2a6d0a4b7c11"
-PATHS = sorted(path for path in SAMPLES.rglob("*.json*") if not path.name.endswith(".expected.json"))
 LINES = SAMPLES / "lines.jsonl"
+DOCUMENT = (SAMPLES / "document.json").read_bytes()
 FOUND = SourceCandidate(LINES, "main", PARENT)
 
 
@@ -37,21 +33,6 @@ def by_id(whole: goldens.Whole) -> dict[str, list[Message]]:
     for message in whole.all():
         found.setdefault(message.native_id, []).append(message)
     return found
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, path)
-    goldens.assert_golden(path, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=path.suffix == ".jsonl")
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=30)
-def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
 
 
 # what is in a document ------------------------------------------------------------------------------------------------
@@ -181,39 +162,6 @@ def test_a_file_whose_name_does_not_tell_its_form_is_read_by_its_content(tmp_pat
     whole = goldens.read(SOURCE, SourceCandidate(tmp_path / "x", "main", PARENT), one_line)
     assert len(whole.all()) == len(whole_of("document.json").all())
     assert goldens.read(SOURCE, SourceCandidate(tmp_path / "x"), b'{"sess').tail[0].kind == "torn_tail"
-
-
-# damage -----------------------------------------------------------------------------------------------------------------
-PIECES = LINES.read_bytes().splitlines(keepends=True)
-DOCUMENT = (SAMPLES / "document.json").read_bytes()
-RECORDS = [json.loads(line) for line in PIECES]
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader_of_lines(seed: int) -> None:
-    goldens.assert_survives(SOURCE, FOUND, goldens.damaged(PIECES, random.Random(seed)), seed)
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader_of_documents(seed: int) -> None:
-    data = goldens.damaged([DOCUMENT], random.Random(seed), most=1)
-    goldens.assert_survives(SOURCE, SourceCandidate(SAMPLES / "document.json", "main", PARENT), data, seed, lines=False)
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    records = [goldens.with_odd_value(dice.choice(RECORDS), odd, dice) for _ in range(4)]
-    data = b"".join(json.dumps(record).encode() + b"\n" for record in records)
-    goldens.assert_survives(SOURCE, FOUND, data, seed)
-
-
-def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
-    for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
-        assert SOURCE.reader(FOUND, state).feed(PIECES[1], 0, True).consumed == len(PIECES[1])
 
 
 def test_the_state_stays_bounded() -> None:

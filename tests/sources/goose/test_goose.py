@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.goose import SOURCE
@@ -21,7 +18,6 @@ NAME = "20250801_130000"
 LINES = SAMPLES / f"{NAME}.jsonl"
 PIECES = LINES.read_bytes().splitlines(keepends=True)
 RECORDS: list[dict[str, Any]] = [json.loads(line) for line in PIECES]
-FOUND = SourceCandidate(LINES, "main", NAME)
 
 
 def whole_of(path: Path) -> goldens.Whole:
@@ -60,18 +56,6 @@ def add(connection: sqlite3.Connection, session: str, record: dict[str, Any], me
     connection.execute(
         "INSERT INTO messages(session_id,role,content_json,created_timestamp,metadata_json) VALUES (?,?,?,?,?)", row
     )
-
-
-def test_a_file_of_lines_reads_as_expected() -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, LINES)
-    goldens.assert_golden(LINES, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole)
-
-
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=60)
-def test_lines_read_the_same_in_any_pieces(seed: int) -> None:
-    goldens.assert_same_in_pieces(SOURCE, FOUND, LINES.read_bytes(), seed)
 
 
 def test_who_speaks_is_known_from_what_a_message_holds() -> None:
@@ -188,26 +172,6 @@ def test_a_database_of_another_shape_has_no_sessions(tmp_path: Path) -> None:
     connection.close()
     assert goldens.unpacked(SOURCE, SourceCandidate(path, "container"), path) == []
     assert SOURCE.sniff(path, path.read_bytes()) is None
-
-
-# damage -------------------------------------------------------------------------------------------------------------------
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    goldens.assert_survives(SOURCE, FOUND, goldens.damaged(PIECES, random.Random(seed)), seed)
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=300)
-def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    records = [goldens.with_odd_value(dice.choice(RECORDS), odd, dice) for _ in range(4)]
-    goldens.assert_survives(SOURCE, FOUND, b"".join(json.dumps(one).encode() + b"\n" for one in records), seed)
-
-
-def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
-    for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
-        assert SOURCE.reader(FOUND, state).feed(PIECES[1], 0, True).consumed == len(PIECES[1])
 
 
 # where they are -------------------------------------------------------------------------------------------------------------

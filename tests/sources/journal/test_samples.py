@@ -4,48 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from everturn.loop.records import OUTCOMES, parse_record
 from everturn.model.conversation import Link
-from everturn.sources.contract import SourceCandidate, all_sources
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.journal import SOURCE
 from everturn.sources.journal.reader import is_known, view
-from tests.sources.goldens import (
-    assert_claims_only,
-    assert_golden,
-    assert_keeps_promises,
-    claimants,
-    ingest,
-    readings,
-    shown,
-)
+from tests.sources.goldens import assert_claims_only, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
-FILES = sorted(SAMPLES.glob("*.jsonl"))
 EVERY = SAMPLES / "every-record.jsonl"
 SID = "5e55-0001"
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["journal"] is SOURCE
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, _, whole),) = readings(SOURCE, path)
-    assert_golden(path, shown(whole))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_reading_keeps_what_readers_promise(path: Path) -> None:
-    for _, data, whole in readings(SOURCE, path):
-        assert_keeps_promises(SOURCE, data, whole)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_no_other_source_takes_a_journal_for_its_own(path: Path) -> None:
-    assert claimants(path) == ["journal"]
 
 
 def test_of_the_real_files_of_others_none_is_claimed() -> None:

@@ -6,24 +6,12 @@ import json
 from hashlib import md5
 from pathlib import Path
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.kimi import SOURCE
+from tests.sources.goldens import put
 
-SAMPLES = Path(__file__).parent / "samples"
 EVENT = b'{"timestamp": 1782000000.5, "message": {"type": "TurnBegin", "payload": {"user_input": "hi"}}}\n'
 RECORD = b'{"type":"context.append_message","message":{"role":"user","content":[]},"time":1785000000000}\n'
-
-
-def put(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["kimi"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command("s") == ["kimi", "--session", "s"]
 
 
 def test_roots_are_the_folders_of_both_clients_and_what_is_named_each_once(tmp_path: Path) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from everturn.model.conversation import CallEnd, Link
 from everturn.sources.kimi import SOURCE
-from tests.sources.goldens import Whole, assert_golden, assert_keeps_promises, claimants, ingest, readings, shown
+from tests.sources.goldens import Whole, assert_keeps_promises, ingest, readings
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = sorted(SAMPLES.glob("*.jsonl"))
@@ -21,23 +19,6 @@ def whole_of(name: str) -> Whole:
 
 def ends_of(whole: Whole) -> dict[str, CallEnd]:
     return {b.result.call_id: b.result for m in whole.all() for b in m.blocks if b.result is not None}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, _, whole),) = readings(SOURCE, path)
-    assert_golden(path, shown(whole))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_reading_keeps_what_readers_promise(path: Path) -> None:
-    for _, data, whole in readings(SOURCE, path):
-        assert_keeps_promises(SOURCE, data, whole)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_no_other_source_takes_a_log_for_its_own(path: Path) -> None:
-    assert claimants(path) == ["kimi"]
 
 
 def test_prompts_of_both_clients_are_what_was_typed() -> None:

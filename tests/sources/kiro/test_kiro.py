@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces
 from everturn.sources.kiro import SOURCE
 from tests.sources import goldens
 
@@ -21,23 +16,11 @@ PATHS = [SAMPLES / "5ea11111-0000-4000-8000-000000000001.jsonl"]
 EDITOR = SAMPLES / "editor.json"
 
 
-def test_a_document_of_the_editor_reads_as_expected() -> None:
-    ((found, data, whole),) = goldens.readings(SOURCE, EDITOR)
-    goldens.assert_golden(EDITOR, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
+def test_a_document_of_the_editor_has_what_was_said() -> None:
+    ((found, _, whole),) = goldens.readings(SOURCE, EDITOR)
     assert whole.texts("prompt") == ["paint the seals"]
     assert whole.texts("answer") == ["The seals are painted."]
     assert found.native_id.endswith("0002")
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=100)
-def test_a_document_may_hold_anything(seed: int, odd: Any) -> None:
-    dice = random.Random(seed)
-    found, data = SourceCandidate(EDITOR, "main", "x"), EDITOR.read_bytes()
-    document = json.dumps(goldens.with_odd_value(json.loads(data), odd, dice)).encode()
-    goldens.assert_survives(SOURCE, found, document, seed, lines=False)
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
 
 
 def test_calls_say_what_became_of_them() -> None:

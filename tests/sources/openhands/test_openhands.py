@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 from pathlib import Path
-from typing import Any
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.sources.contract import SearchPlaces
 from everturn.sources.openhands import SOURCE
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
-PATHS = [SAMPLES / "0a1b2c" / "base_state.json"]
 
 
 TRAJECTORY = SAMPLES / "trajectory.json"
-
-
-def test_a_trajectory_reads_as_expected() -> None:
-    ((_, data, whole),) = goldens.readings(SOURCE, TRAJECTORY)
-    goldens.assert_golden(TRAJECTORY, goldens.shown(whole))
-    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
-
-
-@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
-@settings(max_examples=100)
-def test_a_trajectory_may_hold_anything(seed: int, odd: Any) -> None:
-    dice, data = random.Random(seed), TRAJECTORY.read_bytes()
-    found = goldens.found_for(SOURCE, TRAJECTORY, data)
-    document = json.dumps(goldens.with_odd_value(json.loads(data), odd, dice)).encode()
-    goldens.assert_survives(SOURCE, found, document, seed, lines=False)
-    goldens.assert_survives(SOURCE, found, goldens.damaged([data], dice, most=1), seed, lines=False)
 
 
 def copy_conversation(folder: Path) -> Path:

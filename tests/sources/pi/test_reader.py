@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.pi import SOURCE
+from tests.sources.goldens import put
 
-SAMPLES = Path(__file__).parent / "samples"
 SID = "d703a1a9-0000-4000-8000-00000000000b"
 HEADER = b'{"type":"session","version":3,"id":"%s","timestamp":"2026-05-04T15:00:00.000Z","cwd":"/x"}\n'
 
 
-def put(path: Path, data: bytes = b"{}\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
-
-
 def listing(root: Path) -> dict[str, str]:
     return {str(found.path.relative_to(root)): found.native_id for found in SOURCE.find(root)}
-
-
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["pi"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(SID) == ["pi", "--session", SID]
 
 
 def test_roots_are_the_usual_folder_and_what_is_named_each_once(tmp_path: Path) -> None:

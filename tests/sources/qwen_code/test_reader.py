@@ -17,12 +17,6 @@ PROMPT = (
 )
 
 
-def test_the_source_is_found_by_its_folder() -> None:
-    assert all_sources()["qwen_code"] is SOURCE
-    assert SOURCE.resume_command is not None
-    assert SOURCE.resume_command(SID) == ["qwen", "--resume", SID]
-
-
 def test_roots_are_the_usual_folder_and_what_is_named_each_once(tmp_path: Path) -> None:
     assert SOURCE.roots(SearchPlaces(tmp_path, {}, "linux")) == []
     usual, named = tmp_path / ".qwen", tmp_path / "named"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.turns import grow_session
@@ -18,22 +15,17 @@ from everturn.sources.specstory.message import tool_blocks
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,
-    assert_golden,
     assert_keeps_promises,
     assert_same_in_pieces,
-    assert_survives,
     corpus,
-    damaged,
     found_for,
     ingest,
     read,
     readings,
-    shown,
 )
 
 FOLDER = Path(__file__).parent / "samples"
 SAMPLES = sorted(FOLDER.glob("*.md"))
-PIECES = [piece for path in SAMPLES for piece in path.read_bytes().splitlines(keepends=True)]
 NEWER = "0c0ffee0-1111-4222-8333-444444444444"
 
 
@@ -44,13 +36,6 @@ def sample(name: str) -> Whole:
 
 def rows(whole: Whole, native_id: str) -> SessionGrowth:
     return grow_session(JournalTail(), whole.messages[native_id])[0]
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = readings(SOURCE, path)
-    assert_keeps_promises(SOURCE, data, whole, lines=False)
-    assert_golden(path, shown(whole))
 
 
 def test_marks_inside_what_a_tool_printed_begin_nothing() -> None:
@@ -133,29 +118,12 @@ def test_two_files_of_one_session_share_their_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=40)
-def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    assert_same_in_pieces(SOURCE, found_for(SOURCE, path, data), data, seed, stopping=False)
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_a_file_that_got_longer_is_read_on(path: Path) -> None:
     data = path.read_bytes()
     found, whole = found_for(SOURCE, path, data), read(SOURCE, found_for(SOURCE, path, data), data)
     for message in whole.all():
         grown = read(SOURCE, found, data, [message.start], [True])
         assert grown.messages == whole.messages
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    data = damaged(PIECES, random.Random(seed), most=40)
-    assert_survives(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, lines=False)
-    if data:
-        assert_same_in_pieces(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, seed, stopping=False)
 
 
 def test_sessions_are_found_in_the_projects_of_named_folders(tmp_path: Path) -> None:

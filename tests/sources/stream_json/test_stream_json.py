@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.stream_json import SOURCE
 from tests.sources.goldens import (
-    ODD_VALUES,
     Whole,
     assert_claims_only,
-    assert_golden,
     assert_keeps_promises,
     assert_same_in_pieces,
-    assert_survives,
     corpus,
-    damaged,
-    found_for,
     ingest,
     readings,
-    shown,
-    with_odd_value,
 )
 
 FOLDER = Path(__file__).parent / "samples"
-SAMPLES = sorted(FOLDER.glob("*.jsonl"))
-LINES = [line for path in SAMPLES for line in path.read_bytes().splitlines(keepends=True)]
 CHILD = "aaaa-1/toolu_1"
 
 
 def sample(name: str) -> Whole:
     ((_, _, whole),) = readings(SOURCE, FOLDER / f"{name}.jsonl")
     return whole
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = readings(SOURCE, path)
-    assert_keeps_promises(SOURCE, data, whole)
-    assert_golden(path, shown(whole))
 
 
 def test_a_subagent_is_a_session_of_its_own() -> None:
@@ -92,28 +71,6 @@ def test_calls_of_one_response_are_parallel_and_failures_are_told() -> None:
 def test_parts_of_a_message_are_not_messages() -> None:
     assert sample("run").census["stream_event", "2.1.44", "known"] == 1
     assert sample("odd").census["hologram", "", "unknown"] == 1
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=40)
-def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    data = path.read_bytes()
-    assert_same_in_pieces(SOURCE, found_for(SOURCE, path, data), data, seed)
-
-
-@given(seed=st.integers(0, 2**64))
-@settings(max_examples=300)
-def test_no_damage_stops_the_reader(seed: int) -> None:
-    assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), native_id="x"), damaged(LINES, random.Random(seed)), seed)
-
-
-@given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
-@settings(max_examples=300)
-def test_no_odd_value_stops_the_reader(seed: int, value: Any) -> None:
-    dice = random.Random(seed)
-    record = with_odd_value(json.loads(dice.choice(LINES)), value, dice)
-    assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), native_id="x"), json.dumps(record).encode() + b"\n", seed)
 
 
 def test_captures_are_found_in_named_folders_and_known_by_content(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from everturn.sources.terminal.screen import TerminalScreen
+
 T = TypeVar("T")
 
 SIZES = ((20, 6), (32, 8), (40, 10), (40, 12), (61, 9), (80, 24))
@@ -204,3 +206,8 @@ KINDS: tuple[tuple[Callable[[Dice, int, int], str], int], ...] = (
     *((_csi(_other_screen), 1), (_tab, 4), (_charset, 3), (_save, 3), (_repeat, 4), (_swallowed, 3), (_oddity, 4)),
     *((_reset, 2), (_insert_lines, 3), (_insert_cells, 3)),
 )
+
+
+def colours_of(screen: TerminalScreen) -> list[list[int | None]]:
+    """The foreground colour of every cell of a screen."""
+    return [[screen.palette.colour(ink) for ink in row] for row in screen.inks]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everturn.sources.terminal.grid import PALETTE, UNCHANGED, foreground
 from everturn.sources.terminal.screen import TerminalScreen
-from tests.sources.terminal.random_screens import bytes_of, size_of
+from tests.sources.terminal.random_screens import bytes_of, colours_of, size_of
 
 
 def screen_of(data: bytes | str, columns: int = 20, rows: int = 5) -> TerminalScreen:
@@ -174,7 +174,7 @@ def test_tab_stops_can_be_set_and_cleared() -> None:
 def test_a_saved_cursor_comes_back_with_its_colour() -> None:
     screen = screen_of("\x1b[31m\x1b7\x1b[32m\x1b[3;3Hx\x1b8y")
     assert screen.lines()[0] == "y"
-    assert screen.colours()[0][0] == PALETTE[1]
+    assert colours_of(screen)[0][0] == PALETTE[1]
     assert lines("ab\x1b[s\x1b[3;1H\x1b[uc") == ["abc"]
 
 
@@ -201,14 +201,14 @@ def test_what_scrolls_on_the_alternate_screen_is_not_scrollback() -> None:
 
 def test_a_reset_brings_everything_back() -> None:
     screen = screen_of("\x1b[?1049h\x1b[2;3r\x1b[?7l\x1b[4h\x1b[31mtext\x1bcx")
-    assert (screen.lines()[0], screen.alternate, screen.colours()[0][0]) == ("x", False, None)
+    assert (screen.lines()[0], screen.alternate, colours_of(screen)[0][0]) == ("x", False, None)
     assert (screen.top, screen.bottom, screen.wraps, screen.inserts) == (0, 4, True, False)
 
 
 def test_a_soft_reset_keeps_the_text() -> None:
     screen = screen_of("ab\x1b[4h\x1b[31m\x1b[2;3r\x1b[1;2H\x1b[!pX")
     assert screen.lines()[0] == "aX"
-    assert screen.colours()[0][1] is None
+    assert colours_of(screen)[0][1] is None
 
 
 def test_the_alignment_test_fills_the_screen() -> None:
@@ -256,7 +256,7 @@ def test_a_colour_is_made_out_however_it_is_written(sequence: str, colour: int |
 
 def test_text_has_the_colour_that_was_set_and_erased_cells_have_none() -> None:
     screen = screen_of("a\x1b[31mbc\x1b[48;5;3md\x1b[0me\x1b[3G\x1b[X")
-    assert screen.colours()[0][:5] == [None, PALETTE[1], None, PALETTE[1], None]
+    assert colours_of(screen)[0][:5] == [None, PALETTE[1], None, PALETTE[1], None]
 
 
 # strings --------------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ PIECES = st.one_of(st.binary(max_size=12), st.text(max_size=8).map(str.encode), 
 
 
 def looks(screen: TerminalScreen) -> object:
-    return screen.lines(), screen.colours(), (screen.x, screen.y), screen.alternate
+    return screen.lines(), colours_of(screen), (screen.x, screen.y), screen.alternate
 
 
 @settings(max_examples=300, deadline=None)

@@ -17,7 +17,7 @@ import pytest
 
 from everturn.sources.terminal.grid import FILLER, width_of
 from everturn.sources.terminal.screen import TerminalScreen
-from tests.sources.terminal.random_screens import bytes_of, size_of
+from tests.sources.terminal.random_screens import bytes_of, colours_of, size_of
 from tests.sources.terminal.tmux import Cell, Tmux, painted, trimmed
 
 GOLDENS = Path(__file__).parent / "goldens" / "screens.json.gz"
@@ -61,7 +61,7 @@ def is_comparable(seed: int) -> bool:
 def ours(seed: int) -> list[list[Cell]]:
     screen = replayed(seed)
     rows = []
-    for cells, colours in zip(screen.cells, screen.colours(), strict=True):
+    for cells, colours in zip(screen.cells, colours_of(screen), strict=True):
         characters = map(screen.alphabet.characters, cells)
         rows.append([(char, colour) for cell, colour in zip(characters, colours, strict=True) for char in cell])
     return list(map(trimmed, rows))

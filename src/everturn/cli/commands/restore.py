@@ -148,7 +148,7 @@ def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, 
     with cx.out.progress("turn", target.session.n_turns) as step:
         made = job(target, cx.sources, choices, asker, lambda done, total: step(done, total=total))
     if asker is not None:
-        used = asker.spent
+        used = asker.tokens_spent
         cx.out.say(
             f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})"
         )

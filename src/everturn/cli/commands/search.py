@@ -11,7 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.cli.output import Pen, in_one_line, paged
+from everturn.cli.output import Pen, in_one_line, open_pager
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS, ORIGINS, QUERY_RULE
 from everturn.text.folders import FOLDER_RULE, resolve_folder
@@ -127,7 +127,7 @@ def command(
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
         cx.out.emit_json("search", map(hit_item, items), page.next, **about)
     else:
-        with paged(cx.out):
+        with open_pager(cx.out):
             _print_hits(cx.out, items, now)
     for note in page.notes:
         cx.out.warn(note)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
-from everturn.cli.output import paged
+from everturn.cli.output import open_pager
 from everturn.errors import NothingFound
 from everturn.text.times import iso
 
@@ -83,7 +83,7 @@ def command(
     if cx.json:
         cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
         return
-    with paged(cx.out):
+    with open_pager(cx.out):
         reader.print_session(views)
 
 

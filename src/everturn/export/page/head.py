@@ -165,9 +165,7 @@ class MinimapBar(Struct, frozen=True):
 
 
 def draw_minimap(
-    turns: Sequence[Turn],
-    address: Callable[[int], str] | None = None,
-    work: Iterable[tuple[int, str, int]] = (),
+    turns: Sequence[Turn], address: Callable[[int], str] | None = None, work: Iterable[tuple[int, str, int]] = ()
 ) -> Html:
     """Draw a strip of bars: height by number of calls, colour by kind, red for the share that failed.
 

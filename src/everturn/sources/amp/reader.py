@@ -246,4 +246,4 @@ class AmpReader(DocumentReader[AmpReaderState]):
 
     def _add(self, message: Message, item: DocumentItem) -> None:
         name = str(item.start if item.key else self._state.index)
-        add(self._tally, self._open_session(), self._identified(message, item, name))
+        add(self._tally, self._open_session(), self._identify(message, item, name))

@@ -137,13 +137,6 @@ class ChatReader:
         state.headed = True
 
 
-def summary_of(text: str) -> str | None:
-    """Return the last well-formed summary of a saved conversation; None when there is none."""
-    reader = ChatReader(SourceCandidate(Path("x"), native_id="x"), b"")
-    parts = reader.feed(text.encode("utf-8", "replace"), 0, True).parts
-    return next((part.facts.summary for part in parts if part.facts.summary), None)
-
-
 def _stem(path: str) -> str:
     if not path:
         return ""

@@ -232,7 +232,7 @@ class ClineReader(DocumentReader[ClineReaderState]):
         if parent and not self._state.linked:
             self._state.linked = True
             session.links.append(Link("about", parent))
-        session.messages.append(self._identified(message, item, f"{self._state.index}/{number}"))
+        session.messages.append(self._identify(message, item, f"{self._state.index}/{number}"))
         return "message"
 
     def _learn_folder(self, details: str) -> None:

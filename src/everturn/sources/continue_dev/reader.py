@@ -231,7 +231,7 @@ class ContinueReader(DocumentReader[ContinueReaderState]):
         if message is None:
             self._tally.count(kind, "known")
         else:
-            add(self._tally, session, self._identified(message, item, str(self._state.index)))
+            add(self._tally, session, self._identify(message, item, str(self._state.index)))
             is_known = message.kind != "unknown"
             self._tally.count(kind if is_known else "?", "message" if is_known else "unknown")
         self._state.index += 1

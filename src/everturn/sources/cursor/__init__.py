@@ -16,10 +16,7 @@ SOURCE = Source(
     name="cursor",
     title="Cursor",
     parser=1,
-    fields=(
-        "message",
-        "contents",
-    ),
+    fields=("message", "contents"),
     **lazy_imports("everturn.sources.cursor.reader", "view", reader="CursorReader"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),

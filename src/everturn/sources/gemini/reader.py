@@ -118,7 +118,7 @@ class GeminiReader(DocumentReader[GeminiReaderState]):
             return super().feed(data, base, last)
         self._tally = ReadTally()
         if not state.form:
-            return self._tally.undecided(data, base, last)
+            return self._tally.defer_read(data, base, last)
         return read_walk(self._tally, self._lines, data, base, last, self._take)
 
     def state(self) -> bytes:

@@ -103,7 +103,7 @@ class KiroReader:
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         if self._inner is None:
             if not (shape := _shape_of(data, last)):
-                return ReadTally().undecided(data, base, last)
+                return ReadTally().defer_read(data, base, last)
             self._shape = shape
             self._inner = self._open(b"")
         return self._inner.feed(data, base, last)

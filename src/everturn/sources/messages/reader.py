@@ -84,7 +84,7 @@ class MessagesReader:
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         self._tally, self._data, self._base = ReadTally(), data, base
         if not self._state.mode and not self._choose_mode(data, last):
-            return self._tally.undecided(data, base, last)
+            return self._tally.defer_read(data, base, last)
         if self._state.mode == "lines":
             return read(self._tally, self._lines, data, base, last, self._read_line)
         return self._read_document(data, base, last)

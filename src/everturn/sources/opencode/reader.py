@@ -88,7 +88,7 @@ class OpencodeReader(LineReader[OpencodeReaderState]):
             return self._feed_document(data, base, last)
         if shape == "text" and last:
             return self._feed_text(data, base)
-        return self._gathering.undecided(data, base, last)
+        return self._gathering.defer_read(data, base, last)
 
     # --- the three shapes ---
     def _feed_document(self, data: bytes, base: int, last: bool) -> ReadResult:

@@ -407,10 +407,10 @@ def _plain_value(attributes: dict[str, Any], side: str) -> list[Rec]:
 
 def _flat_messages(attributes: dict[str, Any], side: str) -> list[Rec]:
     """Return the messages that OpenInference spreads over attributes."""
-    return [_flat_message(fields) for fields in _numbered(attributes, _FLAT.format(side))]
+    return [_flat_message(fields) for fields in _group_by_number(attributes, _FLAT.format(side))]
 
 
-def _numbered(attributes: dict[str, Any], pattern: str) -> list[dict[str, Any]]:
+def _group_by_number(attributes: dict[str, Any], pattern: str) -> list[dict[str, Any]]:
     """Return the attributes of each number in their names, by the rest of the name, in the order of the numbers."""
     found: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
@@ -422,7 +422,7 @@ def _numbered(attributes: dict[str, Any], pattern: str) -> list[dict[str, Any]]:
 def _flat_contents(fields: dict[str, Any]) -> list[Rec]:
     """Return the parts of a message that has several: texts, thoughts, and pictures by their address."""
     parts: list[Rec] = []
-    for part in _numbered(fields, _FLAT_CONTENT):
+    for part in _group_by_number(fields, _FLAT_CONTENT):
         if picture := word(part.get("image.image.url")):
             parts.append({"type": "uri", "modality": "image", "uri": picture})
         elif text := word(part.get("text")):
@@ -437,7 +437,7 @@ def _flat_message(fields: dict[str, Any]) -> Rec:
         part = {"type": "tool_call_response", "id": word(fields.get("tool_call_id")), "response": text}
         return {"role": "tool", "parts": [part]}
     parts: list[Rec] = [{"type": "text", "content": text}] if text else _flat_contents(fields)
-    for call in _numbered(fields, _FLAT_CALL):
+    for call in _group_by_number(fields, _FLAT_CALL):
         given = {"name": call.get("function.name"), "arguments": call.get("function.arguments")}
         parts.append({"type": "tool_call", "id": call.get("id"), **given})
     return {"role": role, "parts": parts}

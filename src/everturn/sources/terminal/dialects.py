@@ -131,7 +131,7 @@ class _Builder:
         used = [row for row in piece.rows if row.text.strip()]
         item = place_saying(used, role="system", kind="output", text=text)
         # What a client prints when it ends belongs to the talk that ended.
-        if self.talks and self.talks[-1].named(text):
+        if self.talks and self.talks[-1].take_name(text):
             self.talks[-1].said.append(item)
         else:
             self.outside.append(item)

@@ -46,7 +46,6 @@ _ANSWER = re.compile(r"✦ (?P<words>.*)$")
 _NOTICE = re.compile(r"(?P<mark>[ℹ✕⚠✖×]) {1,2}(?P<words>\S.*)$")
 _GREETING = re.compile(r".{0,20}\bGemini CLI v\d| ?███ {1,12}█{6,}")
 _TOP, _BOTTOM, _SIDE = "╭", "╰", "│"
-_TODO = re.compile(r" Todo {1,3}\d{1,3}/\d{1,3} completed\b")
 _NOISE = re.compile(r" Press Ctrl\+O to | Todo {1,3}\d{1,3}/\d{1,3} completed\b| *[\u2800-\u28ff] ")
 _CANCELLED = re.compile(r"(?:Request|User) cancelled\b", re.IGNORECASE)
 _EMPTY_INPUT = "Type your message or @path/to/file"

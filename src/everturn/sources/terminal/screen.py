@@ -202,10 +202,6 @@ class TerminalScreen(ControlledGrid):
         """The text of every row, without trailing blanks."""
         return [self.alphabet.characters(row).rstrip() for row in self.cells]
 
-    def colours(self) -> list[list[int | None]]:
-        """The foreground colour of every cell."""
-        return [[self.palette.colour(ink) for ink in row] for row in self.inks]
-
     # reading the stream ---------------------------------------------------------------------------------------------
     def _take(self, data: bytes) -> int:
         """Act on `data` as far as it is complete; how far that is."""

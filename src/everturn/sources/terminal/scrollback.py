@@ -48,9 +48,9 @@ class MainLine(ScreenTextLine):
 
     __slots__ = ("given", "seen", "shown")
 
-    def __init__(self, row: PaintedRow, moment: _Moment, shown: bool = True) -> None:
+    def __init__(self, row: PaintedRow, moment: _Moment) -> None:
         super().__init__(row, *moment)
-        self.shown = shown  # it is on the screen
+        self.shown = True  # it is on the screen
         self.seen = 0  # frames it was in
         self.given = False  # it came out before
 

@@ -39,11 +39,7 @@ _INCOMPLETE_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\x
 _END_OF_STRING = re.compile(rb"[\x07\x18\x1a\x1b]")
 _END_OF_TEXT_STRING = re.compile(rb"[\x18\x1a\x1b]")
 _END_OF_DEVICE_STRING = re.compile(rb"\x1b\\")
-_STRINGS = {
-    ord("]"): _END_OF_STRING,
-    ord("P"): _END_OF_DEVICE_STRING,
-    **dict.fromkeys(b"_^Xk", _END_OF_TEXT_STRING),
-}
+_STRINGS = {ord("]"): _END_OF_STRING, ord("P"): _END_OF_DEVICE_STRING, **dict.fromkeys(b"_^Xk", _END_OF_TEXT_STRING)}
 _ESC, _CAN, _SUB = 0x1B, 0x18, 0x1A
 
 

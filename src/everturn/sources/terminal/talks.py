@@ -85,7 +85,7 @@ class TalkBuilder:
         self.said = merge(self.said, said, not fresh, self.cut_top)
         for item in said:
             if item.kind == "output":
-                self.named(item.text)
+                self.take_name(item.text)
         self._frame(segment)
 
     def begins(self) -> int:
@@ -119,7 +119,7 @@ class TalkBuilder:
             for call in item.calls
         )
 
-    def named(self, text: str) -> bool:
+    def take_name(self, text: str) -> bool:
         """Whether a text is what the client printed at its end; its name of the session is taken from it."""
         found = _NATIVE.search(text)
         if found is None:

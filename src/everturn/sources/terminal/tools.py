@@ -260,14 +260,13 @@ _CALL = re.compile(r"([A-Z][\w-]*(?: [A-Z]\w*)?|[\w.-]+ - [\w .-]+ \(MCP\))(?:\(
 _NAMED = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,]*))')
 
 
-def read_prompt_title(text: str, sure: bool = False) -> DrawnCall | None:
-    """The call in `Name(arguments)`. Names this version does not know count only when it is `sure` that it is a call."""
+def read_prompt_title(text: str) -> DrawnCall | None:
+    """The call in `Name(arguments)`. Names this version does not know are no calls."""
     found = _CALL.match(text)
     if found is None:
         return None
     name, inside = found[1], found[2]
-    known = name in _PROMPTED or name.endswith("(MCP)")
-    if not known and not (sure and inside is not None):
+    if name not in _PROMPTED and not name.endswith("(MCP)"):
         return None
     if inside is None and not name.startswith("Update Todos"):
         return None

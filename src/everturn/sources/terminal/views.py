@@ -42,10 +42,7 @@ _LAYOUTS: tuple[FindLayout, ...] = (
     codex_screen.find_layout,
     early_boxes.find_layout,
 )
-_FIXED: dict[str, Callable[[str], bool]] = {
-    "boxes": boxes.is_fixed,
-    "panels": panels.is_end_of_turn,
-}
+_FIXED: dict[str, Callable[[str], bool]] = {"boxes": boxes.is_fixed, "panels": panels.is_end_of_turn}
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
 

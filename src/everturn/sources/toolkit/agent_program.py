@@ -304,9 +304,9 @@ def server(programs: InstallPrograms) -> dict[str, Any]:
     return {**entry, "env": dict(programs.env)} if programs.env else entry
 
 
-def markdown_commands(folder: Path, mark: str = "$ARGUMENTS") -> list[OwnFile]:
+def markdown_commands(folder: Path) -> list[OwnFile]:
     """Return the slash commands as Markdown files with front matter."""
-    return [OwnFile(folder / f"{one.name}.md", _markdown(one, mark)) for one in COMMANDS]
+    return [OwnFile(folder / f"{one.name}.md", _markdown(one)) for one in COMMANDS]
 
 
 def skill(folder: Path) -> OwnFile:
@@ -318,9 +318,9 @@ def as_json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-def _markdown(one: SlashCommand, mark: str) -> str:
+def _markdown(one: SlashCommand) -> str:
     head = f"---\ndescription: {one.description}\nargument-hint: {as_json(one.hint).strip()}\n---\n\n"
-    return head + one.text.replace("ARGUMENTS", mark)
+    return head + one.text.replace("ARGUMENTS", "$ARGUMENTS")
 
 
 def _is_wanted(programs: InstallPrograms, flag: str) -> bool:

@@ -258,7 +258,7 @@ class DocumentReader(Generic[StateT]):
         """Read an element, or another value of the document, which has a key."""
         raise NotImplementedError
 
-    def _identified(self, message: Message, item: DocumentItem, name: str) -> Message:
+    def _identify(self, message: Message, item: DocumentItem, name: str) -> Message:
         """Return a message with the byte range of its element, and a fingerprint of this name and these bytes."""
         mark = blake2b(item.raw, digest_size=8).hexdigest()
         identity = fingerprint(f"{self._name}/{name}", mark)

@@ -120,7 +120,7 @@ class ReadTally:
         if is_record:
             self.count(f"({trouble})", "problem")
 
-    def undecided(self, data: bytes, base: int, last: bool) -> ReadResult:
+    def defer_read(self, data: bytes, base: int, last: bool) -> ReadResult:
         """Return the result of a read that leaves everything for later: it does not show its form yet."""
         if last and data.strip():
             self.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
