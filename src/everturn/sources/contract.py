@@ -13,9 +13,11 @@ import importlib
 import os
 import pkgutil
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -348,8 +350,14 @@ def lazy_import(target: str) -> Callable[..., Any]:
     return call
 
 
-#: Importing a module that is there already takes a few microseconds, and recognising a file asks every format.
-_import_module = cache(importlib.import_module)
+def _import_module(name: str) -> ModuleType:
+    """Import a module that may be there already: `import_module` takes microseconds, and recognising a file asks every format."""
+    if (found := _imported.get(name)) is None or name not in sys.modules:
+        found = _imported[name] = importlib.import_module(name)
+    return found
+
+
+_imported: dict[str, ModuleType] = {}
 
 
 def lazy_imports(module: str, *names: str, **others: str) -> dict[str, Any]:
