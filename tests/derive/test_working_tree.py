@@ -129,6 +129,15 @@ def test_one_file_has_one_name() -> None:
     assert _listed(edit, bare) == ["api/src/a.py", "a.py"]
 
 
+def test_a_name_that_an_answer_tells_is_the_file_of_that_name() -> None:
+    edit = TurnFacts(0, 2, deeds=(CallFact(1, "Edit", "edit", "ok"),), files=(Touch("/shop/api/a.py", "edited", 1),))
+    told = TurnFacts(1, 5, deeds=(CallFact(4, "edit_file", "edit", "ok"),), files=(Touch("a.py", "edited", 5),))
+    assert _listed(edit, told) == ["api/a.py"]
+    own = TurnFacts(1, 5, deeds=(CallFact(4, "Write a.py", "create", "ok"),), files=(Touch("a.py", "created", 4),))
+    assert _listed(edit, own) == ["api/a.py", "a.py"]
+    assert named_files("1. `Vite.js` was added\n2. `vite.config.js` was added") == ["vite.config.js"]
+
+
 def test_edits_without_a_name_are_counted_unless_the_turn_names_files() -> None:
     edits = (CallFact(2, "edit_file", "edit", "ok"), CallFact(3, "edit_file", "edit", "ok"))
     state = advance_state(SessionState("s", "/shop"), TurnFacts(0, 5, deeds=edits))

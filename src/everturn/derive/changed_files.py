@@ -59,12 +59,16 @@ def advance_files(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefor
     spelled = {same_case(path, tree.workspace): path for path in files}
     committed = {seq for _, seq in facts.commits}
     shell = {call.seq for call in facts.deeds if call.kind == "shell"}
+    named = {call.seq: call.what for call in facts.deeds if call.kind in CHANGES}
     shown = _left_by_patterns(facts, tree)
     touches = (*facts.files, *_left_by_subagents(known, facts, tree), *shown, *_covered(known, facts, tree))
     for touch in sorted(touches, key=attrgetter("seq")):
         path = local_path(touch.path.rstrip("/\\") or "/", tree.workspace)
         if touch.seq in shell or touch.by:
             path = known_path(path, [one for one, file in files.items() if file.count], not tree.workspace)
+        elif "/" not in path and path not in files and path not in named.get(touch.seq, ""):  # told by an answer
+            same = [one for one, file in files.items() if file.count and one.endswith(f"/{path}")]
+            path = same[0] if len(same) == 1 else path
         path = spelled.setdefault(same_case(path, tree.workspace), path)
         is_own = path in files and files[path].count
         if (

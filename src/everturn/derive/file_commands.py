@@ -2,8 +2,7 @@
 
 `command_touches` returns (action, path) pairs of a command that succeeded, as far as they are certain: redirections, moves and
 copies, editors such as `sed -i`, formatters with named files, scripts on the command line. What a program prints into a log
-or a temporary file is not an edit, and neither is what ends up in the folders of builds and package managers. Nothing is
-read from disk.
+or a temporary file is not an edit, and neither is what ends up in the folders of builds. Nothing is read from disk.
 """
 
 from __future__ import annotations
@@ -217,10 +216,15 @@ def _split_options(words: list[str], program: _Program) -> tuple[list[str], list
     return operands, options
 
 
+_PRODUCTS = frozenset(
+    f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
+)
+
+
 def has_ending(path: str) -> bool:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in _PRODUCTS
 
 
 def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:

@@ -116,7 +116,9 @@ def document_from_state(
     if taken_back:
         notes.append(f"leaves out {plural(taken_back, 'message')} that the person took back")
     if state.unnamed:
-        notes.append(f"{plural(state.unnamed, 'edit')} in the transcript {'name' if state.unnamed > 1 else 'names'} no file")
+        notes.append(
+            f"{plural(state.unnamed, 'edit')} in the transcript {'name' if state.unnamed > 1 else 'names'} no file"
+        )
     return Document(
         session=session.id,
         native_id=session.native_id,
