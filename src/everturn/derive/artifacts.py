@@ -270,7 +270,7 @@ class Commit(Struct, frozen=True):
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
 _COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
 _REPORT = lazy_pattern(
-    r"^(?:\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\]|Commit ([0-9a-f]{7,40})) (.{1,500}?)\r?$",
+    r"^(?:(?:Output: )?\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\]|Commit ([0-9a-f]{7,40})) (.{1,500})",
     re.MULTILINE,
 )
 _REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
@@ -282,7 +282,7 @@ _DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
     """Return the commits of a call, in order."""
     if start.kind == "task":
-        return _stated_commits(output) if went_well else []
+        return _stated_commits(output) if went_well and _is_to_commit(start) else []
     text = _command_text(start)
     if went_well and _OPENS.search(text[:_MOST_CHARS]):
         return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
@@ -388,6 +388,20 @@ def _stated_commits(report: str) -> list[Commit]:
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
     found = {one[1].lower(): one for one in named}
     return [Commit(number, "", by="subagent") for number in found]
+
+
+_ASKED = lazy_pattern(
+    r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
+    r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _is_to_commit(start: CallStart) -> bool:
+    """Whether a subagent was asked to commit, or what it was asked is not known: only then it states commits of its own."""
+    given = start.input.values() if isinstance(start.input, dict) else ()
+    words = " ".join((start.prompt, *(one for one in given if isinstance(one, str))))[:_MOST_CHARS]
+    return not words.strip() or _ASKED.search(words) is not None
 
 
 def _ends_of(text: str) -> str:
