@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from everturn.derive.artifacts import touched_files
+from everturn.derive.artifacts import touched_files, tree_changes
 from everturn.derive.paths import local_path
+from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.model.conversation import CallEnd, CallStart
 
 FILES = {
@@ -97,6 +100,9 @@ CERTAIN = [
     "test -f src/a.py && sed -i 's/old/new/' src/a.py",
     "if [ -f README.md ]; then sed -i 's/old/new/' README.md; fi",
     'ls && echo done > status.txt',
+    'cp README.md docs/r.md && cat docs/r.md > NUL; rm -f NUL',
+    'sort notes.txt --output=sorted.txt',
+    'sort notes.txt --output sorted.txt',
 ]  # fmt: skip
 #: Some files that these change cannot be named; no other may be.
 IN_DOUBT = [
@@ -111,6 +117,23 @@ IN_DOUBT = [
     'echo x > $(echo out2.txt)',
     '[ -f nope ] || cp README.md docs/r.md',
 ]  # fmt: skip
+
+
+#: These change the files of a pattern, which a status shows afterwards.
+WIDE = [
+    "sed -i 's/old/new/g' {folder}/*.{ending}",
+    "cd {folder} && sed -i 's/old/new/g' *.{ending}",
+    "for f in {folder}/*.{ending}; do sed -i 's/old/new/' \"$f\"; done",
+    "for f in {folder}/*.{ending}; do echo new >> $f; done",
+    "find {folder} -name '*.{ending}' -exec sed -i 's/old/new/' {{}} +",
+    "find ./{folder} -type f -name \"*.{ending}\" | xargs sed -i 's/old/new/'",
+    "find {folder} -type f | xargs sed -i 's/old/new/'",
+    "grep -rl old {folder} | xargs sed -i 's/old/new/g'",
+    "grep -rl --include='*.{ending}' old . | xargs sed -i 's/old/new/g'",
+    "perl -pi -e 's/old/new/' {folder}/*.{ending}",
+    "rm -f {folder}/*.{ending}",
+    "python3 - <<'EOF'\nfrom pathlib import Path\nfor p in Path('{folder}').rglob('*.{ending}'):\n    p.write_text(p.read_text() + 'new')\nEOF",
+]
 
 
 def run(folder: Path, command: str) -> tuple[set[str], set[str]]:
@@ -157,3 +180,41 @@ def test_a_command_touches_the_files_that_it_changed(tmp_path: Path, command: st
 def test_what_cannot_be_named_is_left_out(tmp_path: Path, command: str) -> None:
     changed, said = run(tmp_path, command)
     assert said <= changed
+
+
+@needs_bash
+@pytest.mark.parametrize("seed", range(24))
+def test_a_status_names_the_files_of_a_pattern_and_those_of_the_person_stay_out(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    names = [
+        f"{one}/{name}.{end}" for one in ("src", "src/sub", "docs") for name in "abc" for end in ("py", "md", "txt")
+    ]
+    for name in chance.sample(names, 18):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(chance.choice(("old\n", "else\n")))
+    command = chance.choice(WIDE).format(folder=chance.choice(("src", "docs")), ending=chance.choice(("py", "md")))
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    mine = chance.sample(sorted(contents(tmp_path)), 2)
+    for name in mine:
+        (tmp_path / name).write_text("changed by the person\n")
+    first, before = git(tmp_path, "status", "--short"), contents(tmp_path)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    last, after = git(tmp_path, "status", "--short"), contents(tmp_path)
+    changed = {name for name in before | after if before.get(name) != after.get(name)} - set(mine)
+    trees = [
+        Touch(path, action, seq)
+        for seq, shown in ((1, first), (5, last))
+        for action, path in tree_changes("git status --short", shown)
+    ]
+    facts = TurnFacts(0, 6, deeds=(CallFact(3, command, "shell", "ok", 0),), trees=tuple(trees))
+    state = advance_state(SessionState("s", str(tmp_path)), facts)
+    assert {path for path, file in state.files.items() if file.count} == changed
+
+
+def git(folder: Path, *words: str) -> str:
+    person = {f"GIT_{who}_{what}": "ann@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **person, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    ended = subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return ended.stdout

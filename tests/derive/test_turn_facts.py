@@ -85,6 +85,19 @@ def test_a_subagent_states_its_commit() -> None:
     task = CallStart("c", "Task", "task")
     assert find_commits(task, "**Final commit SHA:** 6184fe5", True) == [Commit("6184fe5", "", by="subagent")]
     assert find_commits(task, "Please commit defaced changes", True) == []
+    looks = CallStart("c", "Task", "task", input={"prompt": "Find the last working commit: look at git log."})
+    assert find_commits(looks, "The last working commit: 6184fe5", True) == []
+    does = CallStart("c", "Task", "task", input={"prompt": "Fix the lamp, then commit the change."})
+    assert [one.hash for one in find_commits(does, "Commit: 6184fe5", True)] == ["6184fe5"]
+
+
+def test_a_report_of_a_commit_in_the_output_of_other_clients() -> None:
+    commit = CallStart("c", "Shell", "shell", "", "git commit -m x")
+    for shown in (
+        "Output: [main 6184fe5] light the lamp    \n 1 file changed",
+        f"[main 6184fe5] light the lamp{' ' * 900}",
+    ):
+        assert [(one.hash, one.subject) for one in find_commits(commit, shown, True)] == [("6184fe5", "light the lamp")]
 
 
 def test_a_pull_request_is_known_by_its_address() -> None:

@@ -38,13 +38,13 @@ from everturn.derive.file_commands import (
     Touch,
     command_touches,
     has_ending,
-    is_generated,
     last_folder,
     named_files,
     reported_files,
     resolve_path,
     stated_changes,
 )
+from everturn.derive.paths import is_generated
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
@@ -59,7 +59,8 @@ def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     if end.is_error:
         return []
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
-    found: list[Touch] = [(action, path), *end.others] if action and path and "${" not in path else list(end.others)
+    others = [one for one in end.others if not is_generated(one[1])]
+    found: list[Touch] = [(action, path), *others] if action and path and "${" not in path else others
     given = _given_text(call)
     found += _patch_touches(given, call.command)
     if call.kind == "shell" and not end.exit_status:
@@ -230,8 +231,8 @@ def told_files(
 ) -> dict[str, int]:
     """Return the files of edits that name none, with the message that says so.
 
-    `nameless` has the files announced before them. The answer at the end names further ones; if there are other edits that
-    name their file (`noted`), only those of which it says that they were changed.
+    `nameless` has the files announced before them, or the one that was read last. The answer at the end names further ones; if
+    there are other edits that name their file (`noted`), only those of which it says that they were changed.
     """
     text, seq = answer
     stated = [path for _, path in stated_changes(text)] if noted else named_files(text)
@@ -239,9 +240,15 @@ def told_files(
     longer = [*told, *known, *named]
     for name, at in nameless:
         path = next((path for path in longer if path.endswith(f"/{name}")), name)
+        if told and _ABSOLUTE.match(path):  # a path as calls have it: that of the file read last
+            bare = path.replace("\\", "/").rsplit("/", 1)[-1]
+            path = path if told.pop(bare, None) is not None else ""  # the answer names this file, or others
         if path and path not in known:
             told.setdefault(path, at)
     return told
+
+
+_ABSOLUTE = lazy_pattern(r"/|[A-Za-z]:|file:")
 
 
 # --- What version control shows: the commits that a call made, with their hashes, and the state of the working tree ---
@@ -262,7 +269,10 @@ class Commit(Struct, frozen=True):
 
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
 _COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
-_REPORT = lazy_pattern(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
+_REPORT = lazy_pattern(
+    r"^(?:(?:Output: )?\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\]|Commit ([0-9a-f]{7,40})) (.{1,500})",
+    re.MULTILINE,
+)
 _REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
 _MESSAGE = lazy_pattern(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
 _DOCUMENT = lazy_pattern(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
@@ -272,7 +282,7 @@ _DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
     """Return the commits of a call, in order."""
     if start.kind == "task":
-        return _stated_commits(output) if went_well else []
+        return _stated_commits(output) if went_well and _is_to_commit(start) else []
     text = _command_text(start)
     if went_well and _OPENS.search(text[:_MOST_CHARS]):
         return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
@@ -281,7 +291,8 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     amends = "--amend" in text
     shown = _ends_of(output)
     rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
-    found = [Commit(report[1], one_line(report[2], _SUBJECT), amends, rebased) for report in _REPORT.finditer(shown)]
+    reports = [one for one in _REPORT.finditer(shown) if one[1] or start.kind != "shell"]
+    found = [Commit(one[1] or one[2], one_line(one[3], _SUBJECT), amends, rebased) for one in reports]
     if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
         return found
     proven = (_PROXY.sub("", part) for part in strip_attempt(text).proven)
@@ -379,6 +390,20 @@ def _stated_commits(report: str) -> list[Commit]:
     return [Commit(number, "", by="subagent") for number in found]
 
 
+_ASKED = lazy_pattern(
+    r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
+    r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _is_to_commit(start: CallStart) -> bool:
+    """Whether a subagent was asked to commit, or what it was asked is not known: only then it states commits of its own."""
+    given = start.input.values() if isinstance(start.input, dict) else ()
+    words = " ".join((start.prompt, *(one for one in given if isinstance(one, str))))[:_MOST_CHARS]
+    return not words.strip() or _ASKED.search(words) is not None
+
+
 def _ends_of(text: str) -> str:
     return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
@@ -415,7 +440,9 @@ def _commit_subject(text: str) -> str:
 
 _MAX_CHARS = 20_000
 _MOST = 200
-_ASKS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})")
+_ASKS = lazy_pattern(
+    r"\bgit\b(?:\s+-C\s+(\"[^\"\n]{1,400}\"|\S{1,400}))?(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})"
+)
 _OTHER_TREE = lazy_pattern(
     r"\.\.|\bHEAD[~^]|--cached\b.{0,40}\b[0-9a-f]{7,40}\b|\b(?:origin|upstream)/|\bmain\b|\bmaster\b|--no-index"
 )
@@ -428,7 +455,7 @@ _STAT = lazy_pattern(r"^ (\S.{0,400}?) +\| +(?:\d+ [+-]*|Bin .{0,60})\r?$", re.M
 def tree_changes(command: str, output: str) -> list[Touch]:
     """Return the files that differ from the last commit; empty for a command that shows something else."""
     asks = _ASKS.search(command[:_MAX_CHARS]) if "git" in command else None
-    if asks is None or not output or _OTHER_TREE.search(asks[2]):
+    if asks is None or not output or _OTHER_TREE.search(asks[3]):
         return []
     shown = output[:_MAX_CHARS]
     found: dict[str, str] = {}
@@ -438,10 +465,11 @@ def tree_changes(command: str, output: str) -> list[Touch]:
         is_new = "?" in code or "A" in code or word == "new file"
         is_gone = "D" in code or word == "deleted"
         found[_last_name(path)] = "created" if is_new else "deleted" if is_gone else "edited"
-    folder = last_folder(command[: asks.start()]) if found and asks[1] == "status" else ""
+    folder = last_folder(command[: asks.start()]) if found and asks[2] == "status" else ""
+    folder = (asks[1] or "").strip('"') or folder
     if folder:  # `git status` names files from where it runs
         found = {normpath(f"{folder}/{path}"): action for path, action in found.items() if not path.endswith("/")}
-    if "stat" in asks[2] or not found:
+    if "stat" in asks[3] or not found:
         for path in _STAT.findall(shown):
             found.setdefault(_last_name(path), "edited")
     kept = [(action, path) for path, action in found.items() if not path.endswith("/") and not is_generated(path)]
@@ -449,8 +477,8 @@ def tree_changes(command: str, output: str) -> list[Touch]:
 
 
 def _last_name(path: str) -> str:
-    """Return the new name of a renamed file, without quotes."""
-    name = path.rpartition(" -> ")[2].strip('"')
+    """Return the new name of a renamed file, without quotes, and without the sign for folders that are left out."""
+    name = path.rpartition(" -> ")[2].strip('"').rstrip().removeprefix(".../")
     return f"{name}/" if name.endswith(" content)") else name  # a submodule
 
 
@@ -464,36 +492,3 @@ _BRANCH = lazy_pattern(
     r"^(?:On branch |Switched to (?:a new )?branch '|\[)([^\s'\]]{2,80})(?:'|\r?$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])|^\W{0,6}(?:current |git )branch:\W{0,4}([\w./-]{2,80})",
     re.MULTILINE | re.IGNORECASE,
 )
-
-
-class CommitState(Struct, frozen=True):
-    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
-
-    hash: str
-    subject: str
-    turn: int
-    seq: int
-    replaced: bool = False
-    url: str = ""  # of a pull request or an issue
-    by: str = ""  # "subagent" if the report of a subagent states it
-
-
-def advance_commits(
-    known: tuple[CommitState, ...], new: Iterable[tuple[Commit, int]], turn: int
-) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn; those that a later one replaces are marked."""
-    commits = list(known)
-    for one, seq in new:
-        if one.hash and any(old.hash and one.hash.startswith(old.hash[:7]) for old in commits):
-            continue  # printed again
-        if one.url and any(old.url == one.url for old in commits):
-            continue
-        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
-        if one.amends:
-            ended = standing[-1:]
-        else:
-            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
-        for number in ended:
-            commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, turn, seq, url=one.url, by=one.by))
-    return tuple(commits)

@@ -2,8 +2,7 @@
 
 `command_touches` returns (action, path) pairs of a command that succeeded, as far as they are certain: redirections, moves and
 copies, editors such as `sed -i`, formatters with named files, scripts on the command line. What a program prints into a log
-or a temporary file is not an edit, and neither is what ends up in the folders of builds and package managers. Nothing is
-read from disk.
+or a temporary file is not an edit, and neither is what ends up in the folders of builds. Nothing is read from disk.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from everturn.derive.paths import is_scratch
-from everturn.derive.tool_scripts import written_files
+from everturn.derive.paths import is_generated, is_in_build, is_scratch
+from everturn.derive.tool_scripts import cmdlet_touches, written_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script, unquote_git_path
 
@@ -39,9 +38,11 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
     """Return what a command touches; `start` is the folder in which it runs, if that is known."""
     text = command[:MAX_CHARS]
     scripts = [("edited", path) for path in written_files(command)]
-    if not scripts and not _TOUCHING.search(text):
+    named = cmdlet_touches(command) if "FullyQualifiedErrorId" not in output else []
+    if not scripts and not named and not _TOUCHING.search(text):
         return []
-    found: list[Touch] = []
+    found = [(action, place) for action, path, base in named if (place := resolve_path(base or start, path))]
+    found = [one for one in found if not is_in_build(one[1]) and (one[0] != "deleted" or has_ending(one[1]))]
     folder: str | None = start  # base of relative paths; None when in doubt
     left: list[str | None] = []  # the folders to which `popd` returns
     for one in split_commands(unfold_script(text), complete=len(command) <= MAX_CHARS):
@@ -71,23 +72,11 @@ def _touches_in(one: ShellCommand, output: str, folder: str | None, scripts: lis
 _SHELLS = frozenset(("bash", "sh", "zsh"))
 _RUNS_SCRIPT = lazy_pattern(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
 _LOG = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
-_GENERATED = lazy_pattern(
-    r"(?:^|[/\\])(?:node_modules|__pycache__|\.venv|venv|dist|\.next|\.nuxt|\.turbo|\.git|\.pytest_cache|\.mypy_cache|\.ruff_cache|site-packages)(?:[/\\]|$)"
-)
-_LOCKS = frozenset(
-    ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock", "poetry.lock", "Pipfile.lock",
-     "Cargo.lock", "Gemfile.lock", "composer.lock", "go.sum", "flake.lock")
-)  # fmt: skip
-
-
-def is_generated(path: str) -> bool:
-    """Whether a file is written by a build or a package manager."""
-    return _GENERATED.search(path) is not None or path.replace("\\", "/").rsplit("/", 1)[-1] in _LOCKS
 
 
 def _is_by_product(action: str, path: str, authored: bool) -> bool:
     """Whether a file only holds what a program printed or built. A here-document is written by the agent."""
-    if _GENERATED.search(path):
+    if is_in_build(path):
         return True
     return action == "created" and not authored and (is_scratch(path) or _LOG.search(path) is not None)
 
@@ -105,6 +94,11 @@ def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
     yield from (("read", file.text) for file in one.inputs if file.sure)
     if names and (target := _TARGETS.get(names[0])) is not None:
         yield from (("created", file) for option, file in pairwise(names[1:]) if target.fullmatch(option))
+    if any(name.startswith("--out") for name in names):
+        words = [word for name in names[1:] for word in (name.split("=", 1) if name.startswith("--out") else [name])]
+        yield from (
+            ("created", file) for option, file in pairwise(words) if _OUT.fullmatch(option) and has_ending(file)
+        )
     yield from (("created", file.text) for sign, file in one.outputs if file.sure and sign[0] != "2")
 
 
@@ -222,10 +216,15 @@ def _split_options(words: list[str], program: _Program) -> tuple[list[str], list
     return operands, options
 
 
+_PRODUCTS = frozenset(
+    f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
+)
+
+
 def has_ending(path: str) -> bool:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in _PRODUCTS
 
 
 def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
@@ -334,9 +333,10 @@ _TARGETS = {
     "pandoc": lazy_pattern(r"-o|--output"),
     "sort": lazy_pattern(r"-o"),
 }
+_OUT = lazy_pattern(r"--out(?:put)?(?:-?file)?")
 #: A command without any of these certainly touches no file that could be named.
 _TOUCHING = lazy_pattern(
-    rf"[<>]|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS)}))})(?!\w)"
+    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS)}))})(?!\w)"
 )
 
 
@@ -347,9 +347,12 @@ def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     return None if not sure or folder is None else resolve_path(folder, named)
 
 
+_NO_FILES = frozenset(("", "-", ".", "..", "NUL", "nul"))
+
+
 def resolve_path(folder: str | None, path: str) -> str:
     """Return a path relative to where the command started; empty if it is not a path."""
-    if not path or path == "-" or len(path) > _LONGEST_PATH or path.startswith(("/dev/", "/proc/")):
+    if path in _NO_FILES or len(path) > _LONGEST_PATH or path.startswith(("/dev/", "/proc/")):
         return ""
     if any(part in path for part in ("\n", "://", "${")):
         return ""
@@ -417,7 +420,7 @@ def reported_files(command: str, output: str) -> Iterator[Touch]:
     if len(reports) > _BULK and commits:  # an import, a scaffold or a build: not written file by file
         return
     for report in reports:
-        verb, path, renamed, patched, removed = report.groups()
+        verb, path, renamed, patched, removed = (part.rstrip() if part else "" for part in report.groups())
         if path or renamed:
             is_new = next((new for at, new in reversed(sections) if at < report.start()), not brings)
             if not commits or not is_new:
@@ -446,7 +449,8 @@ def _rename_touches(text: str) -> Iterator[Touch]:
 
 # --- what the report of a subagent says ---
 _CHANGES = lazy_pattern(
-    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new)\b",
+    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new|"
+    r"removed|reworded|reworked|renamed|deleted|moved|replaced|converted|adjusted|simplified|enhanced|improved|documented)\b",
     re.IGNORECASE,
 )
 _DENIES = lazy_pattern(
@@ -455,7 +459,9 @@ _DENIES = lazy_pattern(
     re.IGNORECASE,
 )
 _IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
-_LISTED = lazy_pattern(r"^[ \t]*(?:[-*]|\d{1,3}\.) {1,4}\**`([\w@.+-]{3,100})`", re.MULTILINE)
+_LISTED = lazy_pattern(
+    r"^[ \t]*(?:[-*•]|#{1,6}|(?:#{1,6} )?\d{1,3}\.) {1,4}[✅✓ ]{0,3}\**`([\w@.+-]{3,100})`", re.MULTILINE
+)
 _LONGEST_LINE = 600
 _NEAR, _AFTER = 120, 30
 
@@ -470,11 +476,14 @@ def stated_changes(report: str) -> list[Touch]:
 
 
 def named_files(report: str) -> list[str]:
-    """Return the files that a report names as code, with their folder or at the beginning of an item."""
-    named = {one[1]: None for one in _IN_CODE.finditer(report[:MAX_CHARS]) if "/" in one[1]}
-    listed = (
-        path for path in _LISTED.findall(report[:MAX_CHARS]) if not any(one.endswith(f"/{path}") for one in named)
-    )
+    """Return the files that a report names as code: with their folder, at the beginning of an item, or as changed."""
+    shown = report[:MAX_CHARS]
+    named = {one[1]: None for one in _IN_CODE.finditer(shown) if "/" in one[1]}
+    bare = dict.fromkeys(_LISTED.findall(shown))
+    for line in shown.splitlines():
+        if "`" in line and len(line) <= _LONGEST_LINE:
+            bare.update({one[1]: None for one in _IN_CODE.finditer(line) if _says_changed(line, one)})
+    listed = (path for path in bare if path not in named and not any(one.endswith(f"/{path}") for one in named))
     return [path for path in (*named, *listed) if has_ending(path) and not is_generated(path)]
 
 
@@ -483,6 +492,10 @@ def _is_stated(line: str, name: re.Match[str]) -> bool:
     path = name[1].replace("\\", "/")
     if "/" not in path or not has_ending(path) or is_generated(path):
         return False
+    return _says_changed(line, name)
+
+
+def _says_changed(line: str, name: re.Match[str]) -> bool:
     before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
     return (_CHANGES.search(before) or _CHANGES.match(after.lstrip(" *:—–-("))) is not None and not _DENIES.search(
         before

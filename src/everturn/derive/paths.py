@@ -2,13 +2,15 @@
 
 Clients and shells write the path of one file in many ways: with either separator, as `D:\\shop`, `/d/shop` or `/mnt/d/shop`,
 as a `file://` address, absolute or relative to the workspace, inside a worktree of the same repository. `local_path` returns
-the path relative to the workspace with forward slashes, or an absolute path for a file outside it. Nothing is read from
-disk.
+the path relative to the workspace with forward slashes, or an absolute path for a file outside it. `known_path` returns the
+file that a path from another folder means, and `matches_any` tells whether patterns of a shell cover a path. Nothing is read
+from disk.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from posixpath import normpath
 from urllib.parse import unquote
@@ -59,6 +61,32 @@ def is_scratch(path: str) -> bool:
     return _SCRATCH.match(path.replace("\\", "/")) is not None
 
 
+_GENERATED = lazy_pattern(
+    r"(?:^|[/\\])(?:node_modules|__pycache__|\.venv|venv|dist|\.next|\.nuxt|\.turbo|\.git|\.pytest_cache|\.mypy_cache|\.ruff_cache|site-packages"
+    r"|\.cache|\.gradle|\.terraform|\.svelte-kit|\.parcel-cache|\.tox|\.[\w-]{1,40}[/\\]cache|[\w.-]{1,80}\.egg-info)(?:[/\\]|$)"
+)
+#: What clients write about themselves into a repository.
+_OF_CLIENTS = lazy_pattern(
+    r"(?:^|/)(?:\.specstory/|\.entire/|\.aider\.|\.codex/(?:tmp|sessions|log|logs|history|shell_snapshots|models_cache|state_|auth|version)|"
+    r"\.claude/(?:todos|projects|file-history|shell-snapshots|statsig|ide|debug|history|plugins|\.credentials)|\.gemini/(?:tmp|history)|\.npm/)"
+)
+_LOCKS = frozenset(
+    ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock", "poetry.lock", "Pipfile.lock",
+     "Cargo.lock", "Gemfile.lock", "composer.lock", "go.sum", "flake.lock")
+)  # fmt: skip
+
+
+def is_in_build(path: str) -> bool:
+    """Whether a path is in a folder that builds, caches and package managers fill."""
+    return _GENERATED.search(path) is not None
+
+
+def is_generated(path: str) -> bool:
+    """Whether a file is written by a build, a package manager or the client itself."""
+    plain = path.replace("\\", "/")
+    return is_in_build(path) or _OF_CLIENTS.search(plain) is not None or plain.rsplit("/", 1)[-1] in _LOCKS
+
+
 def same_case(path: str, workspace: str) -> str:
     """Return what two spellings of one file share: drives of Windows do not tell upper from lower case."""
     return path.lower() if _DRIVE.match(workspace) or _DRIVE.match(path) else path
@@ -94,3 +122,38 @@ def _inside(path: str, home: str, on_windows: bool) -> str | None:
 
 def _without_worktree(path: str) -> str:
     return path[found.end() :] if "worktrees/" in path and (found := _INNER_WORKTREE.match(path)) else path
+
+
+def known_path(path: str, known: Collection[str], by_name: bool = False) -> str:
+    """Return the one known file that a path from another folder means; else the path itself.
+
+    It ends with the path, if that is relative and has at least two parts, or an absolute path ends with it. With `by_name`, a
+    known name without a folder may be any file of that name.
+    """
+    if path in known or "/" not in path or path.startswith("~"):
+        return path
+    if _is_absolute(path):
+        same = [one for one in known if "/" in one and path.endswith(f"/{one}")]
+    else:
+        same = [one for one in known if one.endswith(f"/{path}")]
+    if not same and by_name and (name := path.rsplit("/", 1)[-1]) in known:
+        same = [name]
+    return same[0] if len(same) == 1 else path
+
+
+def matches_any(path: str, patterns: Iterable[str]) -> bool:
+    """Whether one of some patterns of a shell covers a path; one without a folder covers its name in any folder."""
+    name = path.rsplit("/", 1)[-1]
+    return any(_glob(one).fullmatch(path if "/" in one else name) is not None for one in patterns)
+
+
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Return a shell pattern as a regular expression: `*` within a folder, `**/` over any number of them."""
+    parts = re.split(r"(\*\*/|\*+|\?)", pattern[:_LONGEST_GLOB])
+    signs = {"**/": "(?:[^/]+/)*", "?": "[^/]"}
+    rest = "".join(signs.get(one) or ("[^/]*" if one.startswith("*") else re.escape(one)) for one in parts)
+    return re.compile(rest if pattern.startswith("/") else f"(?:.*/)?{rest}")
+
+
+_LONGEST_GLOB = 300

@@ -8,13 +8,22 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import CommitState, advance_commits
+from everturn.derive.artifacts import Commit
+from everturn.derive.changed_files import (
+    CHANGES,
+    NEVER,
+    FileState,
+    TreeBefore,
+    advance_before,
+    advance_files,
+    count_unnamed,
+    first_task,
+)
 from everturn.derive.decisions import (
     ACTIVE,
     DecisionMark,
@@ -26,26 +35,23 @@ from everturn.derive.decisions import (
 from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
-from everturn.derive.paths import local_path, same_case
-from everturn.derive.turn_facts import CallFact, CodeName, Touch, TurnFacts, advance_names
-from everturn.text.lazy_pattern import lazy_pattern
+from everturn.derive.paths import local_path
+from everturn.derive.turn_facts import CallFact, CodeName, TurnFacts, advance_names
 
-_NEVER = 1 << 62
 _NAMES = 2_000  # mentioned files that are remembered
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
 
-class FileState(Struct, frozen=True):
-    """A file and the last action on it. `count` counts changes, `reads` reads."""
+class CommitState(Struct, frozen=True):
+    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
 
-    path: str
-    action: str
+    hash: str
+    subject: str
     turn: int
     seq: int
-    count: int = 0
-    reads: int = 0
-    first: int = 0  # turn in which it first appeared
-    by: str = ""  # "subagent" if only subagents touched it
+    replaced: bool = False
+    url: str = ""  # of a pull request or an issue
+    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class DecisionState(Struct, frozen=True):
@@ -134,6 +140,7 @@ class SessionState(Struct, frozen=True):
     files: dict[str, FileState] = {}
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked, and the client did not note what it changed
+    unnamed: int = 0  # edits of files that neither the calls nor an answer name
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
@@ -172,7 +179,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
     new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in facts.choices]
     events = _failure_events(state, facts)
-    state = replace(state, before=_update_before(state, facts))
+    if facts.trees and not any(one.count for one in state.files.values()):
+        state = replace(state, before=advance_before(facts, _tree_before(state)))
     return replace(
         state,
         model=facts.model or state.model,
@@ -185,7 +193,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
         files=_update_files(state, facts),
-        delegated=state.delegated or _first_task(facts) < _NEVER,
+        delegated=state.delegated or _has_delegated(facts),
+        unnamed=state.unnamed + _count_unnamed(facts),
         named=_update_mentions(state, facts),
         names=advance_names(state.names, facts.names),
         decisions=decisions,
@@ -196,7 +205,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
-        commits=advance_commits(state.commits, facts.commits, facts.turn),
+        commits=_update_commits(state.commits, facts.commits, facts.turn),
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
@@ -238,64 +247,23 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
-    if not facts.files and not facts.trees:
+    if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
         return state.files
-    files = dict(state.files)
-    spelled = {same_case(path, state.workspace): path for path in files}
-    committed = {seq for _, seq in facts.commits}
-    for touch in (*facts.files, *_left_by_subagents(state, facts)):
-        path = local_path(touch.path, state.workspace)
-        path = spelled.setdefault(same_case(path, state.workspace), path)
-        is_own = path in files and files[path].count
-        if touch.seq in committed and path in state.before and not is_own:
-            continue  # a commit of what somebody else changed
-        files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
-    return files
+    return advance_files(state.files, facts, _tree_before(state))
 
 
-def _update_before(state: SessionState, facts: TurnFacts) -> tuple[str, ...]:
-    """Return the files that were changed before the agent changed or delegated anything."""
-    if not facts.trees or state.delegated or any(one.count for one in state.files.values()):
-        return state.before
-    first = min((one.seq for one in facts.files if one.action != "read"), default=_NEVER)
-    first = min(first, _first_task(facts))
-    shown = (local_path(one.path, state.workspace) for one in facts.trees if one.seq < first)
-    return tuple(dict.fromkeys((*state.before, *shown)))
+def _tree_before(state: SessionState) -> TreeBefore:
+    """Return what is known of the working tree before a turn."""
+    ran = [one.command for one in state.commands if one.status == "ok" and not one.exit_status]
+    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, ran, tuple(state.named))
 
 
-def _left_by_subagents(state: SessionState, facts: TurnFacts) -> Iterator[Touch]:
-    """Yield files that are changed after a task of a subagent and were not before."""
-    first = -1 if state.delegated else _first_task(facts)
-    own = {local_path(one.path, state.workspace) for one in facts.files if one.action != "read"}
-    for one in facts.trees:
-        path = local_path(one.path, state.workspace)
-        known = state.files.get(path)
-        if one.seq > first and path not in state.before and path not in own and not (known and known.count):
-            yield replace(one, by="subagent")
+def _count_unnamed(facts: TurnFacts) -> int:
+    return count_unnamed(facts) if any(call.kind in CHANGES for call in facts.deeds) else 0
 
 
-def _first_task(facts: TurnFacts) -> int:
-    """Return where the first subagent worked of which the client did not note the changed files."""
-    noted = {one.seq for one in facts.files if one.action != "read" and not one.by}
-    tasks = (call for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
-    return min((call.seq for call in tasks if not _ONLY_LOOKS.match(call.what)), default=_NEVER)
-
-
-#: The tool and the first words of a task that changes nothing.
-_ONLY_LOOKS = lazy_pattern(
-    r"\w+ (?:explor|research|investigat|search|find|review|audit|analy[sz]|understand|summari|look|read|inspect)",
-    re.IGNORECASE,
-)
-
-
-def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
-    reads = touch.action == "read"
-    if known is None:
-        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by)
-    by = known.by if touch.by else ""
-    if reads:
-        return replace(known, reads=known.reads + 1, by=by)
-    return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1, by=by)
+def _has_delegated(facts: TurnFacts) -> bool:
+    return any(call.kind == "task" for call in facts.deeds) and first_task(facts) < NEVER
 
 
 def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMention]:
@@ -314,6 +282,28 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
     return tuple(CommandState(call.what, call.exit_status, call.status, facts.turn, call.seq) for call in shell)
+
+
+# --- commits ---
+def _update_commits(
+    known: tuple[CommitState, ...], new: Iterable[tuple[Commit, int]], turn: int
+) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn; those that a later one replaces are marked."""
+    commits = list(known)
+    for one, seq in new:
+        if one.hash and any(old.hash and one.hash.startswith(old.hash[:7]) for old in commits):
+            continue  # printed again
+        if one.url and any(old.url == one.url for old in commits):
+            continue
+        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
+        if one.amends:
+            ended = standing[-1:]
+        else:
+            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
+        for number in ended:
+            commits[number] = replace(commits[number], replaced=True)
+        commits.append(CommitState(one.hash, one.subject, turn, seq, url=one.url, by=one.by))
+    return tuple(commits)
 
 
 # --- failures ---

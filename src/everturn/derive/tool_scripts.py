@@ -2,7 +2,9 @@
 
 `script_calls` finds the tools that a script in the style of JavaScript calls: `tools.exec_command({cmd: "…"})`,
 `tools.apply_patch("…")`. `written_files` finds the files that a Python or Node script on a command line writes: a literal
-path, or a name that was assigned one. Both read a bounded part and never raise.
+path, or a name that was assigned one. `cmdlet_touches` does so for PowerShell. `wide_targets` returns the patterns of files
+that a command changes without naming them, and `acts_unseen` tells whether a command may write files that nobody names. All
+read a bounded part and never raise.
 """
 
 from __future__ import annotations
@@ -270,3 +272,126 @@ def _matched_writes(body: str) -> Iterator[str]:
         path = value[1:-1] if value[0] in "\"'" else value[2:-1] if value[-1] in "\"'" else known.get(value, "")
         if path and "{" not in path and "$" not in path and ":memory:" not in path:
             yield path
+
+
+# --- PowerShell ---
+_CMDLET_MARKS = ("-Content", "Out-File", "-Item", "WriteAll")
+_CMDLET = lazy_pattern(
+    r"(?:^|[|;&{(\n\"'])\s{0,20}(Set-Content|Add-Content|Out-File|New-Item|Remove-Item|Move-Item|Copy-Item|Rename-Item)\s([^|;\n{}]{0,600})"
+    r"|::(WriteAll(?:Text|Lines|Bytes))\(\s{0,10}([^,\n]{1,400}),",
+    re.IGNORECASE,
+)
+_CMDLET_WORD = lazy_pattern(r"\"([^\"]{0,400})\"|'([^']{0,400})'|([^\s\"',()]{1,400})")
+_CMDLET_FLAG = lazy_pattern(
+    r"-(?:force|recurse|nonewline|append|raw|noclobber|passthru|verbose|confirm:\S*|whatif)", re.I
+)
+_CMDLET_VALUE = lazy_pattern(r"\$(\w{1,60})\s{0,10}=\s{0,10}(?:\"([^\"$\n]{1,400})\"|'([^'\n]{1,400})')")
+_CMDLET_FOLDER = lazy_pattern(
+    r"(?:^|[;&\n])\s{0,20}(?:cd|chdir|sl|Set-Location|Push-Location)\s{1,10}(?:-(?:Literal)?Path\s{1,10})?(?:\"([^\"]{1,400})\"|'([^']{1,400})'|([^\s;&|]{1,400}))",
+    re.IGNORECASE,
+)
+_CMDLET_PART = lazy_pattern(r"\([^()]{0,400}\)?")
+_NO_NAME, _PATH_SIGN = frozenset("$*?(){}<>|\n"), frozenset("./\\")
+
+
+def cmdlet_touches(command: str) -> list[tuple[str, str, str]]:
+    """Return the actions, the files and the folders of cmdlets that write, move or remove a file that they name."""
+    if not any(mark in command for mark in _CMDLET_MARKS):
+        return []
+    shown = command[:_MAX_CHARS]
+    known = {name.lower(): double or single for name, double, single in _CMDLET_VALUE.findall(shown)}
+    found = []
+    for one in islice(_CMDLET.finditer(shown), _MOST_VALUES):
+        touches = _cmdlet_files(one[1].lower(), one[2], known) if one[1] else _cmdlet_files("out-file", one[4], known)
+        folders = [next(filter(None, place.groups())) for place in _CMDLET_FOLDER.finditer(shown[: one.start()])]
+        folder = "" if not folders or _NO_NAME & set(folders[-1]) else folders[-1]
+        found += [
+            (action, path, folder) for action, path in touches if _PATH_SIGN & set(path) and not _NO_NAME & set(path)
+        ]
+    return found
+
+
+def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[str, str]]:
+    operands, options, option = list[str](), dict[str, str](), ""
+    for double, single, bare in _CMDLET_WORD.findall(_CMDLET_PART.sub(" $ ", words)):
+        if bare.startswith("-") and not bare[1:2].isdigit():
+            option = "" if _CMDLET_FLAG.fullmatch(bare) else bare[1:].lower()
+            continue
+        word = double or single or (known.get(bare[1:].lower(), bare) if bare[:1] == "$" else bare)
+        if option:
+            options[option], option = word, ""
+        else:
+            operands.append(word)
+    path = next((options[key] for key in ("path", "literalpath", "filepath") if key in options), "")
+    operands = [path, *operands] if path else operands
+    first, second = (*operands, "", "")[:2]
+    if name == "remove-item":
+        return [("deleted", first)]
+    if name in ("set-content", "add-content", "out-file"):
+        return [("edited", first)]
+    if name == "new-item":
+        whole = f"{first}/{options['name']}" if first and "name" in options else first or options.get("name", "")
+        return [] if options.get("itemtype", options.get("type", "")).lower().startswith("d") else [("created", whole)]
+    target = options.get("destination") or options.get("newname") or second
+    if name == "rename-item" and target:
+        target = first[: max(first.rfind("/"), first.rfind("\\")) + 1] + target
+    return [*([("deleted", first)] if name != "copy-item" else []), ("created", target)]
+
+
+# --- files that nobody names ---
+_WIDE_MARKS = ("*", "xargs", "-exec")
+_WIDE_WRITES = lazy_pattern(
+    r"\bsed\s[^|;\n]{0,80}?-\w{0,4}i|\bperl\s{1,4}-\w{0,4}i|\b(?:git )?(?:mv|rm)\s|--write\b|-replace\b|Set-Content|Out-File|WriteAll|write_text|\bopen\([^)\n]{1,200}['\"]w"
+    r"|>>?\s{0,4}['\"]?\$",
+)
+_WIDE_NAMES = lazy_pattern(
+    r"-(?:i?name|Include|Filter)\s{1,4}[\"']?([\w.*?-]{1,100})|--include[= ][\"']?([\w.*?-]{1,100})|\br?glob\([\"']([^\"'\n]{1,200})[\"']"
+    r"|(?:^|[\s\"'])((?:[\w.@~-]{1,100}[/\\]){0,20}(?:\*\*[/\\])?[\w.-]{0,60}\*[\w.*-]{0,60}\.\w{1,8})(?=[\s\"';|)]|$)",
+    re.IGNORECASE,
+)
+_WIDE_FOLDER = lazy_pattern(
+    r"\bfind\s{1,4}([\w.@~/-]{1,200})|\bPath\([\"']([^\"'\n]{1,200})|\bGet-ChildItem\s{1,4}(?:-Path\s{1,4})?[\"']?([\w.:@~/\\-]{1,200})(?=[\s\"'])"
+    r"|\b(?:grep|rg)\s[^|;\n]{0,120}?\s([\w.@~-]{1,100}(?:/[\w.@~-]{1,100}){0,20}/?)\s{0,4}(?:--include\S{0,100}\s{0,4})?\|",
+    re.IGNORECASE,
+)
+
+
+_WIDE_PLACE = lazy_pattern(r"^\s{0,10}cd\s{1,4}[\"']?([\w.@~:/-]{1,300})[\"']?\s{0,4}(?:&&|;|\n)")
+
+
+def wide_targets(command: str) -> list[str]:
+    """Return the patterns of the files that a command changes by a loop or a pattern; `*` and `**` as in a shell."""
+    if not any(mark in command for mark in _WIDE_MARKS):
+        return []
+    shown = command[:_MAX_CHARS]
+    if not _WIDE_WRITES.search(shown):
+        return []
+    base = _WIDE_FOLDER.search(shown)
+    folder = next(filter(None, base.groups())).replace("\\", "/").rstrip("/.").removeprefix("./") if base else ""
+    found: dict[str, None] = {}
+    for name, include, inner, glob in islice(_WIDE_NAMES.findall(shown), _MOST_VALUES):
+        rest = name or include or inner.removeprefix("**/")
+        found[glob if not rest else f"{folder}/**/{rest}" if folder else f"**/{rest}"] = None
+    if not found and folder and ("xargs" in shown or "-exec" in shown):
+        found[f"{folder}/**/*"] = None
+    patterns = (one.replace("\\", "/").removeprefix("./") for one in found)
+    place = _WIDE_PLACE.search(shown)
+    start = f"{place[1].rstrip('/')}/" if place else ""
+    return [one if one.startswith(("/", "~", "**")) and not start else f"{start}{one}" for one in patterns]
+
+
+_UNSEEN = lazy_pattern(
+    r"(?:^|[;&|\n(]\s{0,4})(?:\w{1,40}=\S{0,200}\s{1,4}|sudo |time |npx |bunx |pnpm (?:exec |dlx )?|yarn |uv run |poetry run |bundle exec |bin/){0,4}"
+    r"(?:(?:python[\d.]*|node|ruby|perl|php|deno run|bun run|tsx|ts-node|bash|sh|zsh|pwsh|powershell)\s{1,4}(?:-\w{1,20}\s{1,4}){0,3}(?!-|pytest|unittest|mypy|ruff|black|pip|venv|http\.server|py_compile|json\.tool)\S"
+    r"|\.{0,2}/?(?:[\w.-]{1,60}/){0,8}[\w.-]{1,60}\.(?:sh|py|rb|ps1|js|ts)\b|\./\S|for\s|while\s|xargs\s|find\s[^;|\n]{0,300}-(?:exec|delete)"
+    r"|patch\s|unzip\s|tar\s[^;|\n]{0,40}x|git apply\b|(?:make|just|task)\s{1,4}\S|protoc\b|buf\b|openapi\S{0,20}\b|rsync\s|cp\s{1,4}-\w{0,6}[rRa])"
+    r"|\b(?:generat\w{0,6}|codegen|scaffold|makemigrations|startapp|startproject|migrat\w{0,5}|create-[\w@/-]{1,60}|init|new|make:\w{1,30}|ForEach-Object|foreach)\b",
+    re.IGNORECASE,
+)
+_COMMIT_WORDS = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}?\s(?:commit|add|push|status|log|diff|tag)\b[^;&|]{0,4000}")
+
+
+def acts_unseen(command: str) -> bool:
+    """Whether a command may write files whose names it does not say: it runs a script, a generator or a loop."""
+    shown = _COMMIT_WORDS.sub("", command[:_MAX_CHARS])
+    return _UNSEEN.search(shown) is not None or ("<<" in shown and any(mark in shown for mark in _WRITE_MARKS))

@@ -14,11 +14,11 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.changed_files import FileState
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.open_items import PlanItem, is_current
 from everturn.derive.session_state import (
     FailureState,
-    FileState,
     SessionState,
     advance_state,
     still_failing,
@@ -115,6 +115,10 @@ def document_from_state(
         notes.append(f"covers turns 1 to {state.turn_count} of {session.n_turns}")
     if taken_back:
         notes.append(f"leaves out {plural(taken_back, 'message')} that the person took back")
+    if state.unnamed:
+        notes.append(
+            f"{plural(state.unnamed, 'edit')} in the transcript {'name' if state.unnamed > 1 else 'names'} no file"
+        )
     return Document(
         session=session.id,
         native_id=session.native_id,

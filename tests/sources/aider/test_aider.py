@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.derive.artifacts import find_commits
 from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.sources.aider import SOURCE
+from everturn.sources.aider.reader import view
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from tests.sources.goldens import (
     Whole,
@@ -54,9 +56,11 @@ def test_headings_and_quotations_of_the_model_are_its_own() -> None:
 def test_each_edit_is_paired_with_what_became_of_it() -> None:
     _, whole = sample("sessions")
     growth, _ = grow_session(JournalTail(), whole.messages[FIRST])
-    assert [(call.kind, call.status, call.error_class, call.turn) for call in growth.calls] == [
+    edits = [call for call in growth.calls if call.kind != "other"]
+    assert [(call.kind, call.status, call.error_class, call.turn) for call in edits] == [
         ("edit", "ok", "", 0), ("create", "ok", "", 0), ("edit", "error", "not_found", 1), ("edit", "ok", "", 1),
     ]  # fmt: skip
+    assert [(call.name, call.status) for call in growth.calls if call.kind == "other"] == [("git_commit", "ok")]
     touched = [(artifact.action, artifact.path) for artifact in growth.artifacts]
     assert touched == [("edited", "till.py"), ("created", "tests/test_till.py"), ("edited", "till.py")]
     whole_file, _ = grow_session(JournalTail(), whole.messages[SECOND])
@@ -161,3 +165,22 @@ def test_a_real_history_is_read_whole(path: Path) -> None:
 
 def test_only_histories_are_taken_for_histories() -> None:
     assert_claims_only(SOURCE, "aider")
+
+
+def test_a_commit_of_aider_is_a_commit_of_the_session() -> None:
+    lines = "> Committing till.py before applying edits.  \n> Commit 1a2b3c4 fix: count the coins  \n> You can use /undo.  \n"
+    message = view(f"{lines}> Commit 5d6e7f8 feat: add a lamp  \n".encode())
+    assert message is not None
+    starts = [block.call for block in message.blocks if block.call is not None]
+    results = [block.text for block in message.blocks if block.result is not None]
+    found = [find_commits(start, output, True) for start, output in zip(starts, results, strict=True)]
+    assert [(one.hash, one.subject) for few in found for one in few] == [
+        ("1a2b3c4", "fix: count the coins"), ("5d6e7f8", "feat: add a lamp"),
+    ]  # fmt: skip
+
+
+def test_a_result_without_blanks_at_its_end_is_one_line() -> None:
+    block = "a.py\n```\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"
+    text = f"# aider chat started at 2025-01-01 00:00:00\n\n> Aider v1  \n\n#### one  \n\n{block}\n> Tokens: 1 sent.  \n> Applied edit to a.py\n\n{block}\n> Applied edit to a.py  \n"
+    growth, _ = grow_session(JournalTail(), read(SOURCE, SourceCandidate(Path("x")), text.encode()).all())
+    assert [call.status for call in growth.calls] == ["ok", "ok"]

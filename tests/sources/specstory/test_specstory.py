@@ -11,7 +11,7 @@ from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail, SessionGrowth
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.specstory import SOURCE
-from everturn.sources.specstory.message import tool_blocks
+from everturn.sources.specstory.message import build, parse_mark, tool_blocks
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,
@@ -218,3 +218,38 @@ def test_the_files_of_a_call_are_found_in_each_of_its_forms(element: str, touche
     assert call.call is not None
     assert result.result is not None
     assert touched_files(call.call, result.result, result.text) == touched
+
+
+def _calls(text: str) -> list[tuple[str, str, str]]:
+    message = build(parse_mark(text.partition("\n")[0]), text)
+    return [(one.call.kind, one.call.path, one.call.command) for one in message.blocks if one.call is not None]
+
+
+def test_items_of_the_older_form_that_name_their_tool_are_calls() -> None:
+    edit = "<details><summary>Edit file: src/lamp.py</summary>\n\n**Chunk 1**\nLines added: 1\n\n```diff\n+ on\n```\n\n</details>"
+    assert _calls(f"---\n\n{edit}\n") == [("edit", "src/lamp.py", "")]
+    assert _calls(f"---\n\nTool use: **search_replace**\n\n\n{edit}\n") == [("edit", "src/lamp.py", "")]
+    think = "<think><details><summary>Thought Process</summary>Look.</details></think>"
+    shell = "Tool use: **run_terminal_cmd**\n\n```bash\ngit status\n```\n\n```\nclean\n```"
+    assert _calls(f"---\n\n{think}\n\n{shell}\n") == [("shell", "", "git status")]
+    assert _calls("---\n\nRead file: undefined\n") == [("read", "", "")]
+
+
+def test_tools_of_copilot_have_their_kinds_and_linked_files() -> None:
+    head = '_**Agent (model auto)**_\n\n<tool-use data-tool-type="unknown" data-tool-name="copilot_{}">\n<details>\n'
+    tail = "\n</details>\n</tool-use>\n"
+    read = (
+        "<summary>Tool use: **copilot_readFile** • Reading [](file:///c%3A/shop/a%20b.py#1-1), lines 1 to 9</summary>"
+    )
+    assert _calls(f"{head.format('readFile')}{read}{tail}") == [("read", "file:///c:/shop/a b.py", "")]
+    for name, kind in (("replaceString", "edit"), ("createFile", "create"), ("findTextInFiles", "search")):
+        assert _calls(f"{head.format(name)}<summary>Tool use: **copilot_{name}**</summary>{tail}") == [(kind, "", "")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_empty_fence_is_an_edit_that_names_no_file(end: str) -> None:
+    text = f"_**Assistant**_{end}{end}Now the lamp:{end}```{end}{end}```{end}Done.{end}```{end}{end}```{end}"
+    assert _calls(text) == [("edit", "", ""), ("edit", "", "")]
+    message = build(parse_mark("_**Assistant**_"), text)
+    assert len({one.call.call_id for one in message.blocks if one.call is not None}) == 2
+    assert _calls("_**Assistant**_\n\n```py\nx = 1\n```\n") == []

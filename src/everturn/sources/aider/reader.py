@@ -224,7 +224,7 @@ def _find_speaker(known: AiderLineState, line: str, was_blank: bool) -> str:
             known.more = False
             return "human" if line.startswith(_HUMAN) else _aider_line_kind(line)
         if line.startswith(_AIDER) and not was_blank and known.speaker != "model":
-            known.more = True
+            known.more = _RESULT.fullmatch(line) is None  # some editors strip blanks at the end
             return _aider_line_kind(line)
     if known.more:
         known.more = not ended
@@ -246,6 +246,7 @@ _TOKENS = {
 }
 _FACTOR = {"": 1, "k": 1000, "M": 1_000_000}
 _RESULT = lazy_pattern(r"> (Applied edit to|Did not apply edit to|Skipping edits to) (\S[^\n]{0,300}?)(?: \([^()\n]*\)| that matches[^\n]*)?\s*")  # fmt: skip
+_COMMIT = lazy_pattern(r"^> Commit ([0-9a-f]{7,40}) (\S.{0,1000}?)[ \t\r]*$", re.MULTILINE)
 _MISMATCH = lazy_pattern(r"failed to (?:exactly )?match lines in (\S[^\n]{0,300}?)\s*$", re.MULTILINE)
 _BLANK = "<blank>"
 
@@ -278,7 +279,8 @@ def build(speaker: str, text: str) -> Message:
         return Message("assistant", "system", "notice", blocks=blocks, fidelity="rendered")
     at, precision = _start_time(text) if speaker == "head" else (None, "")
     kind = "interrupt" if speaker == "interrupt" else "notice"
-    return Message("system", "system", kind, at, precision, blocks=blocks, fidelity="rendered")
+    commits = tuple(_commit_blocks(text)) if "> Commit " in text else ()
+    return Message("system", "system", kind, at, precision, blocks=(*blocks, *commits), fidelity="rendered")
 
 
 def _build_answer(text: str) -> Message:
@@ -316,6 +318,15 @@ def _result_blocks(text: str) -> list[Block]:
         end = CallEnd(call_id(word(mismatch)), True, error_class(text), path=word(mismatch))
         blocks.append(Block("result", _strip_marks(text), "tool_output", result=end))
     return blocks or [Block("text", _strip_marks(text), "tool_output")]
+
+
+def _commit_blocks(text: str) -> Iterator[Block]:
+    """Yield the commits that aider made, each as a call with its result."""
+    for made in _COMMIT.finditer(text):
+        call, subject = f"commit {made[1]}", word(made[2])
+        start = CallStart(call, "git_commit", "other", input={"command": "commit", "message": subject})
+        yield Block("call", "git_commit", "tool_input", call=start)
+        yield Block("result", f"Commit {made[1]} {subject}", "tool_output", result=CallEnd(call))
 
 
 def _start_time(text: str) -> tuple[int | None, str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -45,6 +46,8 @@ _FENCE = lazy_pattern(r"(`{3,})([\w+#.-]*)\s*")
 _CODE = lazy_pattern(r"`([^`\n]+)`")
 _ARGUMENT = lazy_pattern(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]|(.*))`\s*$", re.MULTILINE)
 _PATH = lazy_pattern(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
+#: An address without words: `Reading [](file:///c%3A/shop/lamp.py#1-1), lines 1 to 20`.
+_LINKED = lazy_pattern(r"\[\]\((file://[^()\s]{1,1000}(?:\([^()\s]{1,200}\)[^()\s]{0,1000}){0,4})\)")
 _LISTED_PATH = lazy_pattern(r"^- (?:file_?)?path: `([^`\n]+)`", re.MULTILINE | re.IGNORECASE)
 _BARE_PATH = lazy_pattern(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\n<]*[^`\s<])")
 #: The files of a patch, each before its lines: `**Update: `lamp.py`**`, or as they were given.
@@ -72,11 +75,21 @@ _ITEMS = (
     (lazy_pattern(r'Grep search for "'), "grep_search"),
     (lazy_pattern(r'Searched web "'), "web_search"),
     (lazy_pattern(r"Searched (?:files|for files)|Found files"), "file_search"),
+    (lazy_pattern(r"Edit file: "), "edit_file"),
 )
+_UNKNOWN = "undefined"  # in place of a path that the client did not have
 _READ = lazy_pattern(r"Read file: ([^\n`]{1,1000})")
 _SHELL = lazy_pattern(r"```(?:bash|sh|shell)\n(.*?)\n```\s*```[a-z]*\n(.*)\n?```", re.DOTALL)
 _DETAILS = lazy_pattern(r"<details>\s*<summary>(.*?)</summary>(.*)</details>", re.DOTALL)
 _KINDS = {"shell": "shell", "read": "read", "write": "edit", "search": "search", "task": "plan"}
+#: Copilot's own names, without `copilot_`, of tools that have other names elsewhere.
+_COPILOT = {
+    "replaceString": "edit", "multiReplaceString": "edit", "insertEdit": "edit", "editFiles": "edit",
+    "createFile": "create", "findFiles": "search", "findTextInFiles": "search", "searchCodebase": "search",
+    "listDirectory": "read",
+}  # fmt: skip
+#: All that older releases keep of an edit by Copilot.
+_EMPTY_FENCE = lazy_pattern(r"^```[ \t\r]*\n\s{0,20}```[ \t\r]*$", re.MULTILINE)
 
 
 def tool_blocks(text: str) -> list[Block]:
@@ -95,8 +108,8 @@ def tool_blocks(text: str) -> list[Block]:
     arguments, result = (_LABELS.sub("", body).strip(), "") if is_only_asked else _split_result(body)
     if arguments.startswith(_REFUSED):
         arguments, result = "", arguments
-    neutral = tool_kind(name)
-    neutral = _KINDS.get(kind, "other") if neutral == "other" else neutral
+    neutral = tool_kind(bare := name.removeprefix("copilot_"))
+    neutral = _COPILOT.get(bare) or _KINDS.get(kind, "other") if neutral == "other" else neutral
     head = _BOLD.sub("", head).strip().removeprefix("•").strip()
     return _call_blocks(name, neutral, f"{head}\n{arguments}".strip(), result, text, bool(_FAILED.search(body)))
 
@@ -114,21 +127,37 @@ def item_blocks(item: str) -> list[Block]:
     if details:
         summary = details[1].strip()
         name = next((name for pattern, name in _ITEMS if pattern.match(summary)), "other")
-        return _call_blocks(name, tool_kind(name), summary, details[2].strip(), item)
+        body = details[2].strip()
+        if name == "edit_file":
+            return _call_blocks(name, "edit", f"{summary}\n{body}", "", item)
+        return _call_blocks(name, tool_kind(name), summary, body, item)
     if item.startswith("```diff\n") and item.endswith("```"):
         return _call_blocks("edit_file", "edit", item, "", item)
-    return [*text_blocks(item, "answer")]
+    return _said_blocks(item)
+
+
+def _said_blocks(text: str) -> list[Block]:
+    """Return an answer, with a call without a name in place of each empty fence."""
+    blocks: list[Block] = []
+    at = 0
+    for gap in _EMPTY_FENCE.finditer(text) if "```" in text else ():
+        blocks += text_blocks(text[at : gap.start()].strip(), "answer")
+        blocks += _call_blocks("edit_file", "edit", "", "", text[: gap.end()])
+        at = gap.end()
+    return [*blocks, *text_blocks(text[at:].strip(), "answer")]
 
 
 def _call_blocks(name: str, kind: str, arguments: str, result: str, text: str, failed: bool = False) -> list[Block]:
     call = digest(text)
     patched = [(_PATCHES[action], word(path)) for action, path in _PATCHED.findall(arguments) if kind == "edit"]
-    path = patched[0][1] if patched else _find_path(arguments) if kind not in ("shell", "plan", "other") else ""
+    end = _call_end(call, kind, result, patched, failed)
+    path = _find_path(arguments) if kind not in ("shell", "plan", "other") and not patched else ""
+    path = path or end.path
     command = _find_command(arguments) if kind == "shell" else ""
     start = CallStart(call, word(name), kind, word(path), word(command), {"asked": arguments})
     return [
         Block("call", f"{name}\n{arguments}".strip(), "tool_input", call=start),
-        Block("result", result, "tool_output", result=_call_end(call, kind, result, patched, failed)),
+        Block("result", result, "tool_output", result=end),
     ]
 
 
@@ -165,8 +194,10 @@ def _split_result(body: str) -> tuple[str, str]:
 def _find_path(arguments: str) -> str:
     if listed := _LISTED_PATH.findall(arguments):  # beside the text of a file, which may hold such a line too
         return str(listed[0 if arguments.startswith("- file") else -1])
-    path = _PATH.search(arguments) or _BARE_PATH.search(arguments)
-    return path[1] if path else ""
+    path = _LINKED.search(arguments) or _PATH.search(arguments) or _BARE_PATH.search(arguments)
+    if path is None or path[1] == _UNKNOWN:
+        return ""
+    return unquote(path[1].partition("#")[0]) if path[1].startswith("file://") else path[1]
 
 
 def _find_command(arguments: str) -> str:
@@ -350,18 +381,19 @@ def _strip_mark(text: str, mark: SpecstoryMark) -> str:
 
 
 def _answer_blocks(text: str, is_older: bool) -> list[Block]:
-    if is_older and "<tool-use " not in text:
+    if is_older and "<tool-use " not in text and not text.startswith(("<think>", "Tool use: **")):
         return item_blocks(text)
     blocks: list[Block] = []
     at = 0
     for start, end in _element_ranges(text):
-        blocks += text_blocks(text[at:start].strip(), "answer")
+        blocks += _said_blocks(text[at:start].strip())
         element, at = text[start:end], end
         if element.startswith("<think>"):
             blocks.append(Block("thinking", _THINK.sub("", element).strip(), "thinking"))
         else:
             blocks += tool_blocks(element)
-    return [*blocks, *text_blocks(text[at:].strip(), "answer")]
+    rest = text[at:].strip()
+    return [*blocks, *(item_blocks(rest) if is_older and rest else _said_blocks(rest))]
 
 
 def _element_ranges(text: str) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,79 @@
+"""Commands of PowerShell, and commands that change files without naming them."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.file_commands import command_touches
+from everturn.derive.paths import matches_any
+from everturn.derive.tool_scripts import acts_unseen, wide_targets
+
+
+@pytest.mark.parametrize(
+    ("command", "touches"),
+    [
+        ("(Get-Content -Raw src/a.py).Replace('x','y') | Set-Content src/a.py", [("edited", "src/a.py")]),
+        ("$p = 'src/a.ts'; (Get-Content $p) -replace 'x','y' | Set-Content -NoNewline $p", [("edited", "src/a.ts")]),
+        ('cd "d:\\my shop"; @\'\nA=1\n\'@ | Out-File -FilePath .env.local -Encoding utf8', [("edited", "d:\\my shop/.env.local")]),
+        ("Remove-Item -Path src\\old.py -Force", [("deleted", "src\\old.py")]),
+        ("Remove-Item -Recurse build", []),
+        ("Move-Item a.txt b.txt; Copy-Item b.txt -Destination c.txt", [("deleted", "a.txt"), ("created", "b.txt"), ("created", "c.txt")]),
+        ("Rename-Item src/a.cs b.cs", [("deleted", "src/a.cs"), ("created", "src/b.cs")]),
+        ("New-Item -ItemType Directory -Force -Path lib | Out-Null", []),
+        ("New-Item -Path 'notes.md' -ItemType File", [("created", "notes.md")]),
+        ("[System.IO.File]::WriteAllText('docs/a.html', $text, $utf8)", [("edited", "docs/a.html")]),
+        ("Set-Content -Path (Join-Path $_ 'a.py') -Value ''", []),
+        ("Get-Content a.py | Select-String x", []),
+        ("echo 'Out-File with encoding'", []),
+    ],
+)  # fmt: skip
+def test_a_cmdlet_names_its_file(command: str, touches: list[tuple[str, str]]) -> None:
+    assert [one for one in command_touches(command, "") if one[0] != "read"] == touches
+
+
+def test_a_cmdlet_that_failed_touches_nothing() -> None:
+    assert command_touches("'x' | Set-Content a.py", "    + FullyQualifiedErrorId : InvalidEndOfLine") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "patterns"),
+    [
+        ("sed -i 's/a/b/' internal/api/*.go", ["internal/api/*.go"]),
+        ("cd api && sed -i 's/a/b/' *.go", ["api/*.go"]),
+        ("find . -name '*.py' -exec sed -i 's/a/b/' {} +", ["**/*.py"]),
+        ("grep -rl old src --include='*.ts' | xargs sed -i 's/old/new/'", ["src/**/*.ts"]),
+        ("Get-ChildItem docs\\*.html | ForEach-Object { (Get-Content $_) -replace 'a','b' | Set-Content $_ }", ["docs/*.html"]),
+        ("Get-ChildItem -Path src -Recurse -Filter *.cs | ForEach-Object { Set-Content $_.FullName x }", ["src/**/*.cs"]),
+        ("ls *.go", []),
+        ("wc -l src/*.py", []),
+        ("git log -- docs/*.html", []),
+        ("cat > list.md <<'EOF'\n* one\nEOF", []),
+    ],
+)  # fmt: skip
+def test_patterns_of_changed_files(command: str, patterns: list[str]) -> None:
+    assert wide_targets(command) == patterns
+
+
+def test_a_star_stays_within_a_folder() -> None:
+    assert matches_any("src/a.go", ["src/*.go"])
+    assert matches_any("/shop/src/a.go", ["src/*.go"])
+    assert not matches_any("src/sub/a.go", ["src/*.go"])
+    assert matches_any("src/sub/a.go", ["src/**/*.go"])
+    assert matches_any("src/sub/a.go", ["*.go"])
+    assert not matches_any("src/a.gob", ["src/*.go"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["python make.py", "./build.sh", "npm run generate", "for f in *; do x; done", "npx create-lamp", "bash x.sh"],
+)
+def test_scripts_and_generators_may_write_any_file(command: str) -> None:
+    assert acts_unseen(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git status", "pytest -q", "python -m pytest", "cat a.py", "git commit -m 'new: generate lamps'", "ls -la", ""],
+)
+def test_looking_testing_and_committing_write_none(command: str) -> None:
+    assert not acts_unseen(command)
