@@ -4,7 +4,7 @@ Calls name most files. The rest is told by version control: the report of a comm
 the changes of everybody, so a file that only they name needs evidence:
 
 - A commit shows what was there to commit. Its files count if a command named them, if files were changed without a name
-  before it (a loop, a pattern, a script, a generator, an edit whose transcript has no path), or if a subagent worked whose
+  before it (a pattern that covers them, an edit whose transcript has no path), or if a subagent worked whose
   changes nobody noted, and unless they were changed already when the agent began.
 - A status counts for the files that a pattern covers (`sed -i … src/*.go`) and for what a subagent left behind.
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.paths import known_path, local_path, matches_any, same_case
-from everturn.derive.tool_scripts import acts_unseen, wide_targets
+from everturn.derive.tool_scripts import wide_targets
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
 
@@ -111,7 +111,7 @@ def _is_committed(facts: TurnFacts, tree: TreeBefore, touch: Touch, path: str) -
         return False
     unnamed = tree.unnamed or any(call.kind in CHANGES and not _is_noted(call, facts) for call in _well_done(facts))
     delegated = tree.delegated or first_task(facts) < touch.seq
-    return unnamed or delegated or any(acts_unseen(one) or matches_any(path, wide_targets(one)) for one in ran)
+    return unnamed or delegated or any(matches_any(path, wide_targets(one)) for one in ran)
 
 
 #: Before the name of a file: a program that does more than show it or hand it to version control.

@@ -3,8 +3,7 @@
 `script_calls` finds the tools that a script in the style of JavaScript calls: `tools.exec_command({cmd: "…"})`,
 `tools.apply_patch("…")`. `written_files` finds the files that a Python or Node script on a command line writes: a literal
 path, or a name that was assigned one. `cmdlet_touches` does so for PowerShell. `wide_targets` returns the patterns of files
-that a command changes without naming them, and `acts_unseen` tells whether a command may write files that nobody names. All
-read a bounded part and never raise.
+that a command changes without naming them. All read a bounded part and never raise.
 """
 
 from __future__ import annotations
@@ -378,20 +377,3 @@ def wide_targets(command: str) -> list[str]:
     place = _WIDE_PLACE.search(shown)
     start = f"{place[1].rstrip('/')}/" if place else ""
     return [one if one.startswith(("/", "~", "**")) and not start else f"{start}{one}" for one in patterns]
-
-
-_UNSEEN = lazy_pattern(
-    r"(?:^|[;&|\n(]\s{0,4})(?:\w{1,40}=\S{0,200}\s{1,4}|sudo |time |npx |bunx |pnpm (?:exec |dlx )?|yarn |uv run |poetry run |bundle exec |bin/){0,4}"
-    r"(?:(?:python[\d.]*|node|ruby|perl|php|deno run|bun run|tsx|ts-node|bash|sh|zsh|pwsh|powershell)\s{1,4}(?:-\w{1,20}\s{1,4}){0,3}(?!-|pytest|unittest|mypy|ruff|black|pip|venv|http\.server|py_compile|json\.tool)\S"
-    r"|\.{0,2}/?(?:[\w.-]{1,60}/){0,8}[\w.-]{1,60}\.(?:sh|py|rb|ps1|js|ts)\b|\./\S|for\s|while\s|xargs\s|find\s[^;|\n]{0,300}-(?:exec|delete)"
-    r"|patch\s|unzip\s|tar\s[^;|\n]{0,40}x|git apply\b|(?:make|just|task)\s{1,4}\S|protoc\b|buf\b|openapi\S{0,20}\b|rsync\s|cp\s{1,4}-\w{0,6}[rRa])"
-    r"|\b(?:generat\w{0,6}|codegen|scaffold|makemigrations|startapp|startproject|migrat\w{0,5}|create-[\w@/-]{1,60}|init|new|make:\w{1,30}|ForEach-Object|foreach)\b",
-    re.IGNORECASE,
-)
-_COMMIT_WORDS = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}?\s(?:commit|add|push|status|log|diff|tag)\b[^;&|]{0,4000}")
-
-
-def acts_unseen(command: str) -> bool:
-    """Whether a command may write files whose names it does not say: it runs a script, a generator or a loop."""
-    shown = _COMMIT_WORDS.sub("", command[:_MAX_CHARS])
-    return _UNSEEN.search(shown) is not None or ("<<" in shown and any(mark in shown for mark in _WRITE_MARKS))
