@@ -195,7 +195,7 @@ def test_a_folder_shows_progress_while_its_files_are_looked_at(tmp_path: Path) -
 
 def test_what_looks_like_a_transcript_is_named_and_the_rest_is_counted(tmp_path: Path) -> None:
     (tmp_path / "chat.json").write_text('[{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]')
-    (tmp_path / "log.md").write_text("## User\n\nhi\n\n## Assistant\n\nhello\n")
+    (tmp_path / "log.md").write_text("User:\n\nhi\n\nAssistant:\n\nhello\n")
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(f"milk {number}\n")
     report, formats, _ = taken(tmp_path)
