@@ -108,18 +108,34 @@ def test_a_heading_inside_a_fence_is_text() -> None:
     whole = sample("session-log")
     assert [text for text in whole.texts("prompt") if "## Assistant" in text]
     assert "## What I changed" in whole.texts("answer")[1]
-    assert len(rows(whole).turns) == 2
+
+
+def test_only_what_a_person_typed_is_a_prompt() -> None:
+    whole = sample("session-log")
+    assert [(m.origin, m.kind) for m in whole.all() if m.role == "user"] == [
+        ("injected", "context"), ("human", "text"), ("system", "interrupt"), ("human", "text"), ("human", "command"),
+        ("injected", "context"),
+    ]  # fmt: skip
+    assert len(rows(whole).turns) == 3
+    assert sample("turns").texts("prompt")[1:] == ["Thanks", "One more"]
 
 
 def test_calls_have_their_input_and_results() -> None:
     calls = [(call.name, call.kind, call.status, call.exit_status) for call in rows(sample("icons")).calls]
-    assert calls == [("view", "read", "ok", None), ("bash", "shell", "error", 1), ("sql", "other", "ok", None)]
+    assert calls == [
+        ("view", "read", "ok", None),
+        ("bash", "shell", "error", 1),
+        ("sql", "other", "ok", None),
+        ("glob", "search", "ok", None),
+    ]
     starts = [block.call for message in sample("icons").all() for block in message.blocks if block.call]
     assert [(call.path, call.command) for call in starts] == [
         ("/home/ann/fence/plan.md", ""),
         ("", "open-can \\\n  --green"),
         ("", ""),
+        ("", ""),
     ]
+    assert starts[3].input["input"] == '"paints/**/*"'
     assert starts[2].input["query"] == "insert into paints values ('green')"
     statuses = [(call.name, call.status) for call in rows(sample("turns")).calls]
     assert statuses == [("exec_command", "ok"), ("update_plan", "ok")]

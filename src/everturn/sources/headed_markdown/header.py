@@ -12,6 +12,7 @@ from everturn.text.lazy_pattern import lazy_pattern
 FIELD = lazy_pattern(r"(?:[-*>] ){0,2}(?:\*\*)?([A-Za-z][A-Za-z _]{1,30}):(?:\*\*)?[ \t]{1,4}(\S.{0,500})")
 PATH = lazy_pattern(r"(?:/|~/|[A-Za-z]:[\\/])[^\n]{0,1000}")
 _TITLE = lazy_pattern(r"# {1,4}(\S.{0,300})")
+_HEADING = lazy_pattern(r"#{2,6} {1,4}(\S.{0,300})")
 _COMMON = lazy_pattern(
     r"\W{0,6}(?:[\w.-]{1,30} ){0,3}(?:conversation|session|chat)(?: (?:logs?|export|transcript|history))?(?: [\d:TZ -]{8,25})?",
     re.IGNORECASE,
@@ -55,6 +56,8 @@ def parse_header(text: str) -> ConversationHeader:
         if (field := FIELD.fullmatch(line)) is not None:
             fields.setdefault(field[1].strip().lower(), word(field[2].strip("*`\"' \t")))
     heading = next((found[1].strip() for line in lines if (found := _TITLE.fullmatch(line))), "")
+    if not heading and (first := _HEADING.fullmatch(next(filter(None, lines), ""))) is not None:
+        heading = first[1].strip()
     title = fields.get("title", "") or ("" if _COMMON.fullmatch(heading) else heading)
     link = next((found[0] for key in _LINKS if (found := _LINK.search(fields.get(key, "")))), "")
     named = _LINK_ID.search(link)

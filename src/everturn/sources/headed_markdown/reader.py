@@ -26,7 +26,7 @@ from everturn.sources.headed_markdown.layout import (
     is_conversation,
     opens,
 )
-from everturn.sources.headed_markdown.message import build, split_section
+from everturn.sources.headed_markdown.message import CONTEXT, EXPANDED, build, split_section
 from everturn.sources.toolkit.file_search import sniff_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, text_of
 from everturn.sources.toolkit.values import message_digest, remember, state_of
@@ -71,6 +71,7 @@ class HeadedReaderState(Struct):
     index: int = 0
     answers: int = 0
     has_calls: bool = False  # the response called tools: the next answer is another response
+    has_command: bool = False  # the last section is a slash command whose text follows
     is_dated: bool = False  # a message has the day of the session
     waiting: dict[str, list[str]] = {}  # tool → calls without a result
 
@@ -136,7 +137,10 @@ class HeadedReader:
         return replace(message, at=state.at, precision="day")
 
     def _add_context(self, heading: SpeakerHeading | None, message: Message) -> Message:
-        """Return the message with its response and model, and its results with the calls they answer."""
+        """Return the message with its response and model, and its results with the calls they answer.
+
+        The text that a slash command stands for becomes context.
+        """
         state = self._state
         if message.origin == "model":
             if state.role == "person" or state.has_calls or not state.answers:
@@ -145,6 +149,12 @@ class HeadedReader:
             message = replace(
                 message, provider_id=f"{self._native_id}/{state.answers}", model=message.model or state.model,
             )  # fmt: skip
+        if state.has_command and message.origin == "human" and message.kind == "text":
+            blocks = tuple(replace(block, field=CONTEXT.field) for block in message.blocks)
+            message = replace(message, origin=CONTEXT.origin, kind=CONTEXT.kind, starts_turn=False, blocks=blocks)
+        state.has_command = any(
+            block.text.startswith(EXPANDED) for block in message.blocks if message.kind == "command"
+        )
         message = replace(message, blocks=tuple(map(self._match_call, message.blocks)))
         self._note_calls(message)
         if heading is not None and heading.role != "system":
@@ -160,11 +170,13 @@ class HeadedReader:
                 remember(waiting, call.name, [*waiting.get(call.name, ())[-_MOST_OPEN:], call.call_id], _MOST_OPEN)
 
     def _match_call(self, block: Block) -> Block:
-        """Give a result that names its tool the id of the first call of that tool that waits for one."""
-        if block.result is None or not isinstance(block.data, str):
+        """Make the id of a call unique, and give a result that names its tool the id of the first call that waits for one."""
+        if block.call is not None:
+            return replace(block, call=replace(block.call, call_id=f"{block.call.call_id}/{self._state.index}"))
+        if block.result is None:
             return block
-        waiting = self._state.waiting.get(block.data)
-        call_id = waiting.pop(0) if waiting else block.result.call_id
+        waiting = self._state.waiting.get(block.data) if isinstance(block.data, str) else None
+        call_id = waiting.pop(0) if waiting else f"{block.result.call_id}/{self._state.index}"
         return replace(block, result=replace(block.result, call_id=call_id), data=None)
 
 
