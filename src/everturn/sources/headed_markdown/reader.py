@@ -90,7 +90,7 @@ class HeadedReader:
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         tally, passages, state = ReadTally(), self._passages, self._state
         if not passages.state.form and not self._choose_form(data, last):
-            return tally.undecided(data, base, last)
+            return tally.defer_read(data, base, last)
         for start, raw in passages.split(data, base, last):
             self._read_section(tally, start, raw)
         state.known = passages.state
