@@ -60,6 +60,8 @@ _ROUNDS = 400
 _SMALLEST = 0.1  # weights nearer to 0 are left out
 _DOUBTFUL = 0.5
 _FEW_READERS = 0.7  # what sentences of `labels.json` weigh: its readers named points, not every sentence
+_SHARES = (0.125, 0.25, 0.5, 1.0)
+_FEWEST = 20  # entries from which a precision says something
 _NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -229,13 +231,23 @@ def learn(rows: Iterable[Row]) -> dict[str, float]:
     return learnt | {"=": learnt["="] - TASKS[known[0].task]}
 
 
-def cross_validated(rows: list[Row]) -> list[float]:
-    """Return the log-odds of each sentence by weights that were learnt without its repository."""
+def cross_validated(rows: list[Row], share: float = 1.0) -> list[float]:
+    """Return the log-odds of each sentence by weights that were learnt without its repository, from a share of the others."""
     repositories = sorted({one.repository for one in rows})
     random.Random(1).shuffle(repositories)
     fold = {name: at % FOLDS for at, name in enumerate(repositories)}
-    learnt = [learn(one for one in rows if fold[one.repository] != at) for at in range(FOLDS)]
+    used = set(random.Random(2).sample(repositories, round(share * len(repositories))))
+    learnt = [
+        learn(one for one in rows if fold[one.repository] != at and one.repository in used) for at in range(FOLDS)
+    ]
     return [sum_weights(one.features, learnt[fold[one.repository]]) for one in rows]
+
+
+def best_recall(rows: list[Row], odds: list[float], precision: float) -> float:
+    """Return the highest recall at any threshold with at least this precision."""
+    thresholds = sorted((value for value in odds if math.isfinite(value)), reverse=True)[:: max(1, len(odds) // 300)]
+    scores = (entry_scores(rows, odds, threshold) for threshold in thresholds)
+    return max((recall for right, recall, listed in scores if right >= precision and listed >= _FEWEST), default=0.0)
 
 
 def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[float, float, int]:
@@ -266,16 +278,31 @@ def main(arguments: list[str] | None = None) -> int:
         "--also", type=Path, action="append", default=[], help="a folder with sessions that are not in the corpus"
     )
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
+    parser.add_argument(
+        "--curve", action="store_true", help="say how recall grows with the number of repositories instead"
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="everturn-learn-") as folder:
         marked = list(marked_rows((CORPUS, *(one.resolve() for one in options.also)), Path(folder)))
         labelled = list(labelled_rows(Path(folder) / "labelled"))
+    if options.curve:
+        _print_curves([*marked, *labelled])
+        return 0
     for task in TASKS:
         parts = {"sentences.json": marked, "labels.json": labelled}
         _learn_task(
             task, {name: [one for one in part if one.task == task] for name, part in parts.items()}, options.write
         )
     return 0
+
+
+def _print_curves(rows: list[Row]) -> None:
+    for task in TASKS:
+        own = [one for one in rows if one.task == task]
+        for share in _SHARES:
+            odds = cross_validated(own, share)
+            found = ", ".join(f"{best_recall(own, odds, least):.2f} at {least:.2f}" for least in (0.6, 0.7, 0.8))
+            print(f"{task}, learnt from {share:.1%} of the repositories: recall at precision {found}")
 
 
 def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:

@@ -46,6 +46,7 @@ DIFFERENT = {
     "claude_code": Difference(state=300_000),
     "cline": Difference(claimed_by=frozenset({"messages"})),
     "copilot_chat": Difference(has_lines=False),
+    "cursor": Difference(claimed_by=frozenset({"headed_markdown"})),
     "factory_droid": Difference(state=100),
     "inspect_eval": Difference(claimed_by=frozenset({"messages"})),
     "journal": Difference(state=100),

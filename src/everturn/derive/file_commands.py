@@ -399,7 +399,6 @@ _BRINGS = lazy_pattern(
     rf"{_GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
 )
 _COMMIT = lazy_pattern(rf"{_GIT}commit\b(?!-)")
-_BULK = 40
 #: Where the report of a new commit begins, and where that of something else does.
 _SECTION = lazy_pattern(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",
@@ -409,15 +408,14 @@ _SECTION = lazy_pattern(
 
 def reported_files(command: str, output: str) -> Iterator[Touch]:
     """Yield the files reported by new commits, `git rm` and patch. A log looks the same, so the command must be one that acts."""
-    by_commit = "commit" in command and (" mode " in output or "rename " in output)
-    by_patch = "patch" in command and "patching file" in output
-    if not (by_commit or by_patch or ("git" in command and "rm '" in output)):
+    shown = " mode ", "rename ", "patching file", "rm '"
+    if not any(mark in output for mark in (shown if "commit" in command else shown[2:])):
         return
     commits = bool(_COMMIT.search(command)) and "--summary" not in command
     brings = bool(_BRINGS.search(command)) if commits else True
     sections = [(one.start(), bool(one[1])) for one in _SECTION.finditer(output)] if commits else []
     reports = list(_FILE_REPORT.finditer(output))
-    if len(reports) > _BULK and commits:  # an import, a scaffold or a build: not written file by file
+    if len(reports) > 40 and commits:  # an import, a scaffold or a build: not written file by file
         return
     for report in reports:
         verb, path, renamed, patched, removed = (part.rstrip() if part else "" for part in report.groups())

@@ -63,12 +63,12 @@ def is_scratch(path: str) -> bool:
 
 _GENERATED = lazy_pattern(
     r"(?:^|[/\\])(?:node_modules|__pycache__|\.venv|venv|dist|\.next|\.nuxt|\.turbo|\.git|\.pytest_cache|\.mypy_cache|\.ruff_cache|site-packages"
-    r"|\.cache|\.gradle|\.terraform|\.svelte-kit|\.parcel-cache|\.tox|\.[\w-]{1,40}[/\\]cache|[\w.-]{1,80}\.egg-info)(?:[/\\]|$)"
+    r"|\.cache|\.npm|\.gradle|\.terraform|\.svelte-kit|\.parcel-cache|\.tox|\.[\w-]{1,40}[/\\]cache|[\w.-]{1,80}\.egg-info)(?:[/\\]|$)"
 )
-#: What clients write about themselves into a repository.
+#: What agents write about themselves into a repository: sessions, logs and caches in a hidden folder.
 _OF_CLIENTS = lazy_pattern(
-    r"(?:^|/)(?:\.specstory/|\.entire/|\.aider\.|\.codex/(?:tmp|sessions|log|logs|history|shell_snapshots|models_cache|state_|auth|version)|"
-    r"\.claude/(?:todos|projects|file-history|shell-snapshots|statsig|ide|debug|history|plugins|\.credentials)|\.gemini/(?:tmp|history)|\.npm/)"
+    r"(?:^|/)(?:\.[\w-]{1,40}/(?:tmp|sessions|logs?|history|metadata|statistics\.json|shell[_-]snapshots|models_cache|state_|auth|version|todos|projects"
+    r"|file-history|statsig|ide|debug|plugins|\.credentials)|\.\w{1,40}\.(?:chat|input|tags|llm)\.(?:history|cache))"
 )
 _LOCKS = frozenset(
     ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock", "poetry.lock", "Pipfile.lock",
