@@ -77,6 +77,23 @@ def test_a_lease_is_renewed_while_its_holder_waits(store: Store) -> None:
         first.renew()
 
 
+def test_a_slow_write_does_not_delay_the_next_renewal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, renew = Clock(), leases.renew_lease
+    journal = Journal.open(store, "s1", holder=HERE, clock=clock, ttl=1000)
+
+    def renew_slowly(*arguments: Any) -> None:
+        renew(*arguments)
+        clock.now += 300  # what the write took
+
+    monkeypatch.setattr(leases, "renew_lease", renew_slowly)
+    for _ in range(3):
+        before = clock.now = clock.now + 334
+        journal.renew()
+        assert current_lease(store, "s1").until == before + 1000
+        clock.now = before
+    journal.close()
+
+
 def test_a_tool_that_takes_longer_than_the_lease_does_not_lose_it(tmp_path: Path) -> None:
     url, clock = str(tmp_path / "archive.db"), Clock()
     store, other = open_archive(url), open_archive(url)

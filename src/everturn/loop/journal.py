@@ -193,7 +193,7 @@ class Journal:
 
     def _take_lease(self, about: JournalAbout, holder: LeaseHolder, force: bool) -> None:
         with self.alone:
-            at = self._lease_time()
+            timer, at = self._timer(), self._lease_time()
             with self.store.write():
                 if self._end.is_new and self.exists(self.store, self.session):
                     raise Conflict(f"session {self.session}")  # another machine was first
@@ -208,16 +208,18 @@ class Journal:
                 self._commit([[record]])
             leases.register_owner(holder, self)
             self._holder = holder
-            self._renew_at = self._timer() + self.ttl // 3
+            self._renew_at = timer + self.ttl // 3
 
     def renew(self) -> None:
         """Renew the lease if it is due. Raise Conflict if another process has taken the session."""
-        if self._timer() < self._renew_at:
+        if (timer := self._timer()) < self._renew_at:
             return
         with self.alone, _BreakOnFailure(self), self.store.write():
             at = self._lease_time()
             leases.renew_lease(self.store, self.session, self.past.token, at, at + self.ttl)
-        self._renew_at = self._timer() + self.ttl // 3
+        self._renew_at = (
+            timer + self.ttl // 3
+        )  # from the time before the write, as the lease runs: a write may take long
 
     def _lease_time(self) -> int:
         """Return the time by which leases run out: that of the server, if the caller has no clock of its own."""
