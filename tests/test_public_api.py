@@ -55,6 +55,17 @@ def test_documented_names_are_still_found_where_they_were() -> None:
         assert found is getattr(importlib.import_module(f"everturn.{home}"), new)
 
 
+def test_renamed_methods_work_by_their_old_names() -> None:
+    look = everturn.tool(lambda word: word)
+    with pytest.warns(DeprecationWarning, match=r"Tool\.spec"):
+        assert look.shown == look.spec
+    with pytest.warns(DeprecationWarning, match=r"Tool\.validate_arguments"):
+        assert look.checked({"word": "a"}) == {"word": "a"}
+    snapshot = everturn.Session().snapshot()
+    with pytest.warns(DeprecationWarning, match=r"Snapshot\.restore_slices"):
+        assert snapshot.restored({}) == snapshot.restore_slices({}) == {}
+
+
 def test_what_was_never_documented_is_not_found_by_an_old_path() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("everturn.derive.growth")

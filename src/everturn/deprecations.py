@@ -1,4 +1,4 @@
-"""Old import paths of documented names. Each still works, warns with `DeprecationWarning`, and is removed in 0.3.
+"""Old import paths of documented names, and the warning for renamed methods. Each still works, warns with `DeprecationWarning`, and is removed in 0.3.
 
 `everturn/__init__.py` puts a finder at the end of `sys.meta_path`, so it is asked only for modules that do not exist.
 """
@@ -45,6 +45,11 @@ MOVED = {
     ),
     "resume.requests": "View=loop.model_request:RequestView",
 }
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn the caller of a method that has a new name."""
+    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=3)
 
 
 def moved_name(module: str, name: str) -> object:

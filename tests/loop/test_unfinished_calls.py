@@ -89,6 +89,20 @@ def test_what_may_run_twice_is_tried_again_with_the_same_key(archive: Store, hin
     assert again.idempotency_key != first.idempotency_key
 
 
+@pytest.mark.parametrize("hint", ["read_only", "idempotent"])
+def test_a_destructive_tool_is_not_tried_again_by_its_hints(archive: Store, hint: str) -> None:
+    world = World()
+    _, journal, _ = resumed(archive, world, destructive=True, **{hint: True})
+    assert world.done == ["c"]
+    assert told(journal)["b"] == (settlement.IN_DOUBT_RESULT, True)
+
+
+def test_a_destructive_tool_is_tried_again_if_its_policy_says_so(archive: Store) -> None:
+    world = World()
+    resumed(archive, world, destructive=True, policy="retry")
+    assert sorted(world.done) == ["b", "c"]
+
+
 def test_the_key_of_a_call_is_the_same_in_every_attempt(archive: Store) -> None:
     keys: list[str] = []
     for _ in range(3):

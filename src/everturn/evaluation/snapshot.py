@@ -22,6 +22,7 @@ from uuid import UUID
 
 import msgspec
 
+from everturn.deprecations import warn_renamed
 from everturn.errors import EverturnError, SnapshotRestoreError, UsageError
 from everturn.loop.conversation import ConversationState, aware_now
 from everturn.model.conversation import prepared
@@ -370,6 +371,11 @@ class Snapshot:
         if wrong:
             raise SnapshotRestoreError(wrong)
         return replace(snapshot, slices=slices)
+
+    def restored(self, shapes: Mapping[str, Shape]) -> dict[str, tuple[Any, ...]]:
+        """Old name of `restore_slices`."""
+        warn_renamed("Snapshot.restored", "Snapshot.restore_slices")
+        return self.restore_slices(shapes)
 
     def restore_slices(self, shapes: Mapping[str, Shape]) -> dict[str, tuple[Any, ...]]:
         """Return the objects of each slice. Raise SnapshotRestoreError with every mistake, unknown types included."""

@@ -9,8 +9,8 @@ has no recorded result; it follows the policy of its tool:
     ask          wait for a human: approve (run again), deny (leave it), settle (state the result)
     fail         tell the model that the outcome is unknown
 
-The default: a tool that can reconcile does; one that only reads or is idempotent is retried; all others ask, or fail where
-there is nobody to ask. A missing tool is never run. `reconcile` and `approval` may be asynchronous.
+The default: a tool that can reconcile does; one that only reads or is idempotent is retried, unless it is destructive; all
+others ask, or fail where there is nobody to ask. A missing tool is never run. `reconcile` and `approval` may be asynchronous.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def denied_result(text: str) -> str:
 def _policy_from_hints(tool: Tool) -> str:
     if tool.reconcile is not None:
         return "reconcile"
-    return "retry" if tool.read_only or tool.idempotent else ""
+    return "retry" if (tool.read_only or tool.idempotent) and not tool.destructive else ""
 
 
 @dataclass(frozen=True)

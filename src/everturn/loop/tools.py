@@ -25,6 +25,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVa
 
 import msgspec
 
+from everturn.deprecations import warn_renamed
 from everturn.errors import UsageError
 from everturn.llm import protocol
 from everturn.model.conversation import prepared
@@ -146,7 +147,7 @@ class Tool:
     parameters: dict[str, Any] = field(default_factory=dict)
     read_only: bool = False
     idempotent: bool = False  # a second run with the same key has no second effect
-    destructive: bool = False
+    destructive: bool = False  # what it does cannot be undone: in doubt it is not retried unless `policy` says so
     policy: Policy = ""  # for a call in doubt; "" follows the hints
     reconcile: Callable[[ToolContext, dict[str, Any]], Any] | None = None  # ReconciledResult, NotDone or None
     compensate: Callable[[ToolContext, dict[str, Any]], Any] | None = None  # must be safe to run twice
@@ -166,6 +167,17 @@ class Tool:
     def spec(self) -> protocol.ToolSpec:
         """Return the tool as the model sees it."""
         return protocol.ToolSpec(self.name, self.description, self.parameters)
+
+    @property
+    def shown(self) -> protocol.ToolSpec:
+        """Old name of `spec`."""
+        warn_renamed("Tool.shown", "Tool.spec")
+        return self.spec
+
+    def checked(self, arguments: Any) -> dict[str, Any]:
+        """Old name of `validate_arguments`."""
+        warn_renamed("Tool.checked", "Tool.validate_arguments")
+        return self.validate_arguments(arguments)
 
     def needs_approval(self, arguments: Any) -> Any:
         """Whether a human must agree to this call; awaitable if the function is asynchronous."""
