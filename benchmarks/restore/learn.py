@@ -1,16 +1,18 @@
-"""`python -m benchmarks.restore.learn`: learn which sentences leave something open and which lay down a rule, and say how well it goes.
+"""`python -m benchmarks.restore.learn`: learn which sentences leave something open, lay down a rule or report trouble, and say how well it goes.
 
 The sentences are those of the last answer, and of all prompts, of labelled sessions:
 
-- `sentences.json`: 600 ends of 445 sessions of 157 repositories (some cut at an earlier turn), in which one reader
-  marked every sentence that states a question, an offer or a step left to do, a rule of the person, or a check that still fails.
-  A sixth of them have a second reader. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
+- `sentences.json`: 1,192 ends of 747 sessions of 162 repositories (some cut at an earlier turn), in which one reader
+  marked every sentence that states a question, an offer or a step left to do, a rule of the person, or what still fails.
+  A part of them have a second reader. Those with `guide` were marked by `GUIDE.md`. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
   of a message that the reader saw. Most sessions are not in the corpus; `from` names their repository, commit and path. Put them
   into a folder under `file` and name it with `--also`.
+- `reports.json`: 1,940 messages of 508 of these sessions. A reader marked the sentences in which the person says that something does not work:
+  `[message, sentences shown, whether the reader hesitated, marks]`.
 - The parts of `labels.json` that may be read (`labels.READABLE`). Nothing is learnt from the blind part.
 
 What is printed is cross-validated: each repository is judged by weights learnt from the others. As in a document, the steps of an answer
-are one entry, each question is one, and the rules of a message are one. An entry is right if it holds a marked sentence. One that holds
+are one entry, each question is one, the rules of a message are one, and a message reports or not. An entry is right if it holds a marked sentence. One that holds
 doubtful ones only is not counted. `--write` learns from everything and writes the weights. Words that fewer than three repositories use are
 not learnt. Repositories with many sentences count less for each of them.
 """
@@ -39,8 +41,16 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.derive import decisions, open_sentences
+from everturn.derive.failures import find_complaint
 from everturn.derive.intent import command_words, is_role
-from everturn.derive.open_sentences import PLAIN_SIGNS, choose_open, is_question, open_features, sum_weights
+from everturn.derive.open_sentences import (
+    PLAIN_SIGNS,
+    choose_open,
+    is_question,
+    open_features,
+    report_features,
+    sum_weights,
+)
 from everturn.model.archive import Session
 from everturn.sessions.messages import read_messages
 from everturn.sources.contract import SearchPlaces, all_sources
@@ -48,10 +58,11 @@ from everturn.store.contract import SessionFilter, Store, open_store
 from everturn.text.sentences import Sentence, split_sentences
 
 SENTENCES = Path(__file__).with_name("sentences.json")
+REPORTS = Path(__file__).with_name("reports.json")
 WEIGHTS = Path(open_sentences.__file__).parent
 FOLDS = 6
 #: What is learnt, with the log-odds that are taken for 0: from there on a sentence counts.
-TASKS = {"open_sentences": -0.5, "rules": 0.3}
+TASKS = {"open_sentences": -1.2, "rules": -0.1, "reports": 0.8}
 _AROUND = (-0.4, -0.2, 0.0, 0.2, 0.4)
 _MANY = 300  # sentences of a repository that count in full
 _LEAST_REPOSITORIES = 3
@@ -108,6 +119,8 @@ def _features(task: str, text: str) -> Iterator[tuple[Sentence, list[str]]]:
     if task == "rules":
         marks = [decisions.sentence_mark(one) for one in sentences]
         return zip(sentences, decisions.rule_features(text, sentences, marks), strict=True)
+    if task == "reports":
+        return zip(sentences, report_features(text, sentences), strict=True)
     return zip(sentences, open_features(sentences), strict=True)
 
 
@@ -116,9 +129,9 @@ def _repository(file: str) -> str:
 
 
 def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
-    """Yield the sentences of `sentences.json` whose sessions are in one of some folders."""
+    """Yield the sentences of `sentences.json` and `reports.json` whose sessions are in one of some folders."""
     entries: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for one in json.loads(SENTENCES.read_text("utf-8")):
+    for one in (one for path in (SENTENCES, REPORTS) for one in json.loads(path.read_text("utf-8"))):
         entries[one["file"], one["id"]].append(one)
     for number, folder in enumerate(folders):
         store = archive_files({folder / file for file, _ in entries}, archive / str(number))
@@ -126,17 +139,35 @@ def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
             for session, _ in store.sessions(SessionFilter(), limit=100_000)[0]:
                 file, _ = store.file_by_id(store.version(session.version).source)
                 name = str(Path(file.path.partition("#")[0]).relative_to(folder))
-                ends = entries.pop((name, session.native_id), [])
-                answers = _answers(store, session) if ends else {}
-                prompts = _prompts(store, session) if ends else {}
-                for entry in ends:
-                    last = entry["answer"]
-                    yield from _entry_rows("open_sentences", entry, {last: answers.get(last, "")}, 1)
-                    yield from _entry_rows("rules", entry, prompts, len(ends))
+                if found := entries.pop((name, session.native_id), []):
+                    yield from _session_rows(found, _answers(store, session), _prompts(store, session))
         finally:
             store.close()
     if entries:
         say(f"{len(entries)} labelled sessions are in none of the folders")
+
+
+def _session_rows(entries: list[dict[str, Any]], answers: dict[int, str], prompts: dict[int, str]) -> Iterator[Row]:
+    ends = [one for one in entries if "messages" not in one]
+    for entry in ends:
+        last = entry["answer"] if "answer" in entry else max(answers, default=-1)
+        yield from _entry_rows("open_sentences", entry, {last: answers.get(last, "")}, 1)
+        yield from _entry_rows("rules", entry, prompts, len(ends))
+    for entry in entries:
+        for seq, shown, is_doubtful, marks in entry.get("messages", ()):
+            yield from _report_rows(
+                entry, seq, list(_features("reports", prompts.get(seq, "")))[:shown], is_doubtful, marks
+            )
+
+
+def _report_rows(
+    entry: dict[str, Any], seq: int, sentences: list[tuple[Sentence, list[str]]], is_doubtful: bool, marks: list[str]
+) -> Iterator[Row]:
+    """Yield the sentences of a message; where others report something, one that patterns take for a report is doubtful."""
+    for one, features in sentences:
+        label = 1.0 if mark(one.text) in marks else _DOUBTFUL if marks and find_complaint(one.text) else 0.0
+        label = _DOUBTFUL if is_doubtful else label
+        yield Row("reports", _repository(entry["file"]), f"{entry['id']} {seq}", one.text, features, label, 1)
 
 
 def archive_files(paths: Iterable[Path], folder: Path) -> Store:
@@ -154,14 +185,15 @@ def _entry_rows(task: str, entry: dict[str, Any], texts: dict[int, str], ends: i
     read: dict[int, set[int]] = defaultdict(set)
     for seq, first, last in entry["read"]:
         read[seq].update(range(first, last + 1))
-    marked = {(seq, words) for seq, words in entry["open" if task == "open_sentences" else "constraints"]}
-    doubtful = {(seq, words) for seq, words in entry["doubtful"]}
+    section = "open" if task == "open_sentences" else "constraints"
+    marked = {(seq, words) for seq, words in entry[section]}
+    doubtful = {(seq, words) for seq, words in (*entry.get("doubtful", ()), *entry.get(f"{section}?", ()))}
     for seq in texts.keys() & read.keys():
         for at, (one, features) in enumerate(_features(task, texts[seq])):
             place = (seq, mark(one.text))
             label = 1.0 if place in marked else _DOUBTFUL if place in doubtful else 0.0
             if at in read[seq]:
-                message = f"{entry['id']} {entry.get('before', '')} {seq}"
+                message = f"{entry['id']} {entry.get('before', '')} {entry.get('guide', '')} {seq}"
                 yield Row(task, _repository(entry["file"]), message, one.text, features, label, 1 / ends)
 
 
@@ -255,7 +287,7 @@ def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[
     messages: dict[str, list[tuple[float, Row]]] = defaultdict(list)
     for one, value in zip(rows, odds, strict=True):
         messages[one.message].append((value, one))
-    right = listed = found = 0
+    right = listed = found = there = 0
     for sentences in messages.values():
         if rows[0].task == "open_sentences":
             asks = [is_question(one.text) for _, one in sentences]
@@ -267,8 +299,11 @@ def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
         right += sum(max(one) == 1 for one in entries)
         listed += sum(max(one) != _DOUBTFUL for one in entries)
-        found += sum(one.label == 1 for _, one in chosen)
-    return right / max(1, listed), found / max(1, sum(one.label == 1 for one in rows)), listed
+        is_report = rows[0].task == "reports"  # of a message, not of each sentence
+        given = [max(one.label for _, one in sentences)] if is_report else [one.label for _, one in sentences]
+        there += given.count(1.0)
+        found += given.count(1.0) if is_report and chosen else sum(one.label == 1 for _, one in chosen)
+    return right / max(1, listed), found / max(1, there), listed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -313,6 +348,8 @@ def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
     rules = [0.0 if _by_patterns(one) else -math.inf for one in rows]
     for name, part in parts.items():
         own = slice(start, start := start + len(part))
+        if not part:
+            continue
         print(f"{task}, {name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
         for threshold in _AROUND:
             pairs = zip(odds[own], rules[own], strict=True)
@@ -325,11 +362,9 @@ def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
 
 
 def _by_patterns(row: Row) -> bool:
-    return (
-        {"=rule", decisions.SHORT} <= set(row.features)
-        if row.task == "rules"
-        else not PLAIN_SIGNS.isdisjoint(row.features)
-    )
+    if row.task == "rules":
+        return {"=rule", decisions.SHORT} <= set(row.features)
+    return bool(find_complaint(row.text)) if row.task == "reports" else not PLAIN_SIGNS.isdisjoint(row.features)
 
 
 def _shown(scores: tuple[float, float, int]) -> str:

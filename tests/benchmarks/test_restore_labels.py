@@ -26,7 +26,7 @@ from benchmarks.restore.labels import (
     mark,
     sentence_around,
 )
-from benchmarks.restore.learn import SENTENCES
+from benchmarks.restore.learn import REPORTS, SENTENCES
 from benchmarks.restore.match import bare_command, content_words, same_hash, same_path, says_goal, says_item
 from benchmarks.restore.measuring import Score
 from benchmarks.restore.sections import interval, restored_sessions
@@ -204,10 +204,12 @@ def test_a_claim_is_confirmed_only_where_it_is_shown_as_verified() -> None:
 
 
 def test_nothing_is_learnt_from_the_repositories_that_were_set_aside() -> None:
-    aside, learnt = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES))
+    aside, sentences, reports = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES, REPORTS))
+    learnt = [*sentences, *reports]
     own = {one["from"].partition("@")[0].replace("/", "+").lower() for one in aside}
     others = {one["file"].split("/")[1].lower() for one in (*learnt, *json.loads(LABELS.read_text("utf-8")))}
-    assert len(own) >= 15 and len(aside) == 66 and not own & others
+    assert len(own) >= 15 and len(aside) == 133 and not own & others
+    assert sum("guide" in one for one in aside) == 67
     assert sum(len(one["constraints"]) for one in aside) > 100 < sum(len(one["read"]) for one in aside)
 
 
@@ -218,8 +220,13 @@ def test_documents_of_sessions_set_aside_are_held_against_the_marks(corpus: Path
         "file": f"claude-code/{SID}.jsonl", "id": SID, "read": [[0, 0, 1], [1, 0, 1]], "constraints": [[0, mark(RULE)], task],
         "constraints?": [], "open": [[1, mark("Next step: write the tests.")], nobody], "open?": [], "failing": [], "failing?": [],
     }  # fmt: skip
-    (corpus / "aside.json").write_text(json.dumps([entry]))
-    figures = {one.name: one.value for one in aside_figures(corpus / "corpus", corpus / "b", corpus / "aside.json")}
-    assert figures["marks whose words are no longer found"] == 1
-    assert figures["constraints, precision"] == 1 and figures["constraints, recall"] == 0.5
-    assert figures["open questions and next steps, precision"] == figures["open questions and next steps, recall"] == 1
+    guided = entry | {"guide": 1, "commands": []}
+    for one, name in ((entry, "no guide"), (guided, "guide")):
+        (corpus / "aside.json").write_text(json.dumps([one]))
+        figures = {
+            one.name: one.value for one in aside_figures(corpus / "corpus", corpus / name, corpus / "aside.json")
+        }
+        assert figures["marks whose words are no longer found"] == 1
+        assert figures[f"{name}: constraints, precision"] == 1 and figures[f"{name}: constraints, recall"] == 0.5
+        told = f"{name}: open questions and next steps"
+        assert figures[f"{told}, precision"] == figures[f"{told}, recall"] == 1

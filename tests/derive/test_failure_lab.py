@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.session_state import still_failing
+from everturn.derive.session_state import still_failing, unconfirmed_reports
 from tests.derive.failure_lab import play
 
 
@@ -13,7 +13,7 @@ from tests.derive.failure_lab import play
 def test_what_still_fails_is_exactly_what_was_played(first: int) -> None:
     for seed in range(first, first + 50):
         run = play(seed)
-        found = {one.last_seq for one in still_failing(run.state)}
+        found = {one.last_seq for one in (*still_failing(run.state), *unconfirmed_reports(run.state))}
         assert found == run.expected(), f"seed {seed}\n" + "\n".join(run.log)
 
 

@@ -78,7 +78,6 @@ def test_a_complaint_is_found(text: str) -> None:
         "My question is, why the folder isn't shown there",
         "You have the files with the errors.",
         "Remove the placeholders so the guest doesn't see them.",
-        "the guests lost because they failed",
         "The error is gone.",
         "fix the settings so prices are not tracked",
         "Shorten it in a way that still captures the point.",

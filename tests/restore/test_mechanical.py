@@ -91,11 +91,30 @@ def test_what_still_fails_says_how_often_how_long_ago_and_what_was_edited_since(
     )
     document = build_document(store, SOURCES, session)
     assert not document.unverified
-    assert sorted(texts(document, "still_failing")) == [
+    assert texts(document, "still_failing") == [
         "`npm test` failed 2 times, last in turn 1, 1 turn ago (2 failures): Tests: 2 failed, 3 passed, 5 total; "
-        "not run again since 1 edit (cart.py)",
-        "reported in turn 1, 1 turn ago: The cart still crashes when I open it.; not confirmed as fixed since 1 edit (cart.py)",
+        "not run again since 1 edit (cart.py)"
     ]
+    assert texts(document, "loose_ends") == [
+        "reported in turn 1, 1 turn ago: The cart still crashes when I open it.; not confirmed as fixed since 1 edit (cart.py)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("later", "fails"), [((), True), (("Now write the docs.",), True), (("Write docs.", "Sort them."), False)]
+)
+def test_a_report_fails_until_they_go_on_and_is_a_loose_end_then(
+    archive: Archive, store: Store, later: tuple[str, ...], fails: bool
+) -> None:
+    turn = archive.history.turn
+    lines = [
+        turn("The cart still crashes when I open it.", "The cart reads a file that is missing."),
+        *(turn(one, "Done.") for one in later),
+    ]
+    document = build_document(store, SOURCES, archive.take_in(*lines))
+    failing, loose = texts(document, "still_failing"), texts(document, "loose_ends")
+    assert (len(failing), len(loose)) == ((1, 0) if fails else (0, 1))
+    assert (failing + loose)[0].startswith("reported in turn 1")
 
 
 def test_the_document_of_the_first_turns_knows_nothing_of_the_rest(store: Store, session: Session) -> None:
@@ -264,8 +283,10 @@ def test_an_offer_that_nobody_took_up_is_left_and_one_that_was_is_not(archive: A
     ]
     document = build_document(store, SOURCES, archive.take_in(*said))
     before = "mentioned in turn 1, before the last request: "
-    assert texts(document, "open_questions") == [f"{before}Want me to draft a note for the harbour master?"]
-    assert texts(document, "next_steps") == [f"{before}The CSV export is a follow-up."]
+    assert texts(document, "open_questions") == texts(document, "next_steps") == []
+    assert texts(document, "loose_ends") == [
+        f"{before}Want me to draft a note for the harbour master? · The CSV export is a follow-up."
+    ]
 
 
 def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> None:
@@ -277,7 +298,10 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
         back("c1", "- [ ] Add the basket table"),
     )
     document = build_document(store, SOURCES, session)
-    assert texts(document, "next_steps") == ["started but interrupted: I look at the page first."]
+    assert texts(document, "next_steps") == [
+        "last request, not reported as done: add baskets to the shop page",
+        "started but interrupted: I look at the page first.",
+    ]
     assert texts(document, "plan_open") == []  # nothing was ticked
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from everturn.chat.identity import first_agent, read_identity
 from everturn.chat.setup import ChatSetup
 from everturn.derive.inheritance import in_force
-from everturn.derive.session_state import SessionState, still_failing, unanswered_questions
+from everturn.derive.session_state import SessionState, still_failing, unanswered_questions, unconfirmed_reports
 from everturn.errors import BadAnswer, ModelError, ModelUnreachable
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt
@@ -149,6 +149,7 @@ def mechanical_text(state: SessionState, previous: str = "") -> str:
     decided = [one.text for one in (*constraints[-_MOST_DECIDED:], *decisions[-_MOST_DECIDED:])]
     decided += [f"{one.action} {one.path}" for one in state.files.values() if one.action != "read"][-10:]
     pending = [f"still fails: {one.what}" for one in (*state.inherited.failing, *still_failing(state))]
+    pending += [f"reported, not confirmed as fixed: {one.what}" for one in unconfirmed_reports(state)]
     pending += [one.text for one in unanswered_questions(state)]
     pending += [one.text for one in state.plan if one.status != "completed"]
     background = _first_sentences(previous) if previous else FIRST

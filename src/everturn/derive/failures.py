@@ -10,7 +10,8 @@ something that does not exist, a call that was rejected, interrupted, or cancell
 
 `find_complaint` returns the first sentence of a prompt that says that something does not work: "it still crashes when …", "CI is red", an error with
 the words that introduce it, else a pasted error. English, German, French, Spanish, Japanese and Chinese. A wish, a condition, a question or
-an instruction that mentions a failure is none. In a short message more counts: whatever does not do something, any error.
+an instruction that mentions a failure is none. In a short message more counts: whatever does not do something, any error. Further sentences count by
+learnt weights (`reports.json`, see `derive.open_sentences`).
 `is_confirmation` knows "works now" and thanks, `hear_report` also "that works, but …".
 """
 
@@ -23,6 +24,7 @@ from itertools import islice
 from msgspec import Struct
 
 from everturn.derive.check_programs import script_kind
+from everturn.derive.open_sentences import likeliest_report
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
@@ -247,7 +249,21 @@ def find_complaint(text: str) -> Complaint | None:
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
         asked = (one for one in spoken if not one.text.rstrip().endswith("?") or "error" in one.text)
         found = next((one for one in asked if _is_complaint(one.text, _TELLS_TROUBLE)), None)
+    if found is None and (at := likeliest_report(text, sentences)) is not None:
+        found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
     return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
+
+
+def _says_otherwise(words: str) -> bool:
+    """Whether a sentence demands, sets a condition, doubts or says that something works: no weights make it a report."""
+    signs = (_CONDITION, _WORKS, _SHOWS_SUCCESS, _UNDECIDED)
+    return any(one.search(words) for one in signs) or bool(_IMPERATIVE.match(words)) or is_confirmation(words)
+
+
+_UNDECIDED = lazy_pattern(
+    r"\bquestion is\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
+    re.IGNORECASE,
+)
 
 
 def find_pasted_failure(text: str) -> Complaint | None:
@@ -289,23 +305,6 @@ _UNCAUGHT = lazy_pattern(
     re.MULTILINE,
 )
 _NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
-
-
-def error_line(output: str) -> str:
-    """Return the most telling line of an output: the first with an error word, else the first."""
-    shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
-    lines = [
-        line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
-    ]
-    return one_line(
-        next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), _LONGEST
-    )
-
-
-_TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no such")
-_LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
-_TAG = lazy_pattern(r"</?[\w-]{1,40}>")
-_BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 
 
 def hear_report(text: str) -> tuple[Complaint | None, bool]:

@@ -231,8 +231,19 @@ def _is_waiting(facts: TurnFacts) -> bool:
 
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
-    """Return the checks whose last run failed and what the person reported, the latest last."""
-    return list(state.failing)
+    """Return the checks whose last run failed and what the person reported in the last turns, the latest last."""
+    return [one for one in state.failing if not _is_loose(state, one)]
+
+
+def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
+    """Return what the person reported earlier and never confirmed as fixed, the latest last."""
+    return [one for one in state.failing if _is_loose(state, one)]
+
+
+def _is_loose(state: SessionState, one: OpenFailure) -> bool:
+    """Whether a report is older than the last turn and was worked on, or older than the turn before."""
+    ago = state.turn_count - 1 - one.last_turn
+    return one.complaint is not None and (ago > 1 or (ago == 1 and one.edits > 0))
 
 
 def unresolved_failures(state: SessionState) -> list[FailureState]:

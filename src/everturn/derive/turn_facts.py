@@ -44,7 +44,6 @@ from everturn.derive.failures import (
     Complaint,
     attempt_keys,
     call_outcome,
-    error_line,
     hear_report,
     proven_keys,
     proves_anywhere,
@@ -82,7 +81,7 @@ from everturn.derive.open_sentences import find_closing_questions, find_lasting_
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
+from everturn.text.printable import error_line, one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---

@@ -136,16 +136,13 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
     state = material.state
     for rank, one in rank_latest(unanswered_questions(state)):
         yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
-    old = [one for one in _old_loose_ends(state) if one.is_question]
-    for rank, end in rank_latest(old):
-        yield saying_statement(material, weight_by_rank(70, rank, 30), (end.seq, end.text), _old_lead(end.turn))
 
 
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
-    if state.waiting and state.requests and state.begun is None:
+    if state.requests and (state.waiting or state.begun is not None):
         one = state.requests[-1]
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
@@ -157,7 +154,6 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
         if left:
             yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
-    yield from _left_before(material)
     if state.recap is not None and state.recap.seq > last_request:
         for words in find_summary_steps(state.recap.text):
             yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
@@ -167,26 +163,17 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
 
 
-def _left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Yield what earlier answers offered or put off and nobody took up; one entry for each of them."""
+def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Yield what earlier answers asked, offered or put off and nobody took up; one entry for each of them."""
+    last_request = max((one.seq for one in material.state.requests), default=-1)
     by_answer: dict[int, list[LooseEnd]] = {}
-    for one in _old_loose_ends(material.state):
-        if not one.is_question:
+    for one in material.state.loose:
+        if one.seq <= last_request:
             by_answer.setdefault(one.seq, []).append(one)
     for rank, (seq, ends) in rank_latest(list(by_answer.items())):
         steps = " · ".join(dict.fromkeys(one.text for one in ends))
-        yield saying_statement(
-            material, weight_by_rank(68, rank, 30), (seq, steps), _old_lead(ends[0].turn), width=_STEPS
-        )
-
-
-def _old_loose_ends(state: SessionState) -> list[LooseEnd]:
-    last_request = max((one.seq for one in state.requests), default=-1)
-    return [one for one in state.loose if one.seq <= last_request]
-
-
-def _old_lead(turn: int) -> str:
-    return f"mentioned in turn {turn + 1}, before the last request: "
+        lead = f"mentioned in turn {ends[0].turn + 1}, before the last request: "
+        yield saying_statement(material, weight_by_rank(68, rank, 30), (seq, steps), lead, width=_STEPS)
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:

@@ -27,6 +27,7 @@ SECTIONS = {
 FACTS = {
     "still_failing": "Still failing",
     "errors_fixed": "Errors and what fixed them",
+    "loose_ends": "Loose ends of earlier turns",
     "plan_open": "Plan items open",
     "plan_done": "Plan items done",
     "commits": "Commits",

@@ -22,6 +22,7 @@ from everturn.derive.session_state import (
     SessionState,
     advance_state,
     still_failing,
+    unconfirmed_reports,
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
@@ -29,6 +30,7 @@ from everturn.restore.dialogue import (
     constraints,
     high_level_goal,
     key_decisions,
+    left_before,
     next_steps,
     open_questions,
     primary_task,
@@ -192,7 +194,7 @@ def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Checks whose last run failed, and what the person reported, until a run or the person says that it is over."""
+    """Checks whose last run failed, and what the person reported, until somebody works on it or says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
@@ -204,6 +206,14 @@ def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
     for rank, one in rank_latest(fixed):
         refs = [(one.seq, _failed_words(one)), (-1 if one.resolved_seq is None else one.resolved_seq, "")]
         yield fact_statement(material, weight_by_rank(44, rank, 12), _fixed_text(material, one), refs)
+
+
+def loose_ends(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Reports that were worked on and not confirmed, and what earlier answers offered or put off and nobody took up."""
+    for rank, one in rank_latest(unconfirmed_reports(material.state)):
+        refs = [(one.last_seq, one.what)]
+        yield fact_statement(material, weight_by_rank(72, rank, 40), _failing_text(material, one), refs)
+    yield from left_before(material)
 
 
 def code_names(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -293,6 +303,7 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
     "next_steps": next_steps,
     "still_failing": failing_commands,
     "errors_fixed": errors_fixed,
+    "loose_ends": loose_ends,
     "plan_open": plan_open,
     "plan_done": plan_done,
     "commits": commits,

@@ -10,6 +10,8 @@ can contain the mark of the answer it will appear in. Text outside the two lines
 
 `safe_text` and `safe_line` remove control sequences first, since one may split a secret, and then mask secrets in the whole
 text, since one that was cut in half is no longer recognised.
+
+`error_line` is the most telling line of what a command printed.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
+
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: Colours and styles, which tool output is full of.
 _STYLE = re.compile("\x1b\\[[0-9;:]{0,64}[mK]")
@@ -246,3 +250,23 @@ def _cut_middle(name: str, width: int) -> str:
     while tail and count_cells(head) + count_cells(tail) > keep:
         tail = tail[1:]
     return f"{head}…{tail}"
+
+
+_ERROR_LINE = 300
+
+
+def error_line(output: str) -> str:
+    """Return the most telling line of an output: the first with an error word, else the first."""
+    shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
+    lines = [
+        line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
+    ]
+    return one_line(
+        next((line for line in lines if _TELLING.search(line.lower())), lines[0] if lines else ""), _ERROR_LINE
+    )
+
+
+_TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no such")
+_LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
+_TAG = lazy_pattern(r"</?[\w-]{1,40}>")
+_BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)

@@ -17,7 +17,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.derive.failures import error_line
 from everturn.export.markdown import status
 from everturn.export.page.content import markdown_html, pictures_html
 from everturn.export.page.head import relation_of, relative_link
@@ -27,7 +26,7 @@ from everturn.model.conversation import CallStart
 from everturn.sessions.lineage import Relative
 from everturn.sessions.messages import Passage, TurnView, input_text, is_quiet, is_shown
 from everturn.text.diffs import diff_of, style_of
-from everturn.text.printable import plural, short_number
+from everturn.text.printable import error_line, plural, short_number
 from everturn.text.times import duration, iso, minute, turn_ms
 
 _PAUSE = 6 * 3_600_000  # the shortest pause between two turns that is marked, in ms
