@@ -41,7 +41,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.derive import decisions, open_sentences
-from everturn.derive.failures import find_complaint
+from everturn.derive.failures import is_complaint
 from everturn.derive.intent import command_words, is_role
 from everturn.derive.open_sentences import (
     PLAIN_SIGNS,
@@ -165,7 +165,7 @@ def _report_rows(
 ) -> Iterator[Row]:
     """Yield the sentences of a message; where others report something, one that patterns take for a report is doubtful."""
     for one, features in sentences:
-        label = 1.0 if mark(one.text) in marks else _DOUBTFUL if marks and find_complaint(one.text) else 0.0
+        label = 1.0 if mark(one.text) in marks else _DOUBTFUL if marks and is_complaint(one.text) else 0.0
         label = _DOUBTFUL if is_doubtful else label
         yield Row("reports", _repository(entry["file"]), f"{entry['id']} {seq}", one.text, features, label, 1)
 
@@ -364,7 +364,7 @@ def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
 def _by_patterns(row: Row) -> bool:
     if row.task == "rules":
         return {"=rule", decisions.SHORT} <= set(row.features)
-    return bool(find_complaint(row.text)) if row.task == "reports" else not PLAIN_SIGNS.isdisjoint(row.features)
+    return is_complaint(row.text) if row.task == "reports" else not PLAIN_SIGNS.isdisjoint(row.features)
 
 
 def _shown(scores: tuple[float, float, int]) -> str:

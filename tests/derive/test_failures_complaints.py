@@ -144,3 +144,30 @@ def test_praise_with_a_but_is_none(text: str) -> None:
 def test_a_prompt_may_confirm_one_thing_and_report_another(text: str, complains: bool, confirms: bool) -> None:
     complaint, confirmed = hear_report(text)
     assert (complaint is not None, confirmed) == (complains, confirms)
+
+
+_UNKNOWN_TO_PATTERNS = (
+    "the button does nothing when clicked",
+    "there is a problem with the harbour map, I can not zoom in",
+    "the issue is that both crews get the same cabin",
+)
+
+
+@pytest.mark.parametrize("text", _UNKNOWN_TO_PATTERNS)
+def test_learnt_weights_find_reports_that_no_pattern_knows(text: str) -> None:
+    found = find_complaint(text)
+    assert found is not None and found.text == text
+    assert find_complaint(f"{text}\n\n{'The harbour has nine piers. ' * 300}") is None  # a document
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If there is a problem with the harbour map, tell me.",
+        "Make sure there is no problem with the harbour map.",
+        "There was a problem with the harbour map, it works now.",
+        "I am not sure there is a problem with the harbour map.",
+    ],
+)
+def test_what_demands_doubts_or_confirms_is_no_report_whatever_the_weights_say(text: str) -> None:
+    assert find_complaint(text) is None

@@ -362,3 +362,10 @@ def test_a_check_that_failed_long_ago_is_left_after_edits() -> None:
     known = advance_failures(known, [FailureEvent(9, changed=("a.py",))], 1)
     assert advance_failures(known, (), 39) == known
     assert advance_failures(known, (), 40) == ()
+
+
+def test_a_script_among_temporary_files_is_no_program_of_the_project() -> None:
+    crash = "Traceback (most recent call last):\nKeyError: 'cart'"
+    for command in ("python /tmp/try.py", "node /private/tmp/probe.mjs", "bash $TMPDIR/run.sh"):
+        assert folded((command, crash, 1)) == ()
+    assert len(folded(("python scripts/try.py", crash, 1))) == 1

@@ -275,3 +275,8 @@ def test_beside_a_step_less_likely_steps_count_and_questions_do_not() -> None:
     assert choose_open([1.0, -1.0], [True, False]) == [0]  # a question alone speaks for no step
     assert choose_open([-1.0, -1.0], [False, False]) == []
     assert choose_open([float(number) for number in range(50)], [False] * 50) == list(range(49, 37, -1))
+
+
+def test_what_an_agent_says_between_its_calls_is_no_step() -> None:
+    text = "Now let me check the rows.\nLet me verify the tests.\n\nNext steps:\n- Run the migration on the server."
+    assert find_next_steps(text) == ["Run the migration on the server."]

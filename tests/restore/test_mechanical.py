@@ -346,3 +346,9 @@ def test_the_rules_of_one_message_are_one_constraint(archive: Archive, store: St
     rules = ["Never edit the generated files.", "Avoid long outputs.", "Always run the tests."]
     session = archive.take_in(archive.history.turn("\n".join(rules), "done"))
     assert texts(build_document(store, SOURCES, session), "constraints") == [" · ".join(rules)]
+
+
+def test_commands_that_steer_the_client_are_not_left_to_do(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    session = archive.take_in(line("user", "add baskets"), line("assistant", "Added baskets."), line("user", "/clear"))
+    assert texts(build_document(store, SOURCES, session), "next_steps") == []

@@ -240,6 +240,9 @@ _FAMILIES = {"node": "js", "tsx": "js", "ts-node": "js", "bun": "js", "deno": "j
 _SOURCE_FILE = lazy_pattern(r"[\w./@~-]+\.(?:m?[jt]sx?|c[jt]s|py|rb|php|sh|bash|ps1|pl|exs?)$")
 
 
+_TEMPORARY = lazy_pattern(r"(?:/private)?/(?:var/)?tmp/|%TEMP%|\$\{?TMP(?:DIR)?\b", re.IGNORECASE)
+
+
 def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
     """Return what a script file checks, by its name. Code given on the command line is nothing to come back to."""
     if _INTERPRETERS.match(name):
@@ -255,7 +258,10 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
     return CheckProgram("program", "any", name, _targets(rest))
 
 
-def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram:
+def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram | None:
+    """Return what a file of the project is; one among temporary files was written to try something out."""
+    if _TEMPORARY.match(path):
+        return None
     name = basename(path.replace("\\", "/"))
     kind = script_kind(name.partition(".")[0].replace("_", "-"))
     if kind and kind != "check":

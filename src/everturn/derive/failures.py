@@ -245,10 +245,10 @@ def find_complaint(text: str) -> Complaint | None:
         return None
     sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
     spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
-    found = next((one for one in spoken if _is_complaint(one.text, _COMPLAINS)), None)
+    found = next((one for one in spoken if is_complaint(one.text)), None)
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
         asked = (one for one in spoken if not one.text.rstrip().endswith("?") or "error" in one.text)
-        found = next((one for one in asked if _is_complaint(one.text, _TELLS_TROUBLE)), None)
+        found = next((one for one in asked if is_complaint(one.text, _TELLS_TROUBLE)), None)
     if found is None and (at := likeliest_report(text, sentences)) is not None:
         found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
     return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
@@ -335,11 +335,12 @@ def _begins_well(text: str) -> bool:
     return any(_WORKS.search(one) and not _DOUBTS.search(one) and not _IMPERATIVE.match(one) for one in first)
 
 
-def _is_complaint(sentence: str, cues: re.Pattern[str]) -> bool:
+def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
+    """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
     sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
     if _CJK.search(sentence):
         return bool(_COMPLAINS_CJK.search(sentence)) and not _CONDITION_CJK.search(sentence)
-    cue = cues.search(sentence)
+    cue = (cues or _COMPLAINS).search(sentence)
     if cue is not None and cues is _TELLS_TROUBLE and _REASON.search(sentence, 0, cue.start()):
         cue = None
     if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):

@@ -71,7 +71,8 @@ def find_begun(text: str) -> str:
     sentences = [one.text for one in split_sentences(text[-_END:])]
     words = sentences[-1].lstrip("*_ ") if sentences else ""
     is_alone = len(sentences) == 1 and not REPORTS_DONE.match(words)
-    return one_line(sentences[-1], _LONGEST) if words and (is_alone or BEGUN.match(words)) else ""
+    is_said = any(one.isalpha() for one in words)
+    return one_line(sentences[-1], _LONGEST) if is_said and (is_alone or BEGUN.match(words)) else ""
 
 
 def find_announced(text: str) -> str:

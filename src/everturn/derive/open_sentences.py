@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -218,14 +219,22 @@ _MANNERS = {
 
 
 def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
-    """Whether a sentence cannot leave anything open: too short, a heading, a polite end, or a question that the next sentence answers."""
+    """Whether a sentence cannot leave anything open: too short, a heading, a polite end, narration, or a question that the next sentence answers."""
     words = one.text.strip("*_ ")
+    is_told = _NARRATES.match(words) is not None
     is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not is_question(words)
     is_polite = MILD_OFFER.search(words) is not None and len(loose_terms(words)) < _LAST and not is_question(words)
     goes_on = following is not None and following.passage == one.passage and not following.is_item
     is_answered = following is not None and goes_on and is_question(words) and not is_question(following.text)
     is_heading = words.endswith(":") and len(words.split()) <= _LEAST_WORDS
-    return is_short or is_polite or is_answered or is_heading
+    return is_short or is_polite or is_answered or is_heading or is_told
+
+
+#: What an agent says between its calls: it was done by the end of the answer.
+_NARRATES = lazy_pattern(
+    r"(?:(?:now|next|first|then|ok(?:ay)?|great|perfect|good|excellent)[,!.]? )?(?:let me (?!know)|let's (?:check|look|see|verify)|I(?:['’]ll| will) (?:now )?(?:check|look|verify|examine|investigate|start by)\b)",
+    re.IGNORECASE,
+)
 
 
 def _words(text: str) -> list[str]:

@@ -28,6 +28,7 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
 _GOAL = 400
@@ -142,7 +143,8 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
-    if state.requests and (state.waiting or state.begun is not None):
+    is_left = state.waiting or state.begun is not None
+    if state.requests and is_left and not _STEERS.match(state.requests[-1].text):
         one = state.requests[-1]
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
@@ -161,6 +163,10 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     waiting = next(current, None)
     if waiting is not None:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+#: Commands that steer the client.
+_STEERS = lazy_pattern(r"[`\s]*/(?:clear|compact|exit|quit|log(?:in|out)|model|resume|status|help|cost|config)\b")
 
 
 def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:

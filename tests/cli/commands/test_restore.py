@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_asked_is_told_and_the_document_is_there_all_the_
 ) -> None:
     with ModelServer([]) as server:
         config(tmp_path, server)
-        code, out, err = told.run("restore", SID, "--model", "scripted", "--budget", "600")
+        code, out, err = told.run("restore", SID, "--model", "scripted", "--budget", "660")
         turns = told.run("restore", SID, "--model", "scripted", "--dump-turns")
     assert code == 4 and "everturn: turns 1–3 were not summarised by the model" in err
     assert "- Never push to main. [t1 #1]" in out and "made from the records only" in out
