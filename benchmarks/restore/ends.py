@@ -134,9 +134,8 @@ def _labelled(store: Store, session: Session, entry: dict[str, Any]) -> Labelled
             pairs[seq] |= seqs
     sections: dict[str, list[LabelledItem]] = {name: [] for names in _NAMES.values() for name in names}
     asked = {row.seq for row in store.messages(session.id) if row.origin == "human"}
-    points: dict[tuple[str, int, bool], list[str]] = defaultdict(
-        list
-    )  # what fails, and requests that are left, by message
+    # What fails and requests that are left, by message.
+    points: dict[tuple[str, int, bool], list[str]] = defaultdict(list)
     lost = 0
     for told, is_firm, place in _marks(entry):
         found = words.get(place)

@@ -368,4 +368,8 @@ def test_a_script_among_temporary_files_is_no_program_of_the_project() -> None:
     crash = "Traceback (most recent call last):\nKeyError: 'cart'"
     for command in ("python /tmp/try.py", "node /private/tmp/probe.mjs", "bash $TMPDIR/run.sh"):
         assert folded((command, crash, 1)) == ()
-    assert len(folded(("python scripts/try.py", crash, 1))) == 1
+    assert (
+        len(folded(("python scripts/try.py", crash, 1)))
+        == len(folded(("python /tmp/shop/test_cart.py", crash, 1)))
+        == 1
+    )

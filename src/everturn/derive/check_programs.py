@@ -259,14 +259,12 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
 
 
 def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram | None:
-    """Return what a file of the project is; one among temporary files was written to try something out."""
-    if _TEMPORARY.match(path):
-        return None
+    """Return what a script file checks. A program among temporary files was written to try something out, a test there may be real."""
     name = basename(path.replace("\\", "/"))
     kind = script_kind(name.partition(".")[0].replace("_", "-"))
     if kind and kind != "check":
         return CheckProgram(kind, family, name, _targets(rest))
-    return CheckProgram("program", "any", name, _targets(rest))
+    return None if _TEMPORARY.match(path) else CheckProgram("program", "any", name, _targets(rest))
 
 
 def _targets(words: list[str]) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ _FRONT_MATTER = lazy_pattern(r"\A\s*\"?---[ \t]*\n.{0,4000}?\n---[ \t]*(?:\n|\Z)
 _COMMAND_NAME = lazy_pattern(r"<command-name>\s*/?([^<\s]{1,80})\s*</command-name>")
 _COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DOTALL)
 #: Commands of a client that say nothing about the work.
-_CLIENT = frozenset(
+CLIENT_COMMANDS = frozenset(
     "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
     "theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
 )
@@ -72,7 +72,7 @@ def own_words(text: str) -> str:
 def command_words(text: str) -> str:
     """Return a slash command with its arguments, "" for one that only steers the client."""
     found = _COMMAND_NAME.search(text[:2_000])
-    if found is None or found[1].lower() in _CLIENT:
+    if found is None or found[1].lower() in CLIENT_COMMANDS:
         return ""
     given = _COMMAND_ARGS.search(text)
     return f"/{found[1]} {given[1].strip() if given else ''}".strip()

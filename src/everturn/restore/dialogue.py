@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from everturn.derive.decisions import ACTIVE
 from everturn.derive.intent import (
+    CLIENT_COMMANDS,
     LooseEnd,
     adds_work,
     asks_for_work,
@@ -28,7 +29,6 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
-from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
 _GOAL = 400
@@ -144,7 +144,7 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     state = material.state
     last_request = max((one.seq for one in state.requests), default=-1)
     is_left = state.waiting or state.begun is not None
-    if state.requests and is_left and not _STEERS.match(state.requests[-1].text):
+    if state.requests and is_left and not _steers_client(state.requests[-1].text):
         one = state.requests[-1]
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
@@ -165,8 +165,10 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
 
 
-#: Commands that steer the client.
-_STEERS = lazy_pattern(r"[`\s]*/(?:clear|compact|exit|quit|log(?:in|out)|model|resume|status|help|cost|config)\b")
+def _steers_client(text: str) -> bool:
+    """Whether somebody typed a command of the client into the conversation."""
+    name = text.strip("` \n").partition(" ")[0]
+    return name.startswith("/") and name[1:].lower() in CLIENT_COMMANDS
 
 
 def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:

@@ -194,7 +194,7 @@ def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Checks whose last run failed, and what the person reported, until somebody works on it or says that it is over."""
+    """Checks whose last run failed, and what the person reported in the last turns, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
@@ -209,7 +209,7 @@ def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def loose_ends(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Reports that were worked on and not confirmed, and what earlier answers offered or put off and nobody took up."""
+    """Earlier reports that nobody confirmed as fixed, and what earlier answers offered or put off and nobody took up."""
     for rank, one in rank_latest(unconfirmed_reports(material.state)):
         refs = [(one.last_seq, one.what)]
         yield fact_statement(material, weight_by_rank(72, rank, 40), _failing_text(material, one), refs)
