@@ -323,7 +323,7 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     line, use, back = archive.history.line, archive.use, archive.back
     session = archive.take_in(
         line("user", "round the totals on the page"),
-        line("assistant", "I'll keep the cents in the table, because the report reads them."),
+        line("assistant", "Since the API has no filter, I'll do it in the client instead of the server."),
         use("Edit", "c1", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
         back("c1", "edited"),
         line("assistant", "`page.py` now rounds the total once, not per item. All tests pass."),
@@ -332,7 +332,7 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     )
     decisions = section(build_document(store, SOURCES, session), "key_decisions").statements
     assert [one.text for one in decisions] == [
-        "round the totals on the page → I'll keep the cents in the table, because the report reads them. · "
+        "round the totals on the page → Since the API has no filter, I'll do it in the client instead of the server. · "
         "`page.py` now rounds the total once, not per item."
     ]
     assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {

@@ -29,16 +29,14 @@ from everturn.derive.artifacts import (
 )
 from everturn.derive.decisions import (
     LONGEST,
-    ChoicePassage,
     DecisionMark,
     MarkerLine,
     choose_passages,
     find_announcements,
-    find_choices,
     find_decisions,
     find_marker_lines,
-    report_passages,
-    stated_intents,
+    likeness,
+    weigh_choices,
 )
 from everturn.derive.failures import (
     Complaint,
@@ -90,12 +88,8 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
-#: What a turn that changed files says of its choices: characters of the plan, of sentences between calls, and of the report.
-_PLANNED, _INTENDED, _REPORTED = 500, 500, 900
-_MOST_INTENTS = 3
+_CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
-_LONG_PROMPT = 600  # characters from which a prompt is a plan
-_SIGNIFICANT = 2  # weight from which a passage says that something was chosen
 
 
 class Saying(Struct, frozen=True):
@@ -195,8 +189,8 @@ class _FactCollector:
         self.requests: list[Saying] = []
         self.focus = self.model = ""
         self.marks: list[tuple[DecisionMark, int]] = []
-        self.planned: list[ChoicePassage] = []
-        self.intents: list[ChoicePassage] = []
+        self.prompts: list[tuple[str, int]] = []
+        self.answers: list[tuple[str, int]] = []
         self.lines: list[tuple[MarkerLine, int, str]] = []
         self.revisions: list[tuple[Revision, int]] = []
         self.complaints: list[tuple[Complaint, int]] = []
@@ -244,12 +238,10 @@ class _FactCollector:
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
         is_noted = any(one.action != "read" for one in artifacts)
         changed, told = edited or is_noted, self._told(artifacts)
-        if ending and changed:
-            self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(ending)) if changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices()), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -283,14 +275,15 @@ class _FactCollector:
             *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
         ]
 
-    def _choices(self, report: str) -> list[Saying]:
-        """Return how the work was done: of a long prompt what it settles, of sentences between calls and of the report the strongest."""
-        intents = choose_passages([one for one in self.intents if one.seq != self.answer.seq], _INTENDED, _MOST_INTENTS)
-        reported = choose_passages(report_passages(report, self.answer.seq), _REPORTED)
-        if not intents and all(one.weight < _SIGNIFICANT for one in reported):
-            return []
-        planned = choose_passages(self.planned, _PLANNED)
-        return [Saying(one.text, one.seq) for one in (*planned, *intents, *reported)]
+    def _choices(self) -> list[Saying]:
+        """Return what the turn says was chosen: in its request, between its calls and in its report."""
+        has_acted = bool(self.deeds)
+        weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
+        for text, seq in self.answers:
+            weighed += weigh_choices(text, "end" if seq == self.answer.seq else "between", has_acted, seq)
+        told = {likeness(mark.text) for mark, _ in self.marks}
+        chosen = choose_passages((one for one in weighed if likeness(one.text) not in told), _CHOICES, _MOST_CHOICES)
+        return [Saying(one.text, one.seq) for one in chosen]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
@@ -321,9 +314,8 @@ class _FactCollector:
         """Take what a person lays down, puts off, reports and confirms."""
         self.put_off += [Saying(words, row.seq) for words in find_put_off(text)]
         self.marks += [(mark, row.seq) for mark in find_decisions(text)]
-        if len(text) > _LONG_PROMPT and not is_role(text):
-            passages = report_passages(text, row.seq, is_plan=True)
-            self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
+        if not is_role(text):
+            self.prompts.append((text, row.seq))
         self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
         self.revisions += [(one, row.seq) for one in find_revisions(text)]
         if steps := find_manual_steps(text):
@@ -342,7 +334,7 @@ class _FactCollector:
             return
         self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
         self.answer = Saying(text[-_ANSWER:], row.seq)
-        self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
+        self.answers.append((text[-_ANSWER:], row.seq))
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
         for line in find_marker_lines(text):

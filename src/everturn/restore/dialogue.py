@@ -151,14 +151,14 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and state.next_steps[0].seq > last_request:
+    if state.next_steps and (state.next_steps[0].seq > last_request or state.waiting):
         begun = state.begun.text if state.begun is not None else ""
         left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
         if left:
             yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
-    if state.recap is not None and state.recap.seq > last_request:
-        for words in find_summary_steps(state.recap.text):
-            yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
+    if state.recap is not None and state.recap.seq > last_request and (steps := find_summary_steps(state.recap.text)):
+        words = " · ".join(dict.fromkeys(steps))
+        yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
     current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
     waiting = next(current, None)
     if waiting is not None:
@@ -227,15 +227,17 @@ def _draft_choices(material: StatementMaterial, choices: list[DecisionState], we
     turn = choices[0].turn
     asked = next((one for one in material.state.requests if one.turn == turn and one.starter == "human"), None)
     asked = None if asked is not None and is_routine_request(asked.wants or asked.text) else asked
-    refs = {one.seq: one.text for one in reversed(choices)}  # the first passage of each message
+    words = safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST) if asked else ""
+    told = [one for one in choices if one.text not in words]
+    if not told:  # the request itself settles it
+        asked, words, told = None, "", choices
+    refs = {one.seq: one.text for one in reversed(told)}  # the first passage of each message
     cited = [(asked.seq, asked.wants or asked.text)] if asked else []
     cited += [(seq, refs[seq]) for seq in sorted(refs) if not asked or seq != asked.seq]
 
     def text() -> str:
-        done = " · ".join(
-            f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{_status_tail(one)}" for one in choices
-        )
-        return f"{safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST)} → {done}" if asked else done
+        done = " · ".join(f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{_status_tail(one)}" for one in told)
+        return " → ".join(filter(None, (words, done)))
 
     return fact_statement(material, weight, text, cited)
 

@@ -184,27 +184,6 @@ MORE_WANTED = _words(
 PUT_TO_PERSON = _words(
     r"\bif you\b|\blet me know\b|\bsay the word\b|\btell me\b|\bwenn du\b|\bfalls du\b|\bbescheid\b|\bsi (?:tu|vous|quieres|prefieres)\b|\bdi(?:s|tes)-moi\b|\bavísame\b|必要(?:であれば|なら)|如果"
 )
-#: A sentence in which somebody says what they will do.
-INTENT = _words(
-    r"\b(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|we['’]ll|(?:we|i) (?:should|can|need to)|going to|i['’]ve|i have|ich (?:werde|habe|lasse|nehme|behalte)|"
-    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)"
-)
-#: Words that give the grounds or the limits of what is done.
-GROUNDS = _words(
-    r"\b(?:instead|rather than|so|since|because|to avoid|to keep|only|just|not|keep(?:ing)?|without|exactly|intentional\w*|belongs?|redundant|already|existing|"
-    r"leav(?:e|ing)|prefer|simpl\w+|enough|stay|separate\w*|match(?:es)?|statt|stattdessen|damit|weil|nur|nicht|bereits|lieber|au lieu de|plutôt|car|afin de|seulement|"
-    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持"
-)
-#: What is about to be looked at or tried was not chosen.
-LOOK_AHEAD = _words(
-    r"\b(?:let me|let['’]s|i['’]ll|i will|i['’]m(?: going to)?|i need to|we need to|ich werde|je vais|voy a)\s+(?:(?:also|now|first|quickly|just|then|maintenant|jetzt)\s+)*"
-    r"(?:check|look|read|verify|see|find|search|examin|inspect|explor|investigat|understand|review|start|begin|run|try|trying|view|list|confirm|continu|think|"
-    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查"
-)
-DEED = _words(
-    r"\b(?:add|remov|replac|renam|mov|chang|us|keep|pin|drop|split|stag|commit|push|creat|mak|updat|fix|extend|switch|set|wrap|hid|delet|skip|append|check|"
-    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换"
-)
 #: Sentences of a report that tell of routine: checks that went well, commits, boxes that were ticked, causes, offers, bare paths.
 ROUTINE = _words(
     r"\b(?:tests?|suite|lint(?:er|ing)?|type-?check\w*|builds?|checks?|validation|everything|ci|options?)\b.{0,80}\b(?:pass(?:e[sd]|ing)?|clean|green|succe\w+|works? as expected)\b(?!.{0,80}\b(?:per your|instead|rather)\b)",
