@@ -337,7 +337,7 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     ]
     assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {
         0: "round",
-        1: "I'll",
+        1: "Since",
         4: "`page.py`",
     }
 
