@@ -223,6 +223,21 @@ def test_words_below_a_pasted_log_are_the_request(asked: str) -> None:
     assert goal_words(f"{log}\nPS C:\\work\\shop>\n{asked}") == asked
 
 
+def test_an_error_that_a_program_wrote_down_asks_for_nothing() -> None:
+    text = (
+        "## Error Type\n\nBuild Error\n\n## Error Message\n\nMove the directive to the top of the file.\n\n"
+        + "at page (app.tsx:1:2)\n" * 20
+    )
+    assert goal_words(text).startswith("pasted: ") and not adds_work(goal_words(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["implement tasks T128-T145", "build docs/plan.md phase 3", "remove comments everywhere"]
+)
+def test_a_short_order_that_names_its_subject_asks_for_work(text: str) -> None:
+    assert asks_for_work(text) and adds_work(text)
+
+
 def test_a_prompt_that_is_all_a_quote_is_the_request() -> None:
     assert (
         goal_words("> Add baskets to the shop,\n> then write the docs.")

@@ -21,6 +21,7 @@ from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import error_line, one_line
 from everturn.text.sentences import SHELL_PROMPT, Sentence, fit_request, orders_work, split_sentences, typed_sentences
 from everturn.text.stance_words import (
+    ABOUT_TALK,
     AGREEMENT,
     APPROVAL,
     ASKING,
@@ -30,6 +31,7 @@ from everturn.text.stance_words import (
     GOES_ON,
     GREETING,
     MORE_WANTED,
+    NO_CHOICE,
     NO_TOPICS,
     ORDER,
     PRAISE,
@@ -39,7 +41,9 @@ from everturn.text.stance_words import (
     ROUTINE_ORDER,
     SMALL_TALK,
     TAKEN_BACK,
+    TAKES_SIDE,
     THANKS,
+    YES_NO,
 )
 
 _LONGEST = 240
@@ -123,7 +127,7 @@ def asks_for_work(text: str) -> bool:
     words = GREETING.sub("", text.strip())
     if words.startswith("/") and " " in words:
         return True
-    if word_count(words) < 4 or SMALL_TALK.match(words) or says_nothing_new(words):
+    if (word_count(words) < 4 and not names_subject(words)) or SMALL_TALK.match(words) or says_nothing_new(words):
         return False
     return not (_LOOK.match(words) and word_count(words) <= 12)
 
@@ -131,9 +135,18 @@ def asks_for_work(text: str) -> bool:
 def adds_work(text: str) -> bool:
     """Whether a later request asks for more, and not only a question."""
     words = text.strip()
-    if word_count(words) <= _GROWTH or words.startswith((PASTED, BY_COMMAND)) or not asks_for_work(words):
+    if (
+        (word_count(words) <= _GROWTH and not names_subject(words))
+        or words.startswith((PASTED, BY_COMMAND))
+        or not asks_for_work(words)
+    ):
         return False
     return not words.endswith(("?", "？")) or bool(ASKS.search(words))
+
+
+def names_subject(words: str) -> bool:
+    """Whether a few words are an order that says what it is about."""
+    return bool(ORDER.match(words)) and (len(topic_words(words)) >= 2 or any(one.isdigit() for one in words))
 
 
 def is_routine_request(text: str) -> bool:
@@ -154,7 +167,8 @@ def goal_words(text: str) -> str:
     if command := command_words(text):
         return fit_request(command, _TITLE)
     if (given := _ARGUMENT.search(text)) is not None:
-        words = _typed_goal(given[1]) if given[1].strip() else ""
+        typed = (given[1] or given[2] or "").strip()
+        words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
         told = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
         return fit_request(": ".join(one for one in (told, words) if one), _TITLE) if words else f"{BY_COMMAND}{told}"
     if is_role(text):
@@ -165,7 +179,11 @@ def goal_words(text: str) -> str:
 def _typed_goal(text: str) -> str:
     typed = own_words(text)
     parts = dict.fromkeys(_document_goal(text)) if _is_document(text, typed) else {}
-    if parts or typed:
+    if not parts and typed and word_count(typed) < _SHORT_REPLY and len(text) > _LONG_PASTE:
+        parts = dict.fromkeys((typed, *_stated_purpose(text)))
+    top = _HEADING.search(text)
+    is_report = top is not None and _ERROR_TITLE.match(top[1]) and not text[: top.start()].strip()
+    if (parts or typed) and not is_report:
         return fit_request(" ".join(parts) or typed, _TITLE)
     if len(text) <= _LONGEST:
         return text
@@ -177,7 +195,7 @@ def _typed_goal(text: str) -> str:
 PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
 #: What a person gave to a command whose text is sent as the prompt.
 _ARGUMENT = lazy_pattern(
-    r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```",
+    r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
     re.I | re.M | re.DOTALL,
 )
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+(\S[^\n]{0,200})$", re.M)
@@ -186,6 +204,7 @@ _PART = lazy_pattern(
     r"\W*(?:\d+[.)]?\s*)?(?:the |project )?(?:context|background|role|user|outline|instructions?|important|notes?|rules|error|system|overview|summary|introduction|mandatory|about you|your (?:role|task)|task|goal|checklist purpose)\b",
     re.I,
 )
+_ERROR_TITLE = lazy_pattern(r"\W*(?:\w+ )?(?:error|exception|traceback|stack trace)\b", re.I)
 #: Headings and leads after which a document says what is to be done, or what it describes.
 _PURPOSE = lazy_pattern(
     r"^(?:(?:#{1,6}[ \t]+|\*\*|__)[^\n]{0,20}?\b(?:goals?|objectives?|purpose|(?:your )?task|instructions?|one[- ]line description|(?:project )?(?:overview|description)|what (?:we(?:['’]re| are)|you(?:['’]re| are)) (?:building|going to build|to do)[^\n]{0,20}|aufgabe|ziel|objectif|objetivo|目的|目标|任务|概要)[^\w\n]{0,6}\s*\n\s*(?!#)(\S[^\n]{3,400}(?:\n(?![#\s*-])[^\n]{1,200}){0,3})"
@@ -206,7 +225,7 @@ def _is_document(text: str, typed: str) -> bool:
     return len(_HEADING.findall(text)) >= 2 or (len(text) > _DOCUMENT and len(typed) < len(text) / _DOCUMENT_SHARE)
 
 
-_DOCUMENT, _DOCUMENT_SHARE = 4_000, 20
+_DOCUMENT, _DOCUMENT_SHARE, _LONG_PASTE = 4_000, 20, 1_000
 
 
 def _document_goal(text: str) -> Iterator[str]:
@@ -271,31 +290,10 @@ _IDLE_REPLY = lazy_pattern(
 )
 
 
-#: Questions that `yes` or `no` answers.
-_YES_NO = lazy_pattern(
-    r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
-    re.IGNORECASE,
-)
-_TAKES_SIDE = lazy_pattern(
-    r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
-    re.IGNORECASE,
-)
-#: Answers that hand the choice back or only move on, and questions about the conversation.
-_NO_CHOICE = lazy_pattern(
-    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
-    r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
-    re.IGNORECASE,
-)
-_ABOUT_TALK = lazy_pattern(
-    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
-    re.IGNORECASE,
-)
-
-
 def is_choice(one: Answered) -> bool:
     """Whether an answer settles something about the work."""
     return not (
-        one.answer.rstrip().endswith(("?", "？")) or _NO_CHOICE.match(one.answer) or _ABOUT_TALK.search(one.question)
+        one.answer.rstrip().endswith(("?", "？")) or NO_CHOICE.match(one.answer) or ABOUT_TALK.search(one.question)
     )
 
 
@@ -352,8 +350,8 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
         return Answered(about, words) if about else None
     if not offer.question or _IDLE_REPLY.match(words):
         return None
-    if _YES_NO.match(offer.question.lstrip("*_ ")) and not (
-        _TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
+    if YES_NO.match(offer.question.lstrip("*_ ")) and not (
+        TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
     ):
         return None  # a new request after an offer
     return Answered(offer.question, words)

@@ -19,6 +19,7 @@ from everturn.derive.intent import (
     adds_work,
     asks_for_work,
     is_routine_request,
+    names_subject,
     says_nothing_new,
     topic_words,
     word_count,
@@ -254,11 +255,19 @@ def _find_goal(state: SessionState) -> TurnRequest | None:
     first = requests[0] if requests else state.goal
     long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
     wanted = [one for one in requests if not one.about and asks_for_work(_request_words(one))]
-    routine = _routine_messages(state)
-    spoken = (
-        one for one in wanted if not _request_words(one).startswith(BY_COMMAND) and _request_words(one) not in routine
+    returning = _routine_messages(state)
+    spoken = [
+        one
+        for one in wanted
+        if not _request_words(one).startswith(BY_COMMAND) and (one is first or _request_words(one) not in returning)
+    ]
+    told = next(
+        (one for one in spoken if names_subject(_request_words(one)) or not is_routine_request(_request_words(one))),
+        None,
     )
-    return next((one for one in spoken if not is_routine_request(_request_words(one))), wanted[0] if wanted else long)
+    if told is not None and (told is spoken[0] or orders_work(_request_words(told))):
+        return told
+    return next(iter((*spoken, *wanted)), long)
 
 
 def _find_growth(state: SessionState) -> list[TurnRequest]:
@@ -320,7 +329,7 @@ def _weigh_requests(state: SessionState, goal: TurnRequest, added: list[TurnRequ
         current = known or current
         done = 1 + min(work[request.turn], _MOST_WORK)
         weights[current.seq] += done
-        weights[request.seq] += 1 + (done if current is not request else 0)
+        weights[request.seq] += 1 + min(len(subject), _MOST_WORK) // 3 + (done if current is not request else 0)
     return weights
 
 

@@ -60,6 +60,7 @@ def _typed_sentences(text: str) -> tuple[Sentence, ...]:
     if any(SHELL_PROMPT.match(lines[at]) for at in shown) or len(output) >= max(_FEW_LINES, len(shown) / 2):
         below = [line for line in lines[output[-1] + 1 :] if line.strip()] if output else []
         lines = [*lines[: output[0] if output else 0], "", *below[-_FEW_LINES:]]
+        lines = [one for one in lines if orders_work(one) or not _MACHINE.search(one)]
     else:
         lines = ["" if at in output else line for at, line in enumerate(lines)]
     found = tuple(one for one in split_sentences("\n".join(lines)) if not one.pasted and _WORDS.search(one.text))
@@ -78,6 +79,7 @@ _BLANK = lazy_pattern(r"\n[ \t]*\n|\n[-=_*]{3,}[ \t]*\n")
 
 
 _FEW_LINES = 3
+_MACHINE = lazy_pattern(r"[{}\[\]=<>|]|://|\d+\.\d+\.\d+")  # signs of a line that nobody typed
 _WORDS = lazy_pattern(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 #: More lines that programs write: levels in brackets, Windows prompts, frames of a trace, code.
 _OUTPUT = lazy_pattern(
@@ -202,7 +204,8 @@ def fit_request(text: str, width: int) -> str:
     sentences = [one for one in _SENTENCE_END.split(words) if one]
     asking = [at for at, one in enumerate(sentences) if orders_work(one)]
     told = [at for at, one in enumerate(sentences) if one != "…"]
-    ranked = dict.fromkeys((*asking[:1], *asking[-1:], *asking, *told))
+    opening = told[:1] if told and count_cells(sentences[told[0]]) <= width // 3 else []  # it says what it is about
+    ranked = dict.fromkeys((*opening, *asking[:1], *asking[-1:], *asking, *told))
     chosen: dict[int, str] = {}
     room = width
     for at in ranked:

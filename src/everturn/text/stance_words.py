@@ -203,13 +203,13 @@ GIVEN_UP = _words(
 )
 #: Words by which a person asks for something, wherever they stand in a sentence.
 ASKING = _words(
-    r"\b(?:can|could|would|will) (?:you|we|u)\b(?! like me)|\b(?:please|pls|plz)\b|\blet['’]?s\b|\b(?:i|we)(?:['’]d| would)? (?:(?:just|really|also|now|only) )?(?:want|need|like)\b|\bi(?:['’]m| am) (?:trying|looking) to\b"
+    r"\b(?:can|could|would|will) (?:you|we|u)\b(?! like me)|\b(?:please|pls|plz)\b|\blet['’]?s\b|\b(?:i|we)(?:['’]d| would)? (?:(?:just|really|also|now|only) )?(?:want|need|like)\b|\bi(?:['’]m| am) (?:(?:trying|looking) to|building|making|creating|developing|writing|working on)\b"
     r"|\bhelp (?:me|us)\b|\bwe (?:should|have to|must|are going to)\b|\byou(?:r (?:task|job)| (?:should|need to|have to|must))\b|\bmake sure\b|\bthe (?:goal|task|aim|idea) is\b|\bhow (?:do|can|should) (?:i|we)\b",
     r"\b(?:kannst|könntest) du\b|\bkönnen sie\b|\bbitte\b|\bich (?:möchte|will|brauche|hätte gern)\b|\bwir (?:müssen|sollten|brauchen|wollen)\b|\blass uns\b|\bhilf mir\b|\bdu (?:sollst|musst)\b",
     r"\b(?:peux|pourrais)[- ]tu\b|\btu (?:peux|pourrais|dois)\b|\b(?:pouvez|pourriez)[- ]vous\b|s['’]il (?:te|vous) pla[iî]t|\b(?:stp|svp)\b|\bje (?:veux|voudrais|souhaite)\b|j['’]aimerais|\bil fa(?:ut|udrait)\b|\bon (?:doit|va)\b|\baide[sz]?-moi\b",
     r"\b(?:puedes|podrías|puede usted)\b|\bpor favor\b|\b(?:quiero|quisiera|necesito|queremos|me gustaría|hay que|vamos a|ayúdame)\b",
     r"\b(?:você pode|voce pode|poderia|quero|queria|preciso (?:de|que|d[oa])|gostaria|precisamos|vamos|me ajud[ea])\b",
-    r"ください|下さい|(?:し|り|き|い|え|べ)たい|ほしい|欲しい|お願い|できますか|しましょう|てくれ|してみて|请|請|帮我|幫我|帮忙|我(?:想|要|需要|希望|现在要|們要|们要)|给我|給我|需要你|能否|能不能|可不可以"
+    r"ください|下さい|(?:し|り|き|い|え|べ)たい|ほしい|欲しい|お願い|できますか|しましょう|てくれ|してみて|请|請|帮我|幫我|帮忙|我(?:想|要|需要|希望|现在要|們要|们要)|给我|給我|需要你|能否|能不能|可不可以|改成|改为|換成|换成|加上|去掉|(?:し|っ)て(?:ね|よ|おいて)?[。！!]?\s*$"
     r"|해 ?(?:줘|주세요|봐|줄래)|주세요|하고 싶|싶어|부탁|(?:할|될) 수 있(?:나|을까|어)",
 )
 #: The beginning of a sentence that orders something.
@@ -329,5 +329,25 @@ ROUTINE_ORDER = lazy_pattern(
 #: A question that is a request.
 ASKS = lazy_pattern(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\b(?:peux-tu|tu peux)\b|\bpuedes\b|\bpode\b|でき(?:ます|る)か|能不能|能否|可以.{0,40}吗|请|[해줘]줘",
+    re.IGNORECASE,
+)
+#: Answers that hand the choice back or only move on, and questions about the conversation.
+NO_CHOICE = lazy_pattern(
+    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
+    r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
+    re.IGNORECASE,
+)
+ABOUT_TALK = lazy_pattern(
+    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
+    re.IGNORECASE,
+)
+#: Questions that `yes` or `no` answers.
+YES_NO = lazy_pattern(
+    r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
+    re.IGNORECASE,
+)
+#: Replies to such a question.
+TAKES_SIDE = lazy_pattern(
+    r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
     re.IGNORECASE,
 )
