@@ -42,6 +42,7 @@ from everturn.text.stance_words import (
     SMALL_TALK,
     TAKEN_BACK,
     TAKES_SIDE,
+    TASK_ORDER,
     THANKS,
     YES_NO,
 )
@@ -172,7 +173,9 @@ def goal_words(text: str) -> str:
         told = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
         return fit_request(": ".join(one for one in (told, words) if one), _TITLE) if words else f"{BY_COMMAND}{told}"
     if is_role(text):
-        return fit_request(" ".join(dict.fromkeys(_document_goal(text))) or own_words(text) or text, _TITLE)
+        orders = [one.text for one in split_sentences(text) if TASK_ORDER.match(one.text.lstrip("*_ "))]
+        told = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
+        return fit_request(" ".join(dict.fromkeys(told)) or own_words(text) or text, _TITLE)
     return _typed_goal(text)
 
 
@@ -207,7 +210,7 @@ _PART = lazy_pattern(
 _ERROR_TITLE = lazy_pattern(r"\W*(?:\w+ )?(?:error|exception|traceback|stack trace)\b", re.I)
 #: Headings and leads after which a document says what is to be done, or what it describes.
 _PURPOSE = lazy_pattern(
-    r"^(?:(?:#{1,6}[ \t]+|\*\*|__)[^\n]{0,20}?\b(?:goals?|objectives?|purpose|(?:your )?task|instructions?|one[- ]line description|(?:project )?(?:overview|description)|what (?:we(?:['’]re| are)|you(?:['’]re| are)) (?:building|going to build|to do)[^\n]{0,20}|aufgabe|ziel|objectif|objetivo|目的|目标|任务|概要)[^\w\n]{0,6}\s*\n\s*(?!#)(\S[^\n]{3,400}(?:\n(?![#\s*-])[^\n]{1,200}){0,3})"
+    r"^(?:(?:#{1,6}[ \t]+|\*\*|__)[^\n]{0,20}?\b(?:goals?|objectives?|purpose|(?:your )?task|instructions?|one[- ]line description|(?:project )?(?:overview|description|context|background|problem|summary)|what (?:we(?:['’]re| are)|you(?:['’]re| are)) (?:building|going to build|to do)[^\n]{0,20}|aufgabe|ziel|objectif|objetivo|目的|目标|任务|概要)[^\w\n]{0,6}\s*\n\s*(?!#)(\S[^\n]{3,400}(?:\n(?![#\s*-])[^\n]{1,200}){0,3})"
     r"|[ \t#*_-]{0,6}(?:purpose|goal|objective|intent|task|aim|ziel|objectif|objetivo|目的|目标)[*_]{0,2}:[*_]{0,2}[ \t]*(\S[^\n]{3,400})$)",
     re.I | re.M,
 )

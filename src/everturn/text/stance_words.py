@@ -204,7 +204,7 @@ GIVEN_UP = _words(
 #: Words by which a person asks for something, wherever they stand in a sentence.
 ASKING = _words(
     r"\b(?:can|could|would|will) (?:you|we|u)\b(?! like me)|\b(?:please|pls|plz)\b|\blet['’]?s\b|\b(?:i|we)(?:['’]d| would)? (?:(?:just|really|also|now|only) )?(?:want|need|like)\b|\bi(?:['’]m| am) (?:(?:trying|looking) to|building|making|creating|developing|writing|working on)\b"
-    r"|\bhelp (?:me|us)\b|\bwe (?:should|have to|must|are going to)\b|\byou(?:r (?:task|job)| (?:should|need to|have to|must))\b|\bmake sure\b|\bthe (?:goal|task|aim|idea) is\b|\bhow (?:do|can|should) (?:i|we)\b",
+    r"|\bhelp (?:me|us)\b|\bwe (?:should|have to|must|are going to)\b|\byour (?:task|job)\b|\byou(?:['’]re| are) going to\b|\bmake sure\b|\bthe (?:goal|task|aim|idea) is\b|\bhow (?:do|can|should) (?:i|we)\b",
     r"\b(?:kannst|könntest) du\b|\bkönnen sie\b|\bbitte\b|\bich (?:möchte|will|brauche|hätte gern)\b|\bwir (?:müssen|sollten|brauchen|wollen)\b|\blass uns\b|\bhilf mir\b|\bdu (?:sollst|musst)\b",
     r"\b(?:peux|pourrais)[- ]tu\b|\btu (?:peux|pourrais|dois)\b|\b(?:pouvez|pourriez)[- ]vous\b|s['’]il (?:te|vous) pla[iî]t|\b(?:stp|svp)\b|\bje (?:veux|voudrais|souhaite)\b|j['’]aimerais|\bil fa(?:ut|udrait)\b|\bon (?:doit|va)\b|\baide[sz]?-moi\b",
     r"\b(?:puedes|podrías|puede usted)\b|\bpor favor\b|\b(?:quiero|quisiera|necesito|queremos|me gustaría|hay que|vamos a|ayúdame)\b",
@@ -350,4 +350,9 @@ YES_NO = lazy_pattern(
 TAKES_SIDE = lazy_pattern(
     r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
     re.IGNORECASE,
+)
+#: The order in a prompt that a program wrote for an agent.
+TASK_ORDER = _words(
+    r"(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|execute|complete|continue|perform|generate|remove|migrate|port|"
+    r"document|test|design|plan|check|run|set up|read|help|verarbeite|erstelle|behebe|traite[rz]?|corrige[rz]?|procesa|implementa|处理|實現|实现)\b"
 )
