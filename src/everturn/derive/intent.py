@@ -30,6 +30,7 @@ from everturn.text.stance_words import (
     GO_ON,
     GOES_ON,
     GREETING,
+    IDLE_REPLY,
     MORE_WANTED,
     NO_CHOICE,
     NO_TOPICS,
@@ -170,12 +171,13 @@ def goal_words(text: str) -> str:
     if (given := _ARGUMENT.search(text)) is not None:
         typed = (given[1] or given[2] or "").strip()
         words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
-        told = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
-        return fit_request(": ".join(one for one in (told, words) if one), _TITLE) if words else f"{BY_COMMAND}{told}"
+        purpose = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
+        told = ": ".join(one for one in (purpose, words) if one)
+        return fit_request(told, _TITLE) if words else f"{BY_COMMAND}{purpose}"
     if is_role(text):
         orders = [one.text for one in split_sentences(text) if TASK_ORDER.match(one.text.lstrip("*_ "))]
-        told = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
-        return fit_request(" ".join(dict.fromkeys(told)) or own_words(text) or text, _TITLE)
+        chosen = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
+        return fit_request(" ".join(dict.fromkeys(chosen)) or own_words(text) or text, _TITLE)
     return _typed_goal(text)
 
 
@@ -287,10 +289,6 @@ _PICK = lazy_pattern(
     r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
     re.I,
 )
-_IDLE_REPLY = lazy_pattern(
-    r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
-    re.I,
-)
 
 
 def is_choice(one: Answered) -> bool:
@@ -351,7 +349,7 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
     if is_approval(words):
         about = " ".join(one for one in (offer.proposal, offer.question) if one)
         return Answered(about, words) if about else None
-    if not offer.question or _IDLE_REPLY.match(words):
+    if not offer.question or IDLE_REPLY.match(words):
         return None
     if YES_NO.match(offer.question.lstrip("*_ ")) and not (
         TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))

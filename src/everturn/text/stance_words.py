@@ -356,3 +356,8 @@ TASK_ORDER = _words(
     r"(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|execute|complete|continue|perform|generate|remove|migrate|port|"
     r"document|test|design|plan|check|run|set up|read|help|verarbeite|erstelle|behebe|traite[rz]?|corrige[rz]?|procesa|implementa|处理|實現|实现)\b"
 )
+#: Replies that answer no question.
+IDLE_REPLY = lazy_pattern(
+    r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
+    re.I,
+)
