@@ -51,7 +51,6 @@ from everturn.derive.intent import (
     Offer,
     Revision,
     command_words,
-    find_answers,
     find_offer,
     find_revisions,
     goal_words,
@@ -63,6 +62,7 @@ from everturn.derive.open_items import (
     PlanChange,
     PlanUpdate,
     find_announced,
+    find_answers,
     find_begun,
     find_call_questions,
     find_findings,
@@ -291,7 +291,7 @@ class _FactCollector:
             self.near, self.said = "", prompt
             self._add_request(row, prompt)
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
-            self.requests.append(Saying(one_line(command, LONGEST), row.seq))
+            self.requests.append(_request(command, prompt, row.seq))
             self._hear(row, command.partition(" ")[2])
 
     def _begun(self, turn: Turn) -> Saying | None:
@@ -302,8 +302,7 @@ class _FactCollector:
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:
-        wants = goal_words(text) if len(text) > LONGEST else ""
-        self.requests.append(Saying(one_line(text, LONGEST), row.seq, one_line(wants, _WANTS)))
+        self.requests.append(_request(text, text, row.seq))
         self.names += [CodeName(branch, row.seq, _BRANCH_COUNT)] if (branch := find_branch(text)) else []
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
@@ -432,6 +431,11 @@ class _FactCollector:
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
         )  # fmt: skip
+
+
+def _request(words: str, prompt: str, seq: int) -> Saying:
+    shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
+    return Saying(shown, seq, wants if wants != shown else "")
 
 
 def _call_label(start: CallStart) -> str:
