@@ -105,7 +105,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
     return [mark for _, mark in sorted((*rules, *chosen), key=lambda one: one[0])]
 
 
-_AGAINST = -0.4  # log-odds below which the weights speak against a pattern in a short message
+_AGAINST = -0.8  # log-odds below which the weights speak against a pattern in a short message
 
 
 def _is_certain(mark: DecisionMark, sentence: Sentence, features: Sequence[str]) -> bool:

@@ -174,21 +174,21 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
-    last_request = max((one.seq for one in state.requests), default=-1)
+    newest = max((one.seq for one in state.requests), default=-1)
     is_left = state.waiting or state.begun is not None
-    if state.requests and is_left and not _steers_client(state.requests[-1].text):
-        one = state.requests[-1]
+    one = last_request(state)
+    if one and is_left and not _steers_client(one.text) and not says_nothing_new(state.requests[-1].text):
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
         yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and (state.next_steps[0].seq > last_request or state.waiting):
+    if state.next_steps and (state.next_steps[0].seq > newest or state.waiting):
         begun = state.begun.text if state.begun is not None else ""
         left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
         if left:
             yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
-    if state.recap is not None and state.recap.seq > last_request and (steps := find_summary_steps(state.recap.text)):
+    if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
         words = " · ".join(dict.fromkeys(steps))
         yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
     current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
