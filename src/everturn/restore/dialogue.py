@@ -183,7 +183,7 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and (state.next_steps[0].seq > newest or state.waiting):
+    if state.next_steps and (state.next_steps[0].seq > newest or is_left):
         begun = state.begun.text if state.begun is not None else ""
         left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
         if left:
