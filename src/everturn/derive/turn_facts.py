@@ -207,7 +207,7 @@ class _FactCollector:
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
         self.has_fixed = self.has_rebased = False
-        self.near = self.said = ""  # the file that was read or changed last, and what was said since
+        self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
@@ -375,11 +375,15 @@ class _FactCollector:
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
     def _note_file(self, start: CallStart, seq: int, went_well: bool) -> None:
+        """Take note of an edit that names no file: the one announced, or the one read right before; a new file was not read."""
         if start.path and start.kind in ("read", "edit", "create"):
-            self.near, self.said = start.path, ""
+            self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
             near = announced_file(self.said)
-            self.nameless.append((self.near if near is None else near, seq))
+            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
+            self.near = ""
+        elif start.kind == "shell":
+            self.near = ""
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""
