@@ -89,6 +89,7 @@ _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
 _CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
+_LIKELY, _CLEAR = 0.4, 2.0  # log-odds that the likeliest of them needs in a turn that changed files, and in another one
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -241,7 +242,7 @@ class _FactCollector:
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices()), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed)), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -275,12 +276,17 @@ class _FactCollector:
             *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
         ]
 
-    def _choices(self) -> list[Saying]:
-        """Return what the turn says was chosen: in its request, between its calls and in its report."""
+    def _choices(self, changed: bool) -> list[Saying]:
+        """Return what the turn says was chosen: in its request, between its calls and in its report.
+
+        A turn that changed files nearly always chose something; in another one, a passage must say so clearly.
+        """
         has_acted = bool(self.deeds)
         weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
         for text, seq in self.answers:
             weighed += weigh_choices(text, "end" if seq == self.answer.seq else "between", has_acted, seq)
+        if max((one.weight for one in weighed), default=0.0) < (_LIKELY if changed else _CLEAR):
+            return []
         told = {likeness(mark.text) for mark, _ in self.marks}
         chosen = choose_passages((one for one in weighed if likeness(one.text) not in told), _CHOICES, _MOST_CHOICES)
         return [Saying(one.text, one.seq) for one in chosen]
