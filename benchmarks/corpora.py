@@ -147,9 +147,9 @@ class Corpora:
         append_turn(path, 2)
         return corpus
 
-    def one_long_file(self) -> Corpus:
-        """One session of twenty megabytes."""
-        return self._streamed("one file of 20 MB", 1, _LONG_FILE)
+    def one_long_file(self, size: int = _LONG_FILE) -> Corpus:
+        """One session of twenty megabytes, or of another size."""
+        return self._streamed(f"one file of {size // 1_000_000} MB", 1, size)
 
     def five_gigabytes(self) -> Corpus:
         """Ten times half a gigabyte."""

@@ -247,7 +247,7 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Commits, the latest first."""
     for rank, one in rank_latest(material.state.commits):
         words = (one.seq, one.subject)
-        weight = weight_by_rank(76, rank, 46)
+        weight = weight_by_rank(76, rank, 64)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
             text = _commit_text(material, one.hash, words, one.replaced)
