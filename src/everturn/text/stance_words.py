@@ -253,3 +253,60 @@ CHOSEN = _words(
     r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
     r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b"
 )
+
+# --- What a person says does not work ---
+_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer"
+_ENGLISH = (
+    rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
+    r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
+    r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
+    r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
+    r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
+    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not (?!sure|certain|clear)|isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
+    r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
+    r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
+    r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
+    r"\w(?<!\bthey)(?<!\bwe)(?<!\byou)(?<!\bwho) (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
+    r"\w fail with\b", r"\bkeeps? failing\b",
+    r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
+    r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got) stuck\b",
+    r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
+    r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
+    r"\b(?:is|are) missing (?:from|in) ", r"\bnone of (?:\S+ ){1,4}?(?:work|appl|chang)\w*", r"\bnothing (?:was |has |is )?(?:changed|happened|worked|works|updated)\b",
+    r"\b(?:you|u|this|that|it|we|which|changes?|updates?|commit) (?:\w+ ){0,2}?(?:broke|messed up|ruined|destroyed|screwed up)\b",
+)  # fmt: skip
+#: In a short message: something does not do what it is there for, or there is an error, a gap, damage.
+BRIEF_TROUBLE = lazy_pattern(
+    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
+    r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
+    r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
+    r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
+    r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
+    r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
+    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|(?<!\bthat )(?<!\bwhich )\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
+    r"|\bI(?:['’]m| am) (?:still )?not (?:seeing|getting|able|receiving)\b|\bkeeps? (?!working|going|running|in\b|adding)[a-z]+ing\b"
+    r"|(?<!\berror )(?<!\berrors )(?<!\bissue )(?<!\bissues )(?<!\bproblem )(?<!\bbug )\b(?:is|are|was|were|now|shows?|just) (?:\w+ )?(?:empty|blank|gone|messed up|misaligned|duplicated|unresponsive|unreadable|unreachable|detached)\b",
+    re.IGNORECASE,
+)
+_GERMAN = (
+    r"\b(?:geht|funktioniert|klappt|läuft|lädt|startet|kompiliert|erscheint)\b(?: \w+){0,3} nicht\b", r"\bstürzt\b.{0,60}\bab\b", r"\bschl(?:ägt|agen)\b.{0,60}\bfehl\b", r"\bwird\b.{0,40}\bnicht angezeigt\b",
+    r"\b(?:immer noch|weiterhin|noch immer) (?:kaputt|rot|falsch|ein(?:en)? Fehler|der(?:selbe)? Fehler|nicht)\b", r"\bist (?:kaputt|rot|fehlgeschlagen)\b",
+    r"\bbekomme\b.{0,30}\bFehler", r"\bhängt sich\b.{0,20}\bauf\b",
+)  # fmt: skip
+_FRENCH = (
+    r"\bne (?:fonctionne|marche|compile|démarre|passe)(?:nt)? (?:toujours |plus |encore )?pas\b", r"\bne (?:fonctionne|marche|compile|démarre) plus\b", r"\b(?:ça|cela) (?:plante|échoue)\b", r"\bmarche (?:toujours )?pas\b", r"\b(?:plante|échoue)(?:nt)? (?:toujours|encore|quand|avec|à)\b",
+    r"\btoujours (?:cassée?|en échec|la même erreur|rouge|une erreur)\b", r"\best (?:cassée?|rouge|en échec)\b", r"\bj['’]ai (?:toujours |encore )?(?:une|cette|la même) erreur\b", r"\bne s['’]affiche(?:nt)? (?:toujours )?pas\b",
+)  # fmt: skip
+_SPANISH = (
+    r"\bno (?:funciona|compila|arranca|carga|aparece|se muestra|pasan?)\b", r"\bsiguen? (?:fallando|sin funcionar|rot[oa]s?|igual|dando)\b", r"\bse (?:cuelga|cae|rompe|bloquea)\b", r"\bfallan? (?:al|con|cuando|en|otra vez)\b",
+    r"\bestán? (?:rot[oa]s?|en rojo|fallando)\b", r"\bme (?:da|sale|aparece) (?:un|el|este) error\b",
+)  # fmt: skip
+TROUBLE = lazy_pattern("|".join((*_ENGLISH, *_GERMAN, *_FRENCH, *_SPANISH)), re.IGNORECASE)
+TROUBLE_CJK = lazy_pattern(
+    r"動かない|動きません|動作しない|動作しません|落ちます|落ちる|クラッシュ(?:する|します|した|しました)|失敗し(?:ます|ている|ています|ました|た)|エラーが(?:出|発生)|エラーになり|"
+    r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
+    r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
+)
+CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
