@@ -30,7 +30,15 @@ from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import BRIEF_TROUBLE, CONDITION_CJK, TROUBLE, TROUBLE_CJK
+from everturn.text.stance_words import (
+    ASKS_WHY,
+    BRIEF_CJK,
+    BRIEF_TROUBLE,
+    CLAUSE_END_CJK,
+    CONDITION_CJK,
+    TROUBLE,
+    TROUBLE_CJK,
+)
 
 #: Outcomes of a call that did not succeed. Only `failed` needs a fix.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
@@ -242,17 +250,21 @@ class Complaint(Struct, frozen=True):
 
 def find_complaint(text: str) -> Complaint | None:
     """Return the first complaint of a prompt."""
-    if not _ANY_CUE.search(text[:24_000]):
-        return None
     sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
     spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
     found = next((one for one in spoken if is_complaint(one.text)), None)
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
-        asked = (one for one in spoken if not one.text.rstrip().endswith("?") or "error" in one.text)
-        found = next((one for one in asked if is_complaint(one.text, BRIEF_TROUBLE)), None)
+        told = (one for one in spoken if _tells(one.text))
+        found = next((one for one in told if is_complaint(one.text, BRIEF_TROUBLE)), None)
     if found is None and (at := likeliest_report(text, sentences)) is not None:
         found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
     return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a sentence is no question, or one that names an error or asks for the reason of a behaviour."""
+    is_asked = sentence.rstrip(" ?？").endswith(("吗", "吧", "か")) or sentence.rstrip().endswith(("?", "？"))
+    return not is_asked or "error" in sentence or bool(ASKS_WHY.search(sentence))
 
 
 def _says_otherwise(words: str) -> bool:
@@ -271,7 +283,7 @@ def find_pasted_failure(text: str) -> Complaint | None:
     """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
     typed = _TYPED_FIRST.match(text)
     found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
-    if not found and not typed and (error := _UNCAUGHT.search(text, 0, _READ)) and text.count("\n#") < _FEW_HEADINGS:
+    if not found and not typed and (error := _UNCAUGHT.search(text, 0, _READ)) and len(_HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS:
         # What stands before the error is what the person says about it.
         said = sum(len(_TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
         is_about = len(_TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
@@ -288,6 +300,7 @@ def find_pasted_failure(text: str) -> Complaint | None:
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
 _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
+_HEADING = lazy_pattern(r"^#+ (?![^\n]{0,60}\b[Ee]rror)", re.MULTILINE)
 _TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
 #: An error in the list of problems that an editor copies.
 _LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
@@ -301,7 +314,9 @@ _PASTED_ERROR = lazy_pattern(
 #: How an error begins where no one has caught it: in a browser, a trace, a build.
 _UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
-    r"|\bFailed to compile\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
+    r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
+    r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
+    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
     r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
     re.MULTILINE,
 )
@@ -340,11 +355,11 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
     sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
     if _CJK.search(sentence):
-        return bool(TROUBLE_CJK.search(sentence)) and not CONDITION_CJK.search(sentence)
+        return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
     cue = (cues or TROUBLE).search(sentence)
-    if cue is not None and cues is BRIEF_TROUBLE and _REASON.search(sentence, 0, cue.start()):
+    if cue is not None and cues is BRIEF_TROUBLE and _LEADS_AWAY.search(sentence, 0, cue.start()):
         cue = None
-    if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
+    if cue is None or _CONDITION.search(sentence, _first_word(sentence), cue.end()) or _GENERAL.search(sentence):
         return False
     if (
         _IMPERATIVE.match(sentence)
@@ -353,6 +368,21 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     ):
         return False
     return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
+
+
+def _first_word(sentence: str) -> int:
+    """Return where a sentence begins that opens with "ok, so": only a later "so" tells a purpose."""
+    opening = _OPENS_WITH_SO.match(sentence)
+    return opening.end() if opening else 0
+
+
+_OPENS_WITH_SO = lazy_pattern(r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE)
+
+
+def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
+    """Whether a clause holds a cue and no condition."""
+    clauses = CLAUSE_END_CJK.split(sentence) if cues is BRIEF_CJK else [sentence]
+    return any(cues.search(one) and not CONDITION_CJK.search(one) for one in clauses)
 
 
 def _make_complaint(found: Sentence, text: str) -> Complaint:
@@ -374,25 +404,25 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
 
 _ADDRESS = lazy_pattern(r"https?://\S+")
 _CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
-#: A quick look before sentences are split.
-_ANY_CUE = lazy_pattern(
-    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
-    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
-    re.IGNORECASE,
-)
 _CONDITION = lazy_pattern(
-    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
-    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could(?! ?n['’o]?t\b)|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|(?<!as )you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
     re.IGNORECASE,
 )
-_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
-_CLAUSE = lazy_pattern(r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b[^,;]*$", re.IGNORECASE)
+_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b(?! (?:on|in|when|at|while|after|during)\b)|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
+#: A clause that says when something happens, up to where the sentence goes on with what "I" see.
+_CLAUSE = lazy_pattern(
+    r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b(?:(?!\bI(?: (?:still|now|just|also|am|was))? ?\S?$|\bbut\b)[^,;])*$",
+    re.IGNORECASE,
+)
 _IMPERATIVE = lazy_pattern(
     r"\W*(?:please |now |also |then |and |maybe |perhaps |can you |could you )*(?:make|add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )
-_REASON = lazy_pattern(r"\b(?:since|because|though|while|given that)\b[^,;]*$", re.IGNORECASE)
+_LEADS_AWAY = lazy_pattern(
+    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b", re.IGNORECASE
+)
 _ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
 _AGAIN = lazy_pattern(
     r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
