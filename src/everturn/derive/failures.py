@@ -416,7 +416,7 @@ _CLAUSE = lazy_pattern(
     re.IGNORECASE,
 )
 _IMPERATIVE = lazy_pattern(
-    r"\W*(?:please |now |also |then |and |maybe |perhaps |can you |could you )*(?:make|add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
+    r"\W*(?:(?:yes|yeah|ok|okay|sure|please|now|also|then|and|maybe|perhaps|can you|could you),? )*(?:make|add|tweak|adjust|modify|extract|redesign|simplify|read|remember|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from posixpath import basename
 
 from msgspec import Struct
@@ -44,6 +45,7 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
+_TACIT_PROGRAM = 3  # of a program after whose failure files were changed
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
@@ -197,7 +199,7 @@ def _judge_failed(
     """Find the run that failed: the first whose output says so, else the only one that can have."""
     seen = [run for run in runs if not run.hidden]
     outcomes = [_read_run(run, text) for run in seen]
-    culprit = next((at for at, one in enumerate(outcomes) if one.verdict == "failed"), None)
+    culprit = _find_culprit(seen, outcomes, text)
     if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
         culprit = 0
     if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
@@ -209,6 +211,14 @@ def _judge_failed(
             yield _failed_result(run, outcomes[at], text)
     told = outcomes[culprit].line if culprit is not None else ""
     yield from _judge_succeeded(tuple(run for run in runs if run.hidden), text, False, command, told)
+
+
+def _find_culprit(seen: list[CheckRun], outcomes: list[CheckOutcome], text: str) -> int | None:
+    """Return the first run whose output says that it failed; of several programs that may have crashed, the one it names, else the last."""
+    failed = [at for at, one in enumerate(outcomes) if one.verdict == "failed"]
+    crashed = list(takewhile(lambda at: seen[at].kind == "program", failed))
+    named = next((at for at in crashed if seen[at].tool.rpartition(" ")[2] in text), None)
+    return named if named is not None else crashed[-1] if crashed else next(iter(failed), None)
 
 
 def _runs_hooks(text: str) -> bool:
@@ -361,6 +371,7 @@ def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
 def _is_left(one: OpenFailure, turn: int) -> bool:
     """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
     turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
+    turns = _TACIT_PROGRAM if one.kind == "program" and one.edits else turns
     if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
         return True
     return turns is not None and turn - one.last_turn >= turns
@@ -370,7 +381,7 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
     """Note whether a message of the person turns to something else than what they reported."""
     if one.complaint is None or one.last_seq >= event.seq:
         return one
-    if event.complaint is not None:  # a different one: who finds it has seen that the other is gone
+    if event.complaint is not None and one.edits:  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one

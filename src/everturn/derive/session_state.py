@@ -105,6 +105,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
+    failed: bool = False  # its output says so
 
 
 class FileMention(Struct, frozen=True):
@@ -292,7 +293,14 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    return tuple(CommandState(call.what, call.exit_status, call.status, facts.turn, call.seq) for call in shell)
+    return tuple(
+        CommandState(call.what, call.exit_status, call.status, facts.turn, call.seq, _says_failed(call)) for call in shell
+    )
+
+
+def _says_failed(call: CallFact) -> bool:
+    """Whether the output of a command says that a check failed, whatever the status of the whole."""
+    return any(one.verdict == "failed" for one in call.checks)
 
 
 # --- commits ---
