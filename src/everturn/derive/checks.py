@@ -293,7 +293,9 @@ def read_output(kind: str, text: str) -> CheckOutcome:
     for found in failed.find_all(text):
         count = max((count, *map(int, found.groups("0"))))
         last = found if last is None or found.start() > last.start() else last
-    good = None if last is not None and kind != "build" else next(passed.find_all(text, last.end() if last else 0), None)
+    good = (
+        None if last is not None and kind != "build" else next(passed.find_all(text, last.end() if last else 0), None)
+    )
     if last is not None and good is None:
         return CheckOutcome("failed", count, _line_at(text, last.start(), last.end()))
     return CheckOutcome("passed", 0, _line_at(text, good.start(), good.end())) if good else CheckOutcome()

@@ -283,7 +283,12 @@ def find_pasted_failure(text: str) -> Complaint | None:
     """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
     typed = _TYPED_FIRST.match(text)
     found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
-    if not found and not typed and (error := _UNCAUGHT.search(text, 0, _READ)) and len(_HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS:
+    if (
+        not found
+        and not typed
+        and (error := _UNCAUGHT.search(text, 0, _READ))
+        and len(_HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS
+    ):
         # What stands before the error is what the person says about it.
         said = sum(len(_TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
         is_about = len(_TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
@@ -376,7 +381,9 @@ def _first_word(sentence: str) -> int:
     return opening.end() if opening else 0
 
 
-_OPENS_WITH_SO = lazy_pattern(r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE)
+_OPENS_WITH_SO = lazy_pattern(
+    r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE
+)
 
 
 def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
@@ -421,7 +428,8 @@ _IMPERATIVE = lazy_pattern(
     re.IGNORECASE,
 )
 _LEADS_AWAY = lazy_pattern(
-    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b", re.IGNORECASE
+    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b",
+    re.IGNORECASE,
 )
 _ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
 _AGAIN = lazy_pattern(

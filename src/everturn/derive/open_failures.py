@@ -36,6 +36,7 @@ from everturn.derive.intent import is_other_topic
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
@@ -308,22 +309,12 @@ class FailureEvent(Struct, frozen=True):
     claims: tuple[str, ...] = ()  # kinds of checks that an answer says pass
 
 
-_CLAIM = lazy_pattern(
-    r"\b(builds?|tests?|lint(?:er|ing)?|type[ -]?checks?|tsc|eslint|compilation)\b[^.;:\n]{0,30}?"
-    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|clean(?:ly)?|green|(?:no|0|without|zero) errors)\b"
-    r"|\b(builds?|built|compil(?:es|ed)) successfully\b|✅ ?(builds?|tests?|lint\w*)\b",
-    re.IGNORECASE,
-)
-_UNSURE = lazy_pattern(
-    r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
-    re.I,
-)
 _CLAIMED = {"b": "build", "c": "build", "l": "lint", "e": "lint"}
 
 
 def claimed_kinds(answer: str) -> tuple[str, ...]:
     """Return the kinds of checks that an answer says pass, without reservation."""
-    found = (one for one in _CLAIM.finditer(answer) if not _UNSURE.search(_sentence_at(answer, one)))
+    found = (one for one in CLAIMS_PASS.finditer(answer) if not UNSURE.search(_sentence_at(answer, one)))
     words = ((one[1] or one[2] or one[3]).lower() for one in found)
     return tuple(dict.fromkeys(_CLAIMED.get(word[0], "test" if word.startswith("te") else "types") for word in words))
 
@@ -365,7 +356,11 @@ def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
     """Whether a file in which the editor found errors was saved later without any."""
     if one.kind != _EDITOR or one.last_seq >= event.seq:
         return False
-    return any(holds_target(path, name) or holds_target(name, path) for path in event.changed for name in one.names)
+    return any(
+        holds_target(path, name) or holds_target(name, path)
+        for path in filter(None, event.changed)
+        for name in one.names
+    )
 
 
 def _is_left(one: OpenFailure, turn: int) -> bool:
@@ -471,7 +466,7 @@ def _is_shown(one: OpenFailure, ran: tuple[str, ...]) -> bool:
 
 
 def _note_edits(one: OpenFailure, paths: tuple[str, ...]) -> OpenFailure:
-    changed = tuple(dict.fromkeys((*one.changed, *paths)))[-_MOST_CHANGED:]
+    changed = tuple(dict.fromkeys(filter(None, (*one.changed, *paths))))[-_MOST_CHANGED:]
     return replace(one, edits=one.edits + len(paths), changed=changed)
 
 

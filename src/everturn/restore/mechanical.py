@@ -366,7 +366,8 @@ def _rerun_text(one: OpenFailure) -> str:
 def _edits_text(one: OpenFailure) -> str:
     if not one.edits:
         return ""
-    return f" since {one.edits} edit{'s' if one.edits > 1 else ''} ({one_line(', '.join(one.changed[-2:]), 120)})"
+    names = f" ({one_line(', '.join(one.changed[-2:]), 120)})" if one.changed else ""
+    return f" since {one.edits} edit{'s' if one.edits > 1 else ''}{names}"
 
 
 def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:

@@ -354,8 +354,8 @@ ASKS_WHY = _words(_WHY)
 BRIEF_CJK = lazy_pattern(
     r"おかし[いく]|違います|違って|変わらない|変わりません|変わらず|ままです|ままでした|見え(?:ない|ません|なく)|見つから|反映され(?:ない|ません|てい)|され(?:ません|ていません|ていない)|出(?:ない|ません)(?!か)|"
     r"でき(?:ない|ません(?!か)|なくな)|なくな(?:った|りました)|消え(?:た|ました)|崩れ|ずれて|重複して|エラー(?:です|が|になる|になり)|解消し(?:ない|ません)|固まっ|足りない|足りません|開(?:かない|きません|けない|けません)|効か(?:ない|ません)|"
-    r"有(?:点|些|个|一个|几个|很多)?(?:问题|错误|bug|BUG|异常)|出现(?:了)?[^，。；\n]{0,12}(?:问题|错误|异常|报错)|报错|出错|失败|不对|不正确|不(?:显示|生效|起作用|刷新|响应|见了|出来|一致)|"
-    r"没有?(?:显示|反应|反映|回复|生效|修复|看到|变化|响应|效果|加载|解决|对齐|声音|成功)|[看找](?:不到|不见)|打不开|进不去|连不上|[用点]不了|不能(?:拖|点|用|打开|播放|看到|显示|正常|登录|访问|滚动|选)|无法|丢失|缺少|缺失|消失|闪烁|卡[住死顿]|闪退|"
+    r"有(?:点|些|个|一个|几个|很多)?(?:问题|错误|bug|BUG|异常)|出现(?:了)?[^，。；\n]{0,12}(?:问题|错误|异常|报错)|报错|出错|失败|(?<!对)不对|不正确|不(?:显示|生效|起作用|刷新|响应|见了|出来|一致)|"
+    r"(?<!有)没有?(?:显示|反应|反映|回复|生效|修复|看到|变化|响应|效果|加载|解决|对齐|声音|成功)|[看找](?:不到|不见)|打不开|进不去|连不上|[用点]不了|(?<!为啥)(?<!什么)不能(?:拖|点|用|打开|播放|看到|显示|正常|登录|访问|滚动|选)|无法|丢失|缺少|缺失|消失|闪烁|卡[住死顿]|闪退|"
     r"乱码|重叠|错位|[盖遮挡]住|挤[在成到]|太[慢丑卡]|黑屏|白屏|还是(?:没|不|一样|老|旧|原来|之前)|仍[然旧]|依然|(?:为什么|怎么)[^，。？\n]{0,30}(?:没|不(?!错|能用)|还|显示|只有|一直)|一直(?:在)?(?:转|加载|报|飙升|刷新|提示)|每次都"
 )
 #: The end of a clause, within which a condition counts.
@@ -367,3 +367,21 @@ TROUBLE_CJK = lazy_pattern(
     r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
 )
 CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|要是|避免|防止|确保|不要|请勿|的话|以免")
+#: What an answer says about a change of which nobody knows yet whether it helped, or which did not.
+NOT_VERIFIED = _words(
+    r"\b(?:not|never|n['’]t)(?: yet| been| fully| actually| able to| possible to)* (?:verif(?:y|ied)|test(?:ed)?|confirm(?:ed)?|reproduced?)\b|\b(?:un(?:tested|verified)|partial(?:ly)? (?:fix|solv|resolv)\w*)\b",
+    r"\bstill (?:fail(?:s|ing)?|broken|(?:does|is|do|are)(?:n['’]t| not)|see(?:s|ing)? (?:the|an?) (?:error|issue|problem))\b|\b(?:could|can|did)(?: ?not|n['’]t) (?:fix|find|solve|resolve|determine|identify)\b",
+    r"\bnicht (?:geprüft|getestet|verifiziert|bestätigt|behoben)\b|\bungetestet\b|\bnur teilweise\b|\bpas (?:encore )?(?:vérifié|testé|confirmé|résolu|corrigé)|\bpartiellement\b|\b(?:sin|no (?:lo )?he|no está) (?:probar|verificar|probado|verificado|resuelto)\b|\bparcialmente\b",
+    r"(?:未検証|未確認|確認(?:でき|してい)ま?せん|まだ(?:直って|解決)|一部のみ)|(?:未|没有?|尚未|还没)(?:测试|验证|确认|解决|修复)|部分(?:修复|解决)",
+)
+#: An answer that says that checks pass, and what takes it back.
+CLAIMS_PASS = lazy_pattern(
+    r"\b(builds?|tests?|lint(?:er|ing)?|type[ -]?checks?|tsc|eslint|compilation)\b[^.;:\n]{0,30}?"
+    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|clean(?:ly)?|green|(?:no|0|without|zero) errors)\b"
+    r"|\b(builds?|built|compil(?:es|ed)) successfully\b|✅ ?(builds?|tests?|lint\w*)\b",
+    re.IGNORECASE,
+)
+UNSURE = lazy_pattern(
+    r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
+    re.I,
+)
