@@ -250,6 +250,8 @@ class Complaint(Struct, frozen=True):
 
 def find_complaint(text: str) -> Complaint | None:
     """Return the first complaint of a prompt."""
+    if len(text) > _BRIEF and not _ANY_CUE.search(text, 0, _READ):
+        return None
     sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
     spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
     found = next((one for one in spoken if is_complaint(one.text)), None)
@@ -411,6 +413,12 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
 
 _ADDRESS = lazy_pattern(r"https?://\S+")
 _CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
+#: A quick look before the sentences of a long message are split.
+_ANY_CUE = lazy_pattern(
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
+    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
+    re.IGNORECASE,
+)
 _CONDITION = lazy_pattern(
     r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could(?! ?n['’o]?t\b)|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
     r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|(?<!as )you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
