@@ -7,6 +7,9 @@ Four parts, each alone with `python -m benchmarks.restore --part`:
 - `cpu`: what restoring costs (`effort`).
 - `cut`: sessions of the corpus with ten turns or more, cut at three fifths. The document is made from the first part. What it must
   name is read from the raw records by other code (`truth`).
+
+Two more sets are measured by commands of their own, with a folder that holds their sessions: `python -m benchmarks.restore.ends` (`aside.json`) and
+`python -m benchmarks.restore.unseen` (`unseen.json`, every section).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.restore`: how good a restored document is. Exits with 1 when a bar is missed."""
+"""`python -m benchmarks.restore`: how good a restored document is. Exits with 1 when a bar is missed.
+
+Sessions that are not in the corpus have commands of their own: `benchmarks.restore.ends` and `benchmarks.restore.unseen`.
+"""
 
 from __future__ import annotations
 

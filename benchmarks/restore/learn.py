@@ -1,20 +1,24 @@
-"""`python -m benchmarks.restore.learn`: learn which sentences leave something open, lay down a rule or report trouble, and say how well it goes.
+"""`python -m benchmarks.restore.learn`: learn which sentences leave something open, lay down a rule, report trouble or state a choice.
 
-The sentences are those of the last answer, and of all prompts, of labelled sessions:
+The weights are learnt from single messages and turns that readers marked by `UNITS.md`, sentence by sentence:
 
-- `sentences.json`: 1,192 ends of 747 sessions of 162 repositories (some cut at an earlier turn), in which one reader
-  marked every sentence that states a question, an offer or a step left to do, a rule of the person, or what still fails.
-  A part of them have a second reader. Those with `guide` were marked by `GUIDE.md`. An entry holds places and hashes, no words: `[message, mark]`, and in `read` the sentences
-  of a message that the reader saw. Most sessions are not in the corpus; `from` names their repository, commit and path. Put them
-  into a folder under `file` and name it with `--also`.
-- `reports.json`: 1,940 messages of 508 of these sessions. A reader marked the sentences in which the person says that something does not work:
-  `[message, sentences shown, whether the reader hesitated, marks]`.
+- `units.json`: 5,900 prompts (rules, reports of trouble) and 4,270 last answers of a turn (what they leave open), of 167 repositories.
+- `turns.json`: 1,566 turns of 172 repositories, with what was chosen in them.
+
+A reader gave each sentence a firm mark, a doubtful one or none. A doubtful sentence counts as one that is meant with the share of
+`TASKS`. Entries hold places and hashes, no words; `from` names repository, commit or blob, and path. Put the files into a folder
+under `file` and name it with `--also`.
+
+Two older sets are learnt from too:
+
+- `sentences.json`: 1,192 ends of 747 sessions of 162 repositories, in which one reader marked every sentence that states a question, an offer
+  or a step left to do, a rule of the person, or what still fails. A part of them have a second reader. Those with `guide` were marked by `GUIDE.md`.
 - The parts of `labels.json` that may be read (`labels.READABLE`). Nothing is learnt from the blind part.
 
-What is printed is cross-validated: each repository is judged by weights learnt from the others. As in a document, the steps of an answer
-are one entry, each question is one, the rules of a message are one, and a message reports or not. An entry is right if it holds a marked sentence. One that holds
-doubtful ones only is not counted. `--write` learns from everything and writes the weights. Words that fewer than three repositories use are
-not learnt. Repositories with many sentences count less for each of them.
+What is printed is cross-validated: each repository is judged by weights learnt from the others. As in a document, the steps of an answer are one entry, each question is one, the rules of a message
+are one, the choices of a turn are one, and a message reports or not. An entry is right if it holds a firm sentence. One that holds doubtful ones only
+is not counted in the first figure; in the second ("doubtful accepted") it is right too. `--write` learns from everything and writes the weights. Words that
+fewer than three repositories use are not learnt. Repositories with many sentences count less for each of them.
 """
 
 from __future__ import annotations
@@ -27,10 +31,11 @@ import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,13 +46,12 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.derive import decisions, open_sentences
-from everturn.derive.failures import is_complaint
 from everturn.derive.intent import command_words, is_role
 from everturn.derive.open_sentences import (
-    PLAIN_SIGNS,
     choose_open,
     is_question,
     open_features,
+    open_odds,
     report_features,
     sum_weights,
 )
@@ -57,20 +61,32 @@ from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store, open_store
 from everturn.text.sentences import Sentence, split_sentences
 
-SENTENCES = Path(__file__).with_name("sentences.json")
-REPORTS = Path(__file__).with_name("reports.json")
+HERE = Path(__file__).parent
+SENTENCES, UNITS, TURNS = (HERE / f"{name}.json" for name in ("sentences", "units", "turns"))
 WEIGHTS = Path(open_sentences.__file__).parent
 FOLDS = 6
-#: What is learnt, with the log-odds that are taken for 0: from there on a sentence counts.
-TASKS = {"open_sentences": -1.2, "rules": -0.1, "reports": 0.8}
-_AROUND = (-0.4, -0.2, 0.0, 0.2, 0.4)
+
+
+class Task(NamedTuple):
+    """What is learnt: the log-odds that are taken for 0, from which a sentence counts, and what a doubtful sentence counts for."""
+
+    least: float
+    doubtful: float
+
+
+TASKS = {
+    "open_sentences": Task(-0.9, 0.3),
+    "rules": Task(-0.5, 0.3),
+    "reports": Task(0.3, 0.5),
+    "choices": Task(-1.6, 0.5),
+}
+_AROUND = (-0.4, 0.0, 0.4, 0.8)
 _MANY = 300  # sentences of a repository that count in full
 _LEAST_REPOSITORIES = 3
 _PENALTY = 5.0
-_ROUNDS = 400
+_ROUNDS, _REMEMBERED, _LEVEL = 60, 10, 1e-6
 _SMALLEST = 0.1  # weights nearer to 0 are left out
 _DOUBTFUL = 0.5
-_FEW_READERS = 0.7  # what sentences of `labels.json` weigh: its readers named points, not every sentence
 _SHARES = (0.125, 0.25, 0.5, 1.0)
 _FEWEST = 20  # entries from which a precision says something
 _NO_WORD = re.compile(r"[\W_]+")
@@ -114,13 +130,15 @@ def _prompts(store: Store, session: Session) -> dict[int, str]:
     return {seq: text for seq, text in found.items() if text and not is_role(text)}
 
 
-def _features(task: str, text: str) -> Iterator[tuple[Sentence, list[str]]]:
+def _features(task: str, text: str, by: str = "", has_acted: bool = False) -> Iterator[tuple[Sentence, list[str]]]:
     sentences = list(split_sentences(text))
     if task == "rules":
         marks = [decisions.sentence_mark(one) for one in sentences]
         return zip(sentences, decisions.rule_features(text, sentences, marks), strict=True)
     if task == "reports":
         return zip(sentences, report_features(text, sentences), strict=True)
+    if task == "choices":
+        return zip(sentences, decisions.choice_features(text, sentences, by, has_acted), strict=True)
     return zip(sentences, open_features(sentences), strict=True)
 
 
@@ -128,10 +146,49 @@ def _repository(file: str) -> str:
     return file.split("/")[1]
 
 
-def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
-    """Yield the sentences of `sentences.json` and `reports.json` whose sessions are in one of some folders."""
+def unit_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
+    """Yield the sentences of `units.json` and `turns.json` whose sessions are in one of some folders."""
+    for entry, said in _found_entries((UNITS, TURNS), folders, archive):
+        for seq, shown, rules, maybe_rules, *reports in entry.get("prompts", ()):
+            yield from _unit_rows("rules", entry, seq, said, (shown, 0), (rules, maybe_rules))
+            if reports:
+                yield from _unit_rows("reports", entry, seq, said, (shown, 0), (reports[0], reports[1]))
+        for seq, head, tail, opened, maybe in entry.get("answers", ()):
+            yield from _unit_rows("open_sentences", entry, seq, said, (head, tail), (opened, maybe))
+        for number, (has_acted, parts) in enumerate(entry.get("turns", ())):
+            for seq, by, shown, chosen, maybe in parts:
+                rows = _unit_rows("choices", entry, seq, said, (shown, 0), (chosen, maybe), by, has_acted)
+                yield from (replace(one, message=f"{entry['id']} turn {number}") for one in rows)
+
+
+def _unit_rows(
+    task: str, entry: dict[str, Any], seq: int, said: Said, shown: tuple[int, int],
+    marks: tuple[list[str], list[str]], by: str = "", has_acted: bool = False,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield the sentences of a message that a reader saw: the first and the last so many; `marks` are firm and doubtful."""
+    firm, doubtful = marks
+    text = said.prompts.get(seq) or said.answers.get(seq, "")
+    sentences = list(_features(task, text, by, has_acted))
+    for at, (one, features) in enumerate(sentences):
+        if at < shown[0] or at >= len(sentences) - shown[1]:
+            words = mark(one.text)
+            label = 1.0 if words in firm else _DOUBTFUL if words in doubtful else 0.0
+            yield Row(task, _repository(entry["file"]), f"{entry['id']} {seq}", one.text, features, label, 1)
+
+
+class Said(NamedTuple):
+    """What the person and the model wrote, by seq."""
+
+    prompts: dict[int, str]
+    answers: dict[int, str]
+
+
+def _found_entries(
+    paths: Iterable[Path], folders: Iterable[Path], archive: Path
+) -> Iterator[tuple[dict[str, Any], Said]]:
+    """Yield the entries of some label files whose sessions are in one of some folders, with what was said."""
     entries: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for one in (one for path in (SENTENCES, REPORTS) for one in json.loads(path.read_text("utf-8"))):
+    for one in (one for path in paths for one in json.loads(path.read_text("utf-8"))):
         entries[one["file"], one["id"]].append(one)
     for number, folder in enumerate(folders):
         store = archive_files({folder / file for file, _ in entries}, archive / str(number))
@@ -140,34 +197,31 @@ def marked_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
                 file, _ = store.file_by_id(store.version(session.version).source)
                 name = str(Path(file.path.partition("#")[0]).relative_to(folder))
                 if found := entries.pop((name, session.native_id), []):
-                    yield from _session_rows(found, _answers(store, session), _prompts(store, session))
+                    said = Said(_prompts(store, session), _spoken(store, session))
+                    yield from ((one, said) for one in found)
         finally:
             store.close()
     if entries:
         say(f"{len(entries)} labelled sessions are in none of the folders")
 
 
-def _session_rows(entries: list[dict[str, Any]], answers: dict[int, str], prompts: dict[int, str]) -> Iterator[Row]:
-    ends = [one for one in entries if "messages" not in one]
-    for entry in ends:
-        last = entry["answer"] if "answer" in entry else max(answers, default=-1)
-        yield from _entry_rows("open_sentences", entry, {last: answers.get(last, "")}, 1)
-        yield from _entry_rows("rules", entry, prompts, len(ends))
-    for entry in entries:
-        for seq, shown, is_doubtful, marks in entry.get("messages", ()):
-            yield from _report_rows(
-                entry, seq, list(_features("reports", prompts.get(seq, "")))[:shown], is_doubtful, marks
-            )
+def _spoken(store: Store, session: Session) -> dict[int, str]:
+    """Return what the model wrote, by seq."""
+    found = {}
+    for row, message in read_messages(store, all_sources(), session):
+        text = "\n".join(one.text for one in message.blocks if one.field == "answer" and one.text.strip())
+        if row.origin == "model" and text:
+            found[row.seq] = text
+    return found
 
 
-def _report_rows(
-    entry: dict[str, Any], seq: int, sentences: list[tuple[Sentence, list[str]]], is_doubtful: bool, marks: list[str]
-) -> Iterator[Row]:
-    """Yield the sentences of a message; where others report something, one that patterns take for a report is doubtful."""
-    for one, features in sentences:
-        label = 1.0 if mark(one.text) in marks else _DOUBTFUL if marks and is_complaint(one.text) else 0.0
-        label = _DOUBTFUL if is_doubtful else label
-        yield Row("reports", _repository(entry["file"]), f"{entry['id']} {seq}", one.text, features, label, 1)
+def end_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
+    """Yield the sentences of `sentences.json` whose sessions are in one of some folders."""
+    counts = Counter((one["file"], one["id"]) for one in json.loads(SENTENCES.read_text("utf-8")))
+    for entry, said in _found_entries((SENTENCES,), folders, archive):
+        last = entry.get("answer", max(said.answers, default=-1))
+        yield from _entry_rows("open_sentences", entry, {last: said.answers.get(last, "")}, 1)
+        yield from _entry_rows("rules", entry, said.prompts, counts[entry["file"], entry["id"]])
 
 
 def archive_files(paths: Iterable[Path], folder: Path) -> Store:
@@ -218,7 +272,7 @@ def labelled_rows(archive: Path) -> Iterator[Row]:
                     message = f"{one.session.native_id} {seq}"
                     for sentence, features in _features(task, text):
                         label = _label(_bare(sentence.text), quotes)
-                        yield Row(task, repository, message, sentence.text, features, label, _FEW_READERS)
+                        yield Row(task, repository, message, sentence.text, features, label, 1)
     finally:
         store.close()
 
@@ -238,41 +292,100 @@ def learn(rows: Iterable[Row]) -> dict[str, float]:
 
     A sentence counts from a sum of 0 on.
     """
-    known = [one for one in rows if one.label != _DOUBTFUL]
+    known = list(rows)
+    task = TASKS[known[0].task]
+    table = _Table(known)
     sizes = Counter(one.repository for one in known)
-    users: dict[str, set[str]] = defaultdict(set)
-    for one in known:
-        for name in one.features:
-            users[name].add(one.repository)
-    names = sorted(name for name, found in users.items() if len(found) >= _LEAST_REPOSITORIES)
-    places = {name: at for at, name in enumerate(names)}
-    pairs = [(at, places[name]) for at, one in enumerate(known) for name in one.features if name in places]
-    row, column = np.array(pairs).T
-    labels = np.array([one.label for one in known])
+    labels = np.array([task.doubtful if one.label == _DOUBTFUL else one.label for one in known])
     shares = np.array([one.weight * min(1.0, math.sqrt(_MANY / sizes[one.repository])) for one in known])
-    penalty = np.array([0.0 if name == "=" else _PENALTY for name in names])
-    weights, drift, spread = (np.zeros(len(names)) for _ in range(3))
-    for turn in range(1, _ROUNDS + 1):  # Adam, with smaller steps at the end
-        odds = np.bincount(row, weights[column], minlength=len(known))
+    penalty = np.array([0.0 if name == "=" else _PENALTY for name in table.names])
+
+    def slope(weights: Vector) -> tuple[float, Vector]:
+        odds = table.sums(weights)
         error = shares * (1 / (1 + np.exp(-odds)) - labels)
-        slope = np.bincount(column, error[row], minlength=len(names)) + penalty * weights
-        drift, spread = 0.9 * drift + 0.1 * slope, 0.999 * spread + 0.001 * slope**2
-        pace = 0.05 if turn < _ROUNDS * 0.6 else 0.01
-        weights -= pace * (drift / (1 - 0.9**turn)) / (np.sqrt(spread / (1 - 0.999**turn)) + 1e-8)
-    learnt = dict(zip(names, map(float, weights), strict=True))
-    return learnt | {"=": learnt["="] - TASKS[known[0].task]}
+        loss = float(np.sum(shares * (np.logaddexp(0, odds) - labels * odds)) + np.sum(penalty * weights**2) / 2)
+        return loss, table.back(error) + penalty * weights
+
+    learnt = dict(zip(table.names, map(float, _descend(slope, len(table.names))), strict=True))
+    return learnt | {"=": learnt["="] - task.least}
 
 
-def cross_validated(rows: list[Row], share: float = 1.0) -> list[float]:
-    """Return the log-odds of each sentence by weights that were learnt without its repository, from a share of the others."""
-    repositories = sorted({one.repository for one in rows})
+Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class _Table:
+    """Which sentence has which feature: summed along sentences, or along features."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        users: dict[str, set[str]] = defaultdict(set)
+        for one in rows:
+            for name in one.features:
+                users[name].add(one.repository)
+        self.names = sorted(name for name, found in users.items() if len(found) >= _LEAST_REPOSITORIES)
+        places = {name: at for at, name in enumerate(self.names)}
+        pairs = [(at, places[name]) for at, one in enumerate(rows) for name in set(one.features) if name in places]
+        self._row, self._column = np.array(pairs).T
+        order = np.argsort(self._column, kind="stable")
+        self._starts = np.searchsorted(self._row, np.arange(len(rows)))  # every sentence has "="
+        self._sorted = self._row[order]
+        self._ends = np.searchsorted(self._column[order], np.arange(len(self.names)))
+
+    def sums(self, weights: Vector) -> Vector:
+        """Return the sum of the weights of each sentence."""
+        return np.add.reduceat(weights[self._column], self._starts)
+
+    def back(self, values: Vector) -> Vector:
+        """Return for each feature the sum of the values of its sentences."""
+        return np.add.reduceat(values[self._sorted], self._ends)
+
+
+def _descend(slope: Callable[[Vector], tuple[float, Vector]], size: int) -> Vector:
+    """Return the weights at the foot of a smooth slope (L-BFGS with backtracking)."""
+    at = np.zeros(size)
+    loss, down = slope(at)
+    moves: list[tuple[Vector, Vector]] = []
+    for _ in range(_ROUNDS):
+        if float(np.abs(down).max()) < _LEVEL:
+            break
+        step = -_bend(down, moves)
+        pace, slant = 1.0 if moves else 1.0 / float(np.abs(down).sum()), float(down @ step)
+        while True:
+            ahead, there = slope(at + pace * step)
+            if ahead <= loss + 1e-4 * pace * slant or pace < 1e-8:
+                break
+            pace /= 2
+        if float(step @ (there - down)) > 0:
+            moves = [*moves, (pace * step, there - down)][-_REMEMBERED:]
+        at, loss, down = at + pace * step, ahead, there
+    return at
+
+
+def _bend(down: Vector, moves: list[tuple[Vector, Vector]]) -> Vector:
+    """Return the slope, bent by how it changed along the last moves."""
+    bent, shares = down.copy(), []
+    for move, change in reversed(moves):
+        share = float(move @ bent) / float(move @ change)
+        shares.append(share)
+        bent -= share * change
+    if moves:
+        move, change = moves[-1]
+        bent *= float(move @ change) / float(change @ change)
+    for (move, change), share in zip(moves, reversed(shares), strict=True):
+        bent += (share - float(change @ bent) / float(move @ change)) * move
+    return bent
+
+
+def cross_validated(rows: list[Row], judged: list[Row], share: float = 1.0) -> list[float]:
+    """Return the log-odds of each judged sentence by weights that were learnt without its repository, from a share of the others."""
+    repositories = sorted({one.repository for one in (*rows, *judged)})
     random.Random(1).shuffle(repositories)
     fold = {name: at % FOLDS for at, name in enumerate(repositories)}
     used = set(random.Random(2).sample(repositories, round(share * len(repositories))))
     learnt = [
         learn(one for one in rows if fold[one.repository] != at and one.repository in used) for at in range(FOLDS)
     ]
-    return [sum_weights(one.features, learnt[fold[one.repository]]) for one in rows]
+    weigh = open_odds if judged[0].task == "open_sentences" else sum_weights
+    return [weigh(one.features, learnt[fold[one.repository]]) for one in judged]
 
 
 def best_recall(rows: list[Row], odds: list[float], precision: float) -> float:
@@ -282,27 +395,32 @@ def best_recall(rows: list[Row], odds: list[float], precision: float) -> float:
     return max((recall for right, recall, listed in scores if right >= precision and listed >= _FEWEST), default=0.0)
 
 
-def entry_scores(rows: list[Row], odds: list[float], threshold: float) -> tuple[float, float, int]:
-    """Return precision and recall of the entries that a document would show, and how many there are."""
+def entry_scores(
+    rows: list[Row], odds: list[float], threshold: float, accepted: float = 1.0
+) -> tuple[float, float, int]:
+    """Return precision and recall of the entries that a document would show, and how many there are.
+
+    An entry is right if it holds a sentence with at least the label `accepted`.
+    """
     messages: dict[str, list[tuple[float, Row]]] = defaultdict(list)
     for one, value in zip(rows, odds, strict=True):
         messages[one.message].append((value, one))
     right = listed = found = there = 0
     for sentences in messages.values():
         if rows[0].task == "open_sentences":
-            asks = [is_question(one.text) for _, one in sentences]
-            chosen = [sentences[at] for at in choose_open([odds for odds, _ in sentences], asks, threshold)]
+            chosen = [sentences[at] for at in choose_open([odds for odds, _ in sentences], threshold)]
         else:
             chosen = [one for one in sentences if one[0] >= threshold]
         asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and is_question(one.text)}
         labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
-        right += sum(max(one) == 1 for one in entries)
-        listed += sum(max(one) != _DOUBTFUL for one in entries)
+        right += sum(max(one) >= accepted for one in entries)
+        listed += sum(max(one) != _DOUBTFUL or accepted <= _DOUBTFUL for one in entries)
         is_report = rows[0].task == "reports"  # of a message, not of each sentence
         given = [max(one.label for _, one in sentences)] if is_report else [one.label for _, one in sentences]
-        there += given.count(1.0)
-        found += given.count(1.0) if is_report and chosen else sum(one.label == 1 for _, one in chosen)
+        there += sum(one >= accepted for one in given)
+        found += sum(one >= accepted for one in given) if is_report and chosen else 0
+        found += 0 if is_report else sum(one.label >= accepted for _, one in chosen)
     return right / max(1, listed), found / max(1, there), listed
 
 
@@ -317,54 +435,43 @@ def main(arguments: list[str] | None = None) -> int:
         "--curve", action="store_true", help="say how recall grows with the number of repositories instead"
     )
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="everturn-learn-") as folder:
-        marked = list(marked_rows((CORPUS, *(one.resolve() for one in options.also)), Path(folder)))
-        labelled = list(labelled_rows(Path(folder) / "labelled"))
-    if options.curve:
-        _print_curves([*marked, *labelled])
-        return 0
+    folders = (CORPUS, *(one.resolve() for one in options.also))
+    with tempfile.TemporaryDirectory(prefix="everturn-learn-") as name:
+        units = list(unit_rows(folders, Path(name) / "units"))
+        ends = list(end_rows(folders, Path(name) / "ends"))
+        labelled = list(labelled_rows(Path(name) / "labelled"))
     for task in TASKS:
-        parts = {"sentences.json": marked, "labels.json": labelled}
-        _learn_task(
-            task, {name: [one for one in part if one.task == task] for name, part in parts.items()}, options.write
-        )
+        learnt, *judged = ([one for one in part if one.task == task] for part in (units, ends, labelled))
+        parts = dict(zip(("units", "sentences.json", "labels.json"), (learnt, *judged), strict=True))
+        if options.curve:
+            _print_curve(task, learnt)
+        else:
+            _learn_task(task, parts, options.write)
     return 0
 
 
-def _print_curves(rows: list[Row]) -> None:
-    for task in TASKS:
-        own = [one for one in rows if one.task == task]
-        for share in _SHARES:
-            odds = cross_validated(own, share)
-            found = ", ".join(f"{best_recall(own, odds, least):.2f} at {least:.2f}" for least in (0.6, 0.7, 0.8))
-            print(f"{task}, learnt from {share:.1%} of the repositories: recall at precision {found}")
+def _print_curve(task: str, rows: list[Row]) -> None:
+    for share in _SHARES:
+        odds = cross_validated(rows, rows, share)
+        found = ", ".join(f"{best_recall(rows, odds, least):.2f} at {least:.2f}" for least in (0.6, 0.7, 0.8))
+        print(f"{task}, learnt from {share:.1%} of the repositories: recall at precision {found}")
 
 
 def _learn_task(task: str, parts: dict[str, list[Row]], write: bool) -> None:
-    rows, start = [one for part in parts.values() for one in part], 0
-    known = f"{len(rows):,} sentences of {len({one.repository for one in rows})} repositories"
-    say(f"{task}: {known}, {sum(one.label == 1 for one in rows)} marked")
-    odds = cross_validated(rows)
-    rules = [0.0 if _by_patterns(one) else -math.inf for one in rows]
+    rows = [one for part in parts.values() for one in part]
+    firm, doubtful = (sum(one.label == label for one in rows) for label in (1, _DOUBTFUL))
+    repositories = len({one.repository for one in rows})
+    say(f"{task}: {len(rows):,} sentences of {repositories} repositories, {firm:,} firm, {doubtful:,} doubtful")
+    odds = iter(cross_validated(rows, rows))
     for name, part in parts.items():
-        own = slice(start, start := start + len(part))
-        if not part:
-            continue
-        print(f"{task}, {name}: patterns alone, {_shown(entry_scores(part, rules[own], 0.0))}")
-        for threshold in _AROUND:
-            pairs = zip(odds[own], rules[own], strict=True)
-            counted = [max(one, threshold) if rule == 0 else one for one, rule in pairs]
-            print(f"{task}, {name}: and learnt from {threshold} on, {_shown(entry_scores(part, counted, threshold))}")
+        own = list(islice(odds, len(part)))
+        for threshold in _AROUND if part else ():
+            strict, mild = (_shown(entry_scores(part, own, threshold, least)) for least in (1.0, _DOUBTFUL))
+            print(f"{task}, {name}, from {threshold} on: {strict}; doubtful accepted: {mild}")
     if write:
         weights = {name: round(value, 2) for name, value in sorted(learn(rows).items()) if abs(value) >= _SMALLEST}
         (WEIGHTS / f"{task}.json").write_text(json.dumps(weights, indent=0, ensure_ascii=False) + "\n", "utf-8")
         say(f"{task}.json: {len(weights):,} weights")
-
-
-def _by_patterns(row: Row) -> bool:
-    if row.task == "rules":
-        return {"=rule", decisions.SHORT} <= set(row.features)
-    return is_complaint(row.text) if row.task == "reports" else not PLAIN_SIGNS.isdisjoint(row.features)
 
 
 def _shown(scores: tuple[float, float, int]) -> str:

@@ -20,6 +20,7 @@ from benchmarks.restore.cutting import CORPUS
 from benchmarks.restore.labels import (
     HALVES,
     LABELS,
+    MEASURED,
     READABLE,
     SPOKEN,
     TWICE_READ,
@@ -211,9 +212,11 @@ def _phrases(one: Restored, firm: bool) -> Score:
 
 
 # --- figures ---
-def section_figures(store: Store, halves: tuple[str, ...] = HALVES) -> Iterator[Figure]:
+def section_figures(
+    store: Store, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
+) -> Iterator[Figure]:
     """Every figure of some parts, with bars on the sessions that are only measured."""
-    made = restored_sessions(store, halves)
+    made = restored_sessions(store, halves, labels, corpus)
     lost = sum(one.labelled.lost for one in made)
     yield Figure("labels whose words are no longer found", lost, "", 0, note=f"{len(made)} sessions")
     for half in halves:
@@ -221,7 +224,7 @@ def section_figures(store: Store, halves: tuple[str, ...] = HALVES) -> Iterator[
 
 
 def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]:
-    is_held = half == "blind"
+    is_measured = half in MEASURED
 
     def figure(name: str, told: str, of: Callable[[Score], float | None], bar: float | None) -> Figure:
         given = [one[name] for one in scores if name in one]
@@ -229,7 +232,7 @@ def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]
         found, all_ = (whole.right, whole.listed) if told == "precision" else (whole.found, whole.all)
         note = f"{found:.0f} of {all_:.0f}; {interval(given, of)}" if all_ else "nothing labelled or listed"
         label = f"{half}: {name.replace('_', ' ')}, {told}"
-        return Figure(label, of(whole), "", bar if is_held else None, True, note)
+        return Figure(label, of(whole), "", bar if is_measured else None, True, note)
 
     recall, precision = (lambda one: one.recall), (lambda one: one.precision)
     yield figure("goal", "right", recall, GOAL_BAR)
@@ -273,7 +276,12 @@ def interval(scores: list[Score], of: Callable[[Score], float | None], seed: int
 # --- misses ---
 def misses(store: Store, name: str, half: str = "open") -> Iterator[str]:
     """Yield what is wrong and missing in a section, of a part that may be read."""
-    for one in restored_sessions(store, (half,)) if half in READABLE else ():
+    return session_misses(restored_sessions(store, (half,)) if half in READABLE else (), name)
+
+
+def session_misses(restored: Iterable[Restored], name: str) -> Iterator[str]:
+    """Yield what is wrong and missing in a section of some sessions."""
+    for one in restored:
         score = one.scores.get(name, Score())
         if score.missing or score.wrong:
             yield f"\n{one.labelled.session.native_id}"

@@ -26,7 +26,7 @@ from benchmarks.restore.labels import (
     mark,
     sentence_around,
 )
-from benchmarks.restore.learn import REPORTS, SENTENCES
+from benchmarks.restore.learn import SENTENCES, TURNS, UNITS, Row, cross_validated, learn
 from benchmarks.restore.match import bare_command, content_words, same_hash, same_path, says_goal, says_item
 from benchmarks.restore.measuring import Score
 from benchmarks.restore.sections import interval, restored_sessions
@@ -204,13 +204,41 @@ def test_a_claim_is_confirmed_only_where_it_is_shown_as_verified() -> None:
 
 
 def test_nothing_is_learnt_from_the_repositories_that_were_set_aside() -> None:
-    aside, sentences, reports = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES, REPORTS))
-    learnt = [*sentences, *reports]
+    aside, *learnt = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES, UNITS, TURNS))
     own = {one["from"].partition("@")[0].replace("/", "+").lower() for one in aside}
-    others = {one["file"].split("/")[1].lower() for one in (*learnt, *json.loads(LABELS.read_text("utf-8")))}
+    labels = [one for one in json.loads(LABELS.read_text("utf-8")) if one["half"] != "unseen"]
+    others = {one["file"].split("/")[1].lower() for part in (*learnt, labels) for one in part}
     assert len(own) >= 15 and len(aside) == 133 and not own & others
     assert sum("guide" in one for one in aside) == 67
     assert sum(len(one["constraints"]) for one in aside) > 100 < sum(len(one["read"]) for one in aside)
+
+
+@pytest.mark.parametrize("path", [UNITS, TURNS])
+def test_marks_of_messages_hold_no_words(path: Path) -> None:
+    known = {"file", "id", "from", "prompts", "answers", "turns"}
+    words = {"person", "between", "end"}
+    for one in json.loads(path.read_text("utf-8")):
+        assert set(one) <= known and len(set(one) - {"file", "id", "from"}) >= 1
+        marks = [found for key in ("prompts", "answers", "turns") for found in strings(one.get(key, []))]
+        assert all(len(found) == 8 or found in words for found in marks)
+
+
+def strings(given: object) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return [found for one in given for found in strings(one)] if isinstance(given, list) else []
+
+
+def test_weights_are_learnt_from_words_that_several_repositories_use() -> None:
+    rows = [
+        Row("rules", f"shop-{number % 8}", f"message {number}", "", ["never", "push", "="] if number % 2 else ["open", "push", "="], number % 2, 1)
+        for number in range(160)
+    ]  # fmt: skip
+    rows.append(Row("rules", "shop-1", "once", "", ["seldom", "="], 1.0, 1))
+    learnt = learn(rows)
+    assert learnt["never"] > 0.5 > -0.5 > learnt["open"] and "seldom" not in learnt
+    odds = cross_validated(rows, rows)
+    assert all((one.label == 1) == (value > 0) for one, value in zip(rows, odds, strict=True) if one.message != "once")
 
 
 def test_documents_of_sessions_set_aside_are_held_against_the_marks(corpus: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive.artifacts import announced_file, find_mentions, told_files
+from everturn.derive.file_commands import named_files
 
 
 @pytest.mark.parametrize(
@@ -77,13 +78,61 @@ def test_the_file_that_is_changed_next_is_announced(text: str, file: str | None)
     assert announced_file(text) == file
 
 
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("Ich aktualisiere jetzt `src/lampe.py`:", "src/lampe.py"),
+        ("Je vais modifier le fichier `src/lampe.py` :", "src/lampe.py"),
+        ("Voy a actualizar `src/lampara.py`:", "src/lampara.py"),
+        ("次に`src/lamp.py`を修正します：", "src/lamp.py"),
+        ("现在我需要修改`pom.xml`文件：", "pom.xml"),
+        ("现在查看`pom.xml`文件：", None),
+    ],
+)
+def test_a_file_is_announced_in_every_language(text: str, file: str | None) -> None:
+    assert announced_file(text) == file
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I have updated `lamp.txt`.",
+        "`lamp.txt` was updated.",
+        "Ich habe `lamp.txt` geändert.",
+        "In der Datei wurde ergänzt: `lamp.txt`",
+        "J'ai modifié `lamp.txt`.",
+        "He actualizado `lamp.txt` y nada más; modificado `lamp.txt`",
+        "`lamp.txt` を修正しました。",
+        "我已在 `lamp.txt` 中添加了以下配置：",
+    ],
+)
+def test_an_answer_says_in_every_language_that_it_changed_a_file(line: str) -> None:
+    assert named_files(line) == ["lamp.txt"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The output will land in `out/lamps.csv`.",
+        "See `docs/lamp.md`.",
+        "I read `docs/lamp.md` against `docs/brief.md`.",
+        "Then open `build/report.html` in your browser.",
+        "`https://lamps.example/plugins.json` is fetched",
+        "Ich habe `docs/lamp.md` nicht geändert.",
+        "没有修改 `docs/lamp.md`",
+        "Unchanged is `docs/lamp.md`.",
+    ],
+)
+def test_a_file_that_an_answer_only_refers_to_was_not_changed(line: str) -> None:
+    assert named_files(line) == []
+
+
 def test_an_edit_without_a_file_is_of_the_announced_one_and_of_those_that_the_answer_names() -> None:
     answer = (
         "I created two rules:\n1. `a.mdc`: commands\n2. `b.mdc`: modules\nand changed `src/cli.ts`, see `docs/x.md`."
     )
     assert told_files([("", 3), ("cli.ts", 5)], (answer, 9), (), False, ()) == {
         "src/cli.ts": 9,
-        "docs/x.md": 9,
         "a.mdc": 9,
         "b.mdc": 9,
     }

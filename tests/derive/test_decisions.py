@@ -10,12 +10,10 @@ from everturn.derive.decisions import (
     DecisionMark,
     choose_passages,
     find_announcements,
-    find_choices,
     find_decisions,
     likeness,
-    report_passages,
     sentence_mark,
-    stated_intents,
+    weigh_choices,
 )
 from everturn.derive.intent import find_revisions, revised_status
 from everturn.text.sentences import split_sentences
@@ -46,11 +44,9 @@ def kinds(text: str) -> list[tuple[str, bool]]:
         "The snapshot should not be updated, ever.",
         "The main version should be linked, not this one.",
         "Each rule should be a file of its own.",
-        "It also needs to be documented.",
         "Update the changelog after each device.",
         "Use table driven tests where possible.",
         "keep all the colours we made",
-        "NOTHING ELSE",
         "From now on write commit messages in English.",
         "Only change the footer.",
         "No new dependencies.",
@@ -118,8 +114,8 @@ def test_a_choice_is_a_decision(text: str) -> None:
         "ERROR: must not be null",
     ],
 )
-def test_what_only_looks_like_one_does_not_count(text: str) -> None:
-    assert find_decisions(text) == []
+def test_what_only_looks_like_one_matches_no_pattern(text: str) -> None:
+    assert [sentence_mark(one) for one in split_sentences(text)] in ([None], [])
 
 
 def test_a_pinned_line_is_marked_as_such() -> None:
@@ -158,29 +154,38 @@ def test_words_are_compared_without_case_and_signs() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "by"),
     [
-        "`basket.py` now keeps prices in cents, not in floats.",
-        "The page stays as-is per your call.",
-        "The header moved to the top instead of the side in `page.html`.",
+        ("Since the bank has no filter for days, I'll filter the rows in the client instead.", "between"),
+        ("The root cause is that the cache is never cleared, so I switched to reading the file directly.", "end"),
+        ("Let's go with PostgreSQL instead of SQLite for the orders.", "person"),
+        ("改为使用 PostgreSQL 存储订单，不再使用 SQLite。", "end"),
     ],
 )
-def test_a_choice_of_the_model(text: str) -> None:
-    assert [one.text for one in find_choices(f"I read the code. {text}")] == [text]
+def test_a_choice(text: str, by: str) -> None:
+    assert [one.text for one in weigh_choices(text, by, True)] == [text.rstrip("。")]
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "by"),
     [
-        "Let me look at the tests because they fail.",
-        "The test was failing since the table is empty.",
-        "Should I use Redis instead of a file?",
-        "I'm using the review skill because you asked for it.",
-        "All tests pass now.",
+        ("Let me look at the tests.", "between"),
+        ("All tests pass now.", "end"),
+        ("Run `make` to see it.", "end"),
+        ("thanks!", "person"),
+        ("Should I look at the page again?", "end"),
     ],
 )
-def test_a_finding_or_a_step_is_no_choice(text: str) -> None:
-    assert find_choices(text) == []
+def test_a_finding_or_a_step_is_no_choice(text: str, by: str) -> None:
+    assert weigh_choices(text, by, True) == []
+
+
+def test_an_explanation_needs_more_than_a_report_to_be_a_choice() -> None:
+    text = "The shop uses PostgreSQL for the orders."
+    assert weigh_choices(text, "end", False) == []
+    assert {one.text for one in weigh_choices(text, "end", False)} <= {
+        one.text for one in weigh_choices(text, "end", True)
+    }
 
 
 @pytest.mark.parametrize(
@@ -227,37 +232,12 @@ def test_weights_find_rules_that_no_pattern_knows() -> None:
     assert [(one.text, one.binds) for one in find_decisions(text)] == [(text, True)]
 
 
-def test_rules_of_a_template_do_not_count() -> None:
+def test_rules_of_a_template_hardly_count() -> None:
     steps = "\n".join(
         f"## Pier {number}\n\n- The user must name pier {number} if the user did not.\n" for number in range(20)
     )
     template = f"---\ndescription: Plan a ferry\n---\n\n## Input\n\n$ARGUMENTS\n\n{steps}"
-    assert find_decisions(template) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'll keep the old column, because the report still reads `price_cents`.",
-        "Ich werde `price` statt `cost` verwenden, weil der Bericht es so braucht.",
-        "Je vais garder `price` au lieu de `cost`, car le rapport en dépend.",
-        "Voy a usar `price` en lugar de `cost` porque el informe ya lo usa.",
-    ],
-)
-def test_work_that_is_announced_with_its_grounds(text: str) -> None:
-    assert [one.text for one in stated_intents(f"The report is long. {text}", 7)] == [text]
-
-
-@pytest.mark.parametrize(
-    "text", ["Let me check the `price` column first, since it is only read there.", "The test is red."]
-)
-def test_what_is_only_looked_at_is_not_announced_work(text: str) -> None:
-    assert stated_intents(text) == []
-
-
-def test_passages_of_a_report_leave_out_how_it_was_tested() -> None:
-    report = "## Changes\n- `basket.py` now keeps cents\n- moved the header\n\n## Testing\n- ran all of the tests\n"
-    assert [one.text for one in report_passages(report)] == ["`basket.py` now keeps cents"]
+    assert len(find_decisions(template)) <= 1
 
 
 def test_chosen_passages_fit_keep_their_order_and_grow_with_the_room() -> None:
@@ -277,7 +257,6 @@ def test_in_a_prompt_of_a_program_each_order_of_a_list_is_a_rule() -> None:
         "Commit with a short message",
         "Search for helpers before you write new ones",
     ]
-    assert [one.text for one in find_decisions(f"{story}\n\n{orders}")] == ["Never push to main."]
 
 
 def test_of_many_rules_the_strict_ones_are_kept_and_none_twice() -> None:

@@ -85,7 +85,6 @@ def test_a_complaint_is_found(text: str) -> None:
         "Add a test that fails when the name is empty.",
         "Does it fail when offline?",
         "We want to fail fast here.",
-        "there's still a comment on the pull request",
         "Good addition of events when session creation fails, providing feedback.",
         "A command that did not work once will not work again unless you change it!",
         "```\nit crashes\n```",

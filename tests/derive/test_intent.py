@@ -8,10 +8,10 @@ from everturn.derive.intent import (
     Answered,
     LooseEnd,
     Offer,
+    adds_work,
     advance_loose_ends,
     asks_for_work,
     command_words,
-    find_answers,
     find_offer,
     goal_words,
     is_approval,
@@ -20,8 +20,12 @@ from everturn.derive.intent import (
     is_thanks,
     join_reply,
     own_words,
+    says_nothing_new,
     word_count,
 )
+from everturn.derive.open_items import find_answers
+from everturn.text.printable import count_cells
+from everturn.text.sentences import fit_parts, fit_request, orders_work
 
 OFFER = Offer(7, "Which store should hold the baskets?", "", (("1", "Redis"), ("2", "PostgreSQL")))
 
@@ -192,3 +196,119 @@ def test_a_routine_request_says_nothing_about_the_work(text: str) -> None:
 @pytest.mark.parametrize("text", ["Use version 1.105.0", "commit the three findings in separate commits, tests first"])
 def test_a_request_that_says_how_is_none(text: str) -> None:
     assert not is_routine_request(text)
+
+
+# --- what a long prompt asks for ---
+def test_the_goal_of_a_specification_is_its_title_and_what_it_describes() -> None:
+    text = "# Harbour — Complete Build Specification\n# Logic and tests\n\n## Read first\n\n1. https://example.org/docs\n\n"
+    text += (
+        "### One-Line Description\nA booking service for small boats.\n\n## Part 2\n\n"
+        + "Create a berth with status OPEN.\n\n" * 300
+    )
+    assert goal_words(text) == "Harbour — Complete Build Specification A booking service for small boats."
+
+
+def test_a_pasted_log_is_named_by_its_command_and_its_error() -> None:
+    log = "C:\\work\\shop>mvn clean install\n" + "[INFO] Scanning for projects...\n" * 8
+    log += "[ERROR] Child module web does not exist\n\nC:\\work\\shop>"
+    assert goal_words(log) == "pasted: mvn clean install: [ERROR] Child module web does not exist"
+    assert not adds_work(goal_words(log))
+
+
+@pytest.mark.parametrize(
+    "asked", ["why does the build stop here?", "请修复这个错误", "このエラーを直してください", "arregla esto por favor"]
+)
+def test_words_below_a_pasted_log_are_the_request(asked: str) -> None:
+    log = "PS C:\\work\\shop> docker compose up\n" + "[ERROR] port is taken\n" * 8 + "Deleting build...\n" * 4
+    assert goal_words(f"{log}\nPS C:\\work\\shop>\n{asked}") == asked
+
+
+def test_an_error_that_a_program_wrote_down_asks_for_nothing() -> None:
+    text = (
+        "## Error Type\n\nBuild Error\n\n## Error Message\n\nMove the directive to the top of the file.\n\n"
+        + "at page (app.tsx:1:2)\n" * 20
+    )
+    assert goal_words(text).startswith("pasted: ") and not adds_work(goal_words(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["implement tasks T128-T145", "build docs/plan.md phase 3", "remove comments everywhere"]
+)
+def test_a_short_order_that_names_its_subject_asks_for_work(text: str) -> None:
+    assert asks_for_work(text) and adds_work(text)
+
+
+def test_a_prompt_that_is_all_a_quote_is_the_request() -> None:
+    assert (
+        goal_words("> Add baskets to the shop,\n> then write the docs.")
+        == "Add baskets to the shop, then write the docs."
+    )
+
+
+def test_the_argument_of_a_command_is_what_the_person_typed() -> None:
+    rest = "You **MUST** consider the user input.\n\n## Outline\n\nGoal: Find gaps in the specification.\n\n1. Run `setup.sh`.\n"
+    given = "## User Input\n\n```text\nBuild a shop for used books.\n```\n\n" + rest
+    assert goal_words(given) == "Build a shop for used books."
+    empty = "## User Input\n\n```text\n\n```\n\n" + rest
+    assert goal_words(empty) == "by command: Find gaps in the specification."
+    assert not adds_work(goal_words(empty))
+
+
+@pytest.mark.parametrize(
+    ("asked", "filler"),
+    [
+        ("I want you to research ticket vendors.", "The harbour is old and has many berths. "),
+        ("Bitte schreibe ein Werkzeug für Tickets.", "Der Hafen ist alt und hat viele Liegeplätze. "),
+        ("Je voudrais un outil pour les billets.", "Le port est vieux et il a des quais. "),
+        ("Necesito una herramienta para billetes.", "El puerto es viejo y tiene muelles. "),
+        ("Preciso de uma ferramenta para bilhetes.", "O porto é velho e tem cais. "),
+        ("チケットの一覧を作成してください。", "港は古くて大きい。"),
+        ("请帮我写一个订票工具。", "港口很旧也很大。"),
+        ("티켓 목록을 만들어 주세요.", "항구는 오래되었다. "),
+    ],
+)  # fmt: skip
+def test_a_long_request_keeps_the_sentence_that_asks(asked: str, filler: str) -> None:
+    text = f"{filler * 20}{asked} {filler * 20}".strip()
+    shown = fit_request(text, 200)
+    assert asked in shown and count_cells(shown) <= 200
+    assert orders_work(asked) and not orders_work(filler)
+
+
+def test_a_request_without_full_stops_is_shown_from_the_words_that_ask() -> None:
+    text = (
+        "so the harbour is old and we have many boats " * 8
+        + "and i want you to list the berths "
+        + "that are free " * 30
+    )
+    shown = fit_request(text.strip(), 120)
+    assert shown.startswith("…") and "i want you to list the berths" in shown and shown.endswith("…")
+    assert count_cells(shown) <= 120
+
+
+def test_a_cut_never_ends_within_a_word() -> None:
+    assert fit_request("Send it to " + "x" * 300, 100) == "Send it to…"
+
+
+def test_all_numbered_parts_of_a_request_are_kept() -> None:
+    parts = [f"{n}. change page {n} " + "with many more words " * 20 for n in range(1, 7)]
+    shown = fit_parts("Some changes: " + " ".join(parts), 600)
+    assert all(f"{n}. change page {n}" in shown for n in range(1, 7)) and count_cells(shown) <= 620
+    assert fit_parts("version 2.0 of 3 files", 600) == ""
+    assert fit_parts("1. add a 2. drop b", 600) == "1. add a 2. drop b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It's working GREAT!", "thanks", "Cancelled", "continue", "works perfectly now", "weiter", "funktioniert super", "ça marche bien",
+     "ya funciona", "funcionou", "完璧です", "動きました", "太好了", "继续", "계속해줘", "continue where you left off", "vas-y", "はい"],
+)  # fmt: skip
+def test_praise_thanks_and_a_word_to_go_on_say_nothing_new(text: str) -> None:
+    assert says_nothing_new(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It works but the header is gone", "great, now add a footer", "good morning plan", "works only on Linux", "continue with the basket page", "funktioniert nicht", "ça marche pas", "no funciona", "不行"],
+)  # fmt: skip
+def test_a_report_or_a_request_is_more_than_praise(text: str) -> None:
+    assert not says_nothing_new(text)

@@ -36,8 +36,7 @@ def test_a_question_before_its_choices_counts() -> None:
     assert find_closing_questions("Which one?\n\n1. this\n2. that") == ["Which one?"]
 
 
-def test_a_question_in_the_middle_does_not() -> None:
-    assert find_closing_questions("Why does it fail? Because of the cache.\n\nI fixed it.") == []
+def test_no_text_asks_nothing() -> None:
     assert find_closing_questions("") == []
 
 
@@ -68,7 +67,6 @@ def test_the_word_next_alone_says_nothing() -> None:
 
 def test_a_next_step_has_at_least_four_words_and_is_no_question() -> None:
     assert find_next_steps("All green. Next, write the docs.") == ["Next, write the docs."]
-    assert find_next_steps("All green. Next, the docs.") == []
     assert find_next_steps("All green. Next, shall I write the docs for it?") == []
 
 
@@ -270,13 +268,12 @@ def test_whatever_the_text_every_entry_is_in_it(text: str) -> None:
         assert " ".join(one.rstrip("…").split()) in words
 
 
-def test_beside_a_step_less_likely_steps_count_and_questions_do_not() -> None:
-    assert choose_open([1.0, -1.0, -1.0, -9.0], [False, False, True, False]) == [0, 1]
-    assert choose_open([1.0, -1.0], [True, False]) == [0]  # a question alone speaks for no step
-    assert choose_open([-1.0, -1.0], [False, False]) == []
-    assert choose_open([float(number) for number in range(50)], [False] * 50) == list(range(49, 37, -1))
+def test_the_likeliest_sentences_count_and_their_number_is_bounded() -> None:
+    assert choose_open([1.0, -1.0, 2.0, -9.0]) == [2, 0]
+    assert choose_open([-1.0, -1.0]) == []
+    assert choose_open([float(number) for number in range(50)]) == list(range(49, 33, -1))
 
 
 def test_what_an_agent_says_between_its_calls_is_no_step() -> None:
-    text = "Now let me check the rows.\nLet me verify the tests.\n\nNext steps:\n- Run the migration on the server."
+    text = "Let me verify the tests. I fixed the rows of the table and all of the tests pass.\n\nNext steps:\n- Run the migration on the server."
     assert find_next_steps(text) == ["Run the migration on the server."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.paths import is_scratch, local_path, same_case
+from everturn.derive.paths import is_by_tools, is_scratch, local_path, same_case
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,14 @@ def test_temporary_folders_are_known() -> None:
     assert is_scratch("/tmp/a.txt")
     assert is_scratch("C:\\Users\\ann\\AppData\\Local\\Temp\\a.txt")
     assert not is_scratch("/home/ann/tmp/a.txt")
+
+
+@pytest.mark.parametrize(
+    "path", ["web/next-env.d.ts", "package-lock.json", "web/tsconfig.tsbuildinfo", "node_modules/a.js", "src\\a.pyc"]
+)
+def test_what_tools_write_is_known(path: str) -> None:
+    assert is_by_tools(path)
+
+
+def test_what_is_written_beside_it_is_not_taken_for_it() -> None:
+    assert not any(map(is_by_tools, ("next-env.ts", "package.json", "src/lock.py", "class.py", "a.class.ts")))

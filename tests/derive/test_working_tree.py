@@ -15,6 +15,10 @@ STATUS = " M src/a.py\n D old.py\n?? new.py\nR  x.py -> y.py\n?? folder/\n M nod
 def test_a_status_names_what_differs() -> None:
     wanted = [("edited", "src/a.py"), ("deleted", "old.py"), ("created", "new.py"), ("edited", "y.py")]
     assert tree_changes("git status --short", STATUS) == wanted
+    assert tree_changes("git status -s", ' M "l\\303\\244mp.py"\n?? "a b.md"\n') == [
+        ("edited", "lämp.py"),
+        ("created", "a b.md"),
+    ]
     long = "Changes not staged:\n\tmodified:   src/a.py\n\tmodified:   sub (new commits, modified content)\n"
     assert tree_changes("git status", long) == [("edited", "src/a.py")]
     assert tree_changes("git diff --stat", " src/a.py | 3 +-\n b.png | Bin 0 -> 5 bytes\n 2 files changed") == [

@@ -268,6 +268,69 @@ def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> N
     ]
 
 
+def test_the_goal_names_the_request_that_most_turns_belong_to(archive: Archive, store: Store) -> None:
+    turn = archive.history.turn
+    session = archive.take_in(
+        turn("clean up the comments in the stylesheet", "Done."),
+        turn("please prepare my talk about the harbour project for the interview", "Here it is."),
+        *(turn(one, "So.") for one in ("which words are hard", "what about questions", "how long is it", "why boats")),
+        turn("write a small readme file too", "Written."),
+        turn("continue", "Nothing to do."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "high_level_goal") == [
+        "clean up the comments in the stylesheet — later: please prepare my talk about the harbour project for the interview"
+        " · write a small readme file too"
+    ]
+    assert texts(document, "primary_task")[0] == "write a small readme file too"
+
+
+def test_a_prompt_without_a_sentence_is_shown_with_the_title(archive: Archive, store: Store) -> None:
+    title = b'{"type": "custom-title", "customTitle": "Broken build of the shop"}\n'
+    session = archive.take_in(archive.history.turn("fix this", "Fixed."), title)
+    goal = texts(build_document(store, SOURCES, session), "high_level_goal")
+    assert goal == ["Broken build of the shop (title): fix this"]
+
+
+def test_a_message_that_comes_back_after_others_is_no_goal(archive: Archive, store: Store) -> None:
+    turn = archive.history.turn
+    again = "Only if you changed code: update the notes of the project with what changed, why it changed and what to look out for."
+    session = archive.take_in(
+        *(
+            one
+            for asked in (
+                "add baskets to the shop page",
+                "let the baskets expire after a day",
+                "sort the books by price",
+            )
+            for one in (turn(asked, "Done."), turn(again, "Done."))
+        )
+    )
+    document = build_document(store, SOURCES, session)
+    assert "notes of the project" not in texts(document, "high_level_goal")[0]
+    assert texts(document, "primary_task")[0] == "sort the books by price"
+
+
+def test_praise_at_the_end_is_neither_the_task_nor_left_to_do(archive: Archive, store: Store) -> None:
+    turn = archive.history.turn
+    session = archive.take_in(
+        turn("add baskets to the shop page", "Added."), archive.history.line("user", "It's working GREAT!")
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "primary_task")[0] == "add baskets to the shop page"
+    assert texts(document, "next_steps") == []
+
+
+def test_a_numbered_request_is_the_task_with_all_its_parts(archive: Archive, store: Store) -> None:
+    asked = "Three changes, please:\n" + "\n".join(
+        f"{n}. {one} " + "and more " * 30 for n, one in enumerate(("sort books", "add baskets", "write docs"), 1)
+    )
+    (task, *_) = texts(
+        build_document(store, SOURCES, archive.take_in(archive.history.turn(asked, "Done."))), "primary_task"
+    )
+    assert all(one in task for one in ("1. sort books", "2. add baskets", "3. write docs"))
+
+
 def test_a_long_last_answer_is_there_whole(archive: Archive, store: Store) -> None:
     line = archive.history.line
     answer = " ".join(f"Part {number} of the shop is done." for number in range(40))
@@ -360,7 +423,7 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     line, use, back = archive.history.line, archive.use, archive.back
     session = archive.take_in(
         line("user", "round the totals on the page"),
-        line("assistant", "I'll keep the cents in the table, because the report reads them."),
+        line("assistant", "Since the API has no filter, I'll do it in the client instead of the server."),
         use("Edit", "c1", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
         back("c1", "edited"),
         line("assistant", "`page.py` now rounds the total once, not per item. All tests pass."),
@@ -369,12 +432,12 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     )
     decisions = section(build_document(store, SOURCES, session), "key_decisions").statements
     assert [one.text for one in decisions] == [
-        "round the totals on the page → I'll keep the cents in the table, because the report reads them. · "
+        "round the totals on the page → Since the API has no filter, I'll do it in the client instead of the server. · "
         "`page.py` now rounds the total once, not per item."
     ]
     assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {
         0: "round",
-        1: "I'll",
+        1: "Since",
         4: "`page.py`",
     }
 

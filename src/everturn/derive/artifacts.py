@@ -33,23 +33,21 @@ from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import (
-    ENDINGS,
     MAX_CHARS,
     Touch,
     command_touches,
-    has_ending,
     last_folder,
     named_files,
     reported_files,
-    resolve_path,
     stated_changes,
 )
-from everturn.derive.paths import is_generated
+from everturn.derive.paths import ENDINGS, has_ending, is_generated, resolve_path
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
+from everturn.text.shell import unquote_git_path
 
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
 
@@ -126,7 +124,7 @@ _DEED_MARKS = (
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
     r"(?P<verb>[a-z]{4,12}):?\s{1,20}(?P<what>(?:(?:files?|the|new|output|reports?|results?|data|log|html|xml|json|csv|lines?|bytes|rows|"
-    r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6})"
+    r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6}|[^\n>'\"`]{1,80}? (?:->|→|to:?)\s{1,4})"
     r"(?P<quote>['\"`]?)(?P<path>[\w@+~./\\](?:[^'\"`*?$<>|(),;\s]|(?<=\w) (?=\w)){0,300}?)(?P=quote)"
     r"(?P<tail>\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
     re.IGNORECASE,
@@ -138,9 +136,14 @@ _NOT_DOING = lazy_pattern(
 )
 
 
+_FILTERED = lazy_pattern(
+    r"\| ?(?:tail|head|e?grep|rg|sed|awk)\b[^|;&\n]{0,400}"
+)  # of an output, which is still its own
+
+
 def _told_by_output(command: str, output: str, start: str) -> Iterator[Touch]:
     """Yield the files of lines such as `Wrote out/report.csv`, where the command did something."""
-    if not output or _NOT_DOING.search(command) or not any(mark in output for mark in _DEED_MARKS):
+    if not output or _NOT_DOING.search(_FILTERED.sub("", command)) or not any(mark in output for mark in _DEED_MARKS):
         return
     told = [touch for line in output.splitlines() if (touch := _read_deed(line)) is not None]
     told = [(action, path) for action, path in told if action == "read" or not is_generated(path)]
@@ -205,10 +208,13 @@ def _mentioned_name(text: str, end: re.Match[str]) -> str:
 
 
 _ACTS = lazy_pattern(
-    r"\b(?:creat|updat|edit|modify|add|writ|fix|chang|refactor|implement|adjust|replac|rewrit|mov|extend|correct|sav)\w*\b"
-    r"(?: \w[\w'-]*){0,3}? `?$|\b(?:called|named) `?$|\b(?:in|into|to)(?: (?:the|a|our|your))?(?: (?:file|existing|new|main|root)){0,2} `?$",
+    r"\b(?:creat|updat|edit|modify|add|writ|fix|chang|refactor|implement|adjust|replac|rewrit|mov|extend|correct|sav"
+    r"|aktualisier|erstell|änder|bearbeit|ergänz|erweiter|korrigier|ersetz|pass|schreib|modifi|cré|ajout|mett|corri|remplac|écri|añad|agreg|actualiz|reemplaz|escrib)\w*\b"
+    r"(?: \w[\w'-]*){0,3}? `?$|\b(?:called|named) `?$|\b(?:in|into|to)(?: (?:the|a|our|your))?(?: (?:file|existing|new|main|root)){0,2} `?$"
+    r"|(?:修改|更新|编辑|編輯|添加|创建|創建|新建|新增|重写|修复|修復|调整|替换|追加|作成|変更|修正)[^\n`。，、]{0,6}`?$",
     re.IGNORECASE,
 )
+_ACTS_AFTER = lazy_pattern(r"`?\s?(?:を|に|のファイルを)[^\n。`]{0,12}(?:修正|更新|編集|追加|作成|変更|書き換)")
 _CREATES = lazy_pattern(
     r"\b(?:creat|add|writ)\w*\b[^.\n]{0,80}\b(?:new|rule|file|script|test|doc\w*|module|task|spec\w*)\b", re.I
 )
@@ -221,7 +227,8 @@ def announced_file(text: str) -> str | None:
     found = [(end, name) for end in _END.finditer(shown) if (name := _mentioned_name(shown, end))]
     for end, name in reversed(found):
         start = end.end() - len(name)
-        if _ACTS.search(shown, max(0, start - 80), start) and has_ending(name):
+        is_act = _ACTS.search(shown, max(0, start - 80), start) or _ACTS_AFTER.match(shown, end.end())
+        if is_act and has_ending(name):
             return name
     return "" if _CREATES.search(shown) else None
 
@@ -243,7 +250,7 @@ def told_files(
         if told and _ABSOLUTE.match(path):  # a path as calls have it: that of the file read last
             bare = path.replace("\\", "/").rsplit("/", 1)[-1]
             path = path if told.pop(bare, None) is not None else ""  # the answer names this file, or others
-        if path and path not in known:
+        if path and path not in known and not is_generated(path):
             told.setdefault(path, at)
     return told
 
@@ -285,11 +292,11 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         return _stated_commits(output) if went_well and _is_to_commit(start) else []
     text = _command_text(start)
     if went_well and _OPENS.search(text[:_MOST_CHARS]):
-        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_ends_of(output))][-1:]
+        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_both_ends(output, _MOST_CHARS))][-1:]
     if not text or not _COMMITS.search(text[:_MOST_CHARS]) or _DRY.search(text[:_MOST_CHARS]):
         return []
     amends = "--amend" in text
-    shown = _ends_of(output)
+    shown = _both_ends(output, _MOST_CHARS)
     rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
     reports = [one for one in _REPORT.finditer(shown) if one[1] or start.kind != "shell"]
     found = [Commit(one[1] or one[2], one_line(one[3], _SUBJECT), amends, rebased) for one in reports]
@@ -384,7 +391,7 @@ def _stated_commits(report: str) -> list[Commit]:
     """Return the commits that the report of a subagent states as its own."""
     if "ommit" not in report and "COMMIT" not in report:
         return []
-    shown = _ends_of(report)
+    shown = _both_ends(report, _MOST_CHARS)
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
     found = {one[1].lower(): one for one in named}
     return [Commit(number, "", by="subagent") for number in found]
@@ -402,10 +409,6 @@ def _is_to_commit(start: CallStart) -> bool:
     given = start.input.values() if isinstance(start.input, dict) else ()
     words = " ".join((start.prompt, *(one for one in given if isinstance(one, str))))[:_MOST_CHARS]
     return not words.strip() or _ASKED.search(words) is not None
-
-
-def _ends_of(text: str) -> str:
-    return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]}\n{text[-_MOST_CHARS:]}"
 
 
 def _command_text(start: CallStart) -> str:
@@ -478,7 +481,7 @@ def tree_changes(command: str, output: str) -> list[Touch]:
 
 def _last_name(path: str) -> str:
     """Return the new name of a renamed file, without quotes, and without the sign for folders that are left out."""
-    name = path.rpartition(" -> ")[2].strip('"').rstrip().removeprefix(".../")
+    name = unquote_git_path(path.rpartition(" -> ")[2].rstrip()).removeprefix(".../")
     return f"{name}/" if name.endswith(" content)") else name  # a submodule
 
 

@@ -20,7 +20,7 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.paths import known_path, local_path, matches_any, same_case
+from everturn.derive.paths import is_absolute, is_scratch, local_path, matches_any, plain_path, same_case
 from everturn.derive.tool_scripts import wide_targets
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
@@ -40,6 +40,7 @@ class FileState(Struct, frozen=True):
     reads: int = 0
     first: int = 0  # turn in which it first appeared
     by: str = ""  # "subagent" if only subagents touched it
+    given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
 
 
 class TreeBefore(Struct, frozen=True):
@@ -56,30 +57,198 @@ class TreeBefore(Struct, frozen=True):
 def advance_files(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> dict[str, FileState]:
     """Return the files after one more turn, the last one touched at the end."""
     files = dict(known)
-    spelled = {same_case(path, tree.workspace): path for path in files}
+    names = _FileNames(files, facts, tree)
     committed = {seq for _, seq in facts.commits}
-    shell = {call.seq for call in facts.deeds if call.kind == "shell"}
-    named = {call.seq: call.what for call in facts.deeds if call.kind in CHANGES}
     shown = _left_by_patterns(facts, tree)
     touches = (*facts.files, *_left_by_subagents(known, facts, tree), *shown, *_covered(known, facts, tree))
     for touch in sorted(touches, key=attrgetter("seq")):
-        path = local_path(touch.path.rstrip("/\\") or "/", tree.workspace)
-        if touch.seq in shell or touch.by:
-            path = known_path(path, [one for one, file in files.items() if file.count], not tree.workspace)
-        elif "/" not in path and path not in files and path not in named.get(touch.seq, ""):  # told by an answer
-            same = [one for one, file in files.items() if file.count and one.endswith(f"/{path}")]
-            path = same[0] if len(same) == 1 else path
-        path = spelled.setdefault(same_case(path, tree.workspace), path)
-        is_own = path in files and files[path].count
-        if (
-            touch.seq in committed
-            and touch.action != "read"
-            and not is_own
-            and not _is_committed(facts, tree, touch, path)
-        ):
+        path, given = names.find(touch)
+        is_own = path in files and files[path].count > 0
+        if touch.seq in committed and touch.action != "read" and not _is_committed(facts, tree, touch, path, is_own):
             continue  # a commit of what somebody else changed
-        files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)
+        shorter = names.take_shorter(path, given)
+        before = _join_states(files.pop(path, None), shorter)
+        files[path] = _update_file(before, touch, path, given, facts.turn)
+        names.add(path, given)
+        if touch.action == "deleted":
+            _delete_inside(files, path)
+        elif touch.action != "read":
+            names.restore_folders(path)
+    _restore_shown(files, facts)
     return files
+
+
+def _restore_shown(files: dict[str, FileState], facts: TurnFacts) -> None:
+    """Drop the deletion of files that a later command shows: something wrote them again."""
+    gone = [(path, one) for path, one in files.items() if one.action == "deleted"]
+    calls = [call for call in _well_done(facts) if call.kind == "shell" and "||" not in call.what] if gone else []
+    for path, one in gone:
+        later = (call.what for call in calls if call.seq > one.seq and path in call.what)
+        if any(_SHOWS.search(command, 0, command.index(path)) for command in later):
+            files[path] = _present_again(one)
+
+
+#: Before the name of a file: a program that needs the file to be there.
+_SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|]{0,200}$")
+
+
+def _present_again(one: FileState) -> FileState:
+    left = one.count - 1
+    return replace(one, action="edited" if left else "read", count=left)
+
+
+class _FileNames:
+    """The one name of each file of a session.
+
+    A call that names its file says best which one it means. A shell may run in another folder, version control names files
+    from the root of a repository, and an answer may leave the folder out: such a name means the one changed file that ends
+    with it. The same holds for relative and absolute names of calls if the workspace is not known, which shows in that no
+    absolute name lies in it. `files` is changed by the caller, and looked up here.
+    """
+
+    def __init__(self, files: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> None:
+        self.files, self.facts, self.tree = files, facts, tree
+        self.shell = {call.seq for call in facts.deeds if call.kind == "shell"}
+        self.labels: dict[int, str] = {}
+        for call in facts.deeds:
+            self.labels[call.seq] = f"{self.labels.get(call.seq, '')}\n{call.what}".replace("\\", "/")
+        self.spelled = {same_case(path, tree.workspace): path for path in files}
+        self.near: dict[str, list[str]] = {}  # names by their last part
+        for path in files:
+            self.near.setdefault(_last_part(path), []).append(path)
+        self.inside = any(one.given == "absolute" and not is_absolute(path) for path, one in files.items())
+
+    def find(self, touch: Touch) -> tuple[str, str]:
+        """Return the name of a file, and what gave it: "absolute" or "relative" for a call, "shell", or "told"."""
+        path = local_path(touch.path.rstrip("/\\") or "/", self.tree.workspace)
+        given = self._given(touch, path)
+        if known := self.spelled.get(same_case(path, self.tree.workspace)):
+            return known, given
+        near = [one for one in self.near.get(_last_part(path), ()) if self.files[one].count]
+        same = [one for one in near if self._is_same(path, given, one, touch.seq)]
+        same = [one for one in same if len(one) >= len(path)] or same
+        if len(same) > 1 and "/" not in path:
+            same = [one for one in same if self._is_root(one[: -len(path) - 1])]
+        return (same[0] if len(same) == 1 else path), given
+
+    def _given(self, touch: Touch, path: str) -> str:
+        if touch.seq in self.shell or touch.by:
+            return "shell"
+        plain = plain_path(touch.path)
+        label = self.labels.get(touch.seq, "")
+        is_told = plain not in label and path not in label
+        return "absolute" if is_absolute(plain) else "told" if is_told else "relative"
+
+    def take_shorter(self, path: str, given: str) -> FileState | None:
+        """Take out the file that so far had a name without its folder, or with another case, and that a call names in full."""
+        if path in self.files or given not in _BY_CALLS:
+            return None
+        near = self.near.get(_last_part(path), [])
+        for one in near:
+            is_shorter = path.endswith(f"/{one}") and not any(other.endswith(f"/{one}") for other in near)
+            if (is_shorter or path.lower() == one.lower()) and self._is_same(one, self.files[one].given, path, NEVER):
+                self._forget(one)
+                return self.files.pop(one)
+        return None
+
+    def add(self, path: str, given: str) -> None:
+        """Take note of a file."""
+        self.inside |= given == "absolute" and not is_absolute(path)
+        if self.spelled.setdefault(same_case(path, self.tree.workspace), path) == path:
+            near = self.near.setdefault(_last_part(path), [])
+            near += [path] if path not in near else []
+
+    def restore_folders(self, path: str) -> None:
+        """Drop the deletion of a folder in which a file is written again."""
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            if path in self.files and self.files[path].action == "deleted":
+                self._forget(path)
+                del self.files[path]
+
+    def _forget(self, path: str) -> None:
+        self.near[_last_part(path)].remove(path)
+        self.spelled.pop(same_case(path, self.tree.workspace), None)
+
+    def _is_same(self, path: str, given: str, known: str, seq: int) -> bool:
+        """Whether a name that something gave means the file of another name."""
+        is_weak = given not in _BY_CALLS
+        if path.lower() == known.lower():
+            return given == "told"
+        if given == "told" and not self.inside and path.endswith(f"/{known}"):
+            return True
+        if is_absolute(path):
+            return is_weak and "/" in known and path.endswith(f"/{known}")
+        if path.startswith("~") or not known.endswith(f"/{path}"):
+            return False
+        if given == "told" or (is_weak and "/" in path) or (not self.inside and self._given_before(known) == "told"):
+            return True
+        folder = known[: -len(path) - 1]
+        if self.inside or is_scratch(known):
+            return is_weak and folder == self._current_folder(seq)
+        is_rare = "/" not in path and not _COMMON.match(path)
+        return is_rare or (is_absolute(known) and ("/" in path or self._is_root(folder)))
+
+    def _given_before(self, path: str) -> str:
+        return self.files[path].given if path in self.files else ""
+
+    def _is_root(self, folder: str) -> bool:
+        """Whether most of the files outside the workspace are in a folder or below it, and not just one."""
+        outside = [one for one in self.files if is_absolute(one) and not is_scratch(one)]
+        below = sum(one.startswith(f"{folder}/") for one in outside)
+        return below > 1 and 2 * below > len(outside)
+
+    def _current_folder(self, seq: int) -> str:
+        """Return the folder to which the commands before a message went, if it is certain."""
+        own = [call.what for call in _well_done(self.facts) if call.kind == "shell" and call.seq <= seq]
+        below = ""
+        for command in reversed((*self.tree.ran[-_MOST_RAN:], *own)):
+            for entered in reversed(_ENTERS.findall(command)):
+                folder = local_path(entered.strip("\"'"), self.tree.workspace)
+                below = f"{folder}/{below}".rstrip("/")
+                if is_absolute(plain_path(entered.strip("\"'"))):
+                    return below
+        return below
+
+
+#: What names a file in full, or from the workspace.
+_BY_CALLS = ("relative", "absolute")
+_ENTERS = lazy_pattern(r"(?:^|&&|;) ?cd (\"[^\"]{1,300}\"|'[^']{1,300}'|[^\s;&|]{1,300})")
+_MOST_RAN = 200
+
+
+#: Names that many folders have. A client may shorten other ones.
+_COMMON = lazy_pattern(
+    r"[._]*(?:readme|index|main|init|package|page|layout|routes?|types?|utils?|helpers?|config|settings|constants|app|server|tests?|setup|changelog|"
+    r"license|todo|notes|dockerfile|makefile|styles?|globals?|schema|models?|views?|urls|conftest|requirements|tsconfig|vite|env|gitignore)\b_*[.\w-]*$",
+    re.IGNORECASE,
+)
+
+
+def _last_part(path: str) -> str:
+    return path.rsplit("/", 1)[-1].lower()
+
+
+def _join_states(one: FileState | None, two: FileState | None) -> FileState | None:
+    """Return what is known of a file that had two names."""
+    if one is None or two is None:
+        return one or two
+    first, last = sorted((one, two), key=attrgetter("seq"))
+    return replace(
+        last,
+        count=one.count + two.count,
+        reads=one.reads + two.reads,
+        first=min(one.first, two.first),
+        by=one.by and two.by,
+        action=first.action if last.action == "read" else last.action,
+    )
+
+
+def _delete_inside(files: dict[str, FileState], folder: str) -> None:
+    """Note for the changed files of a folder that they are gone with it."""
+    for path, one in files.items():
+        if one.count and path.startswith(f"{folder}/"):
+            files[path] = replace(one, action="deleted")
 
 
 def advance_before(facts: TurnFacts, tree: TreeBefore) -> tuple[str, ...]:
@@ -101,11 +270,13 @@ def count_unnamed(facts: TurnFacts) -> int:
     return 0 if told else sum(seq not in noted for seq in seqs)
 
 
-def _is_committed(facts: TurnFacts, tree: TreeBefore, touch: Touch, path: str) -> bool:
-    """Whether a file that only the report of a commit names may be the agent's: something that it did can have made it."""
+def _is_committed(facts: TurnFacts, tree: TreeBefore, touch: Touch, path: str, is_own: bool) -> bool:
+    """Whether what the report of a commit says of a file is the agent's doing: the file is, or something that it did can have made it."""
     name = path.rsplit("/", 1)[-1]
     ran = [*tree.ran, *(call.what for call in _well_done(facts) if call.kind == "shell" and call.seq <= touch.seq)]
-    if any(_ACTS_ON.search(one, 0, one.index(name)) for one in ran if name in one):
+    if touch.action == "deleted" and any(_UNTRACKS.search(one) for one in ran if name in one):
+        return False  # it is only no longer tracked
+    if is_own or any(_ACTS_ON.search(one, 0, one.index(name)) for one in ran if name in one):
         return True
     if path in tree.before:
         return False
@@ -119,6 +290,9 @@ _ACTS_ON = lazy_pattern(
     r"(?:^|[;&|]\s?)(?!cd |git (?:add|commit|diff|log|show|status|push|ls-files|blame|checkout|restore)|(?:ls|cat|head|tail|grep|rg|file|wc|find|"
     r"less|diff|stat|sed -n|echo|bat|open|code) )\w[^;&|]*$"
 )
+
+
+_UNTRACKS = lazy_pattern(r"\bgit rm (?:-\S+ )*--cached\b")
 
 
 def _is_noted(call: CallFact, facts: TurnFacts) -> bool:
@@ -165,8 +339,11 @@ _EDITS = lazy_pattern(
 
 
 def _left_by_subagents(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
-    """Yield files that are changed after a task of a subagent and were not before."""
+    """Yield files that are changed after a task of a subagent and were not before. A new repository shows all files."""
     first = -1 if tree.delegated else first_task(facts)
+    ran = (*tree.ran, *(call.what for call in facts.deeds if call.kind == "shell")) if facts.trees else ()
+    if any("git init" in one for one in ran):
+        return
     own = {local_path(one.path, tree.workspace) for one in facts.files if one.action != "read"}
     for one in facts.trees:
         path = local_path(one.path, tree.workspace)
@@ -179,22 +356,29 @@ def first_task(facts: TurnFacts) -> int:
     """Return where the first subagent worked of which the client did not note the changed files."""
     noted = {one.seq for one in facts.files if one.action != "read" and not one.by}
     tasks = (call for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
-    return min((call.seq for call in tasks if not _ONLY_LOOKS.match(call.what)), default=NEVER)
+    return min((call.seq for call in tasks if not _CHANGES_NOTHING.match(call.what)), default=NEVER)
 
 
-#: The tool and the first words of a task that changes nothing.
-_ONLY_LOOKS = lazy_pattern(
-    r"\w+ (?:explor|research|investigat|search|find|review|audit|analy[sz]|understand|summari|look|read|inspect"
-    r"|(?:\w+ ){0,5}(?:commit|commits|git|gitter|push|pull request|pr)\b)",
+#: The tool and the first words of a task that changes nothing, or the number of one to wait for, to read or to stop.
+_CHANGES_NOTHING = lazy_pattern(
+    r"\w+ (?:(?:(?:\w+ ){0,2}(?:review|audit)|explor|research|investigat|search|find|analy[sz]|understand|summari|look|read|inspect|check|verif|locat|list|map|assess"
+    r"|trac[ei]|identif|diagnos|compar|evaluat|stud[iy])(?!.{0,200}\b(?:and|then|,) (?:\w+ly )?(?:fix|writ|creat|updat|implement|add|edit|chang|refactor|replac|remov))"
+    r"|(?:\w+ ){0,5}(?:commit|commits|git|gitter|push|pull request|pr)\b|(?=\S*\d)[\w-]+$)",
     re.IGNORECASE,
 )
 
 
-def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
+def _update_file(known: FileState | None, touch: Touch, path: str, given: str, turn: int) -> FileState:
     reads = touch.action == "read"
     if known is None:
-        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by)
+        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by, given)
     by = known.by if touch.by else ""
-    if reads:
-        return replace(known, reads=known.reads + 1, by=by)
-    return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1, by=by)
+    given = max(given, known.given, key=_GIVEN.index)
+    known = replace(known, path=path, by=by, given=given)
+    if not reads:
+        return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1)
+    known = _present_again(known) if known.action == "deleted" else known
+    return replace(known, reads=known.reads + 1)
+
+
+_GIVEN = ("", "told", "shell", "relative", "absolute")

@@ -5,11 +5,8 @@ A sentence counts when it begins like an order (`never …`, `make sure …`), s
 against a rule in a template, a log or a question of the moment. A line whose mark asks to be remembered is *pinned*: no view leaves it out.
 
 `find_decisions` is for the text of a human. `find_announcements` is for the answer of a model: lines marked `Decision:`.
-`find_choices` weighs the passages of a report, the last answer of a turn that changed files: one counts when several signs of
-a choice meet (how something works now, `instead of`, `per your call`, code). These weights were set by hand.
-
-One sentence alone rarely shows that something was chosen; a turn that changed files nearly always chose something. So
-`report_passages`, `stated_intents` (`I'll keep X, so that …`) and `choose_passages` collect what such a turn says it did.
+`weigh_choices` is for both: it returns the passages that state what was chosen, by weights learnt from turns in which readers
+marked them (`choices.json`). `choose_passages` picks the likeliest.
 
 Marker lines: lines in which a person or an agent names what they say.
 
@@ -30,7 +27,7 @@ The output of tools is not read: a file may contain such lines, and they would b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,14 +41,9 @@ from everturn.text.stance_words import (
     CHOICE,
     CHOSEN,
     CORRECTION,
-    DEED,
-    GROUNDS,
-    INTENT,
     LIMIT,
     LISTED_ORDER,
-    LOOK_AHEAD,
     OTHER_RULE,
-    ROUTINE,
 )
 
 #: Longest excerpt of a text kept in a state.
@@ -91,8 +83,8 @@ _Found = dict[tuple[str, bool], tuple[int, DecisionMark]]  # by the words and wh
 def find_decisions(text: str) -> list[DecisionMark]:
     """Return the decisions and constraints in a message of a human, in order, each once.
 
-    In a short message, what the patterns or the weights take for a rule is a constraint. A long one is often a document or a
-    template: there the weights decide, except for other languages than English. In a prompt that a program wrote the patterns do.
+    In a short message, a sentence that the patterns take for a rule counts unless the weights speak against it. Others count by the weights alone.
+    Patterns of other languages than English always count. In a prompt that a program wrote the patterns decide.
     """
     sentences = list(split_sentences(text))
     marks = [sentence_mark(one) for one in sentences]
@@ -102,16 +94,24 @@ def find_decisions(text: str) -> list[DecisionMark]:
         found, weights = _Found(), load_weights("rules")
         for number, features in enumerate(rule_features(text, sentences, marks)):
             mark, odds = marks[number], sum_weights(features, weights)
-            is_plain = SHORT in features or (mark is not None and OTHER_RULE.search(mark.text) is not None)
-            is_pinned = mark is not None and mark.pinned and not sentences[number].pasted
-            if mark is not None and (not mark.binds or is_plain or is_pinned or odds >= 0):
+            least = _AGAINST if SHORT in features else 0.0
+            if mark is not None and (not mark.binds or odds >= least or _is_certain(mark, sentences[number], features)):
                 found.setdefault((likeness(mark.text), mark.binds), (number, mark))
-            elif mark is None and odds >= 0:
+            elif mark is None and odds >= 0 and word_count(sentences[number].text) >= _MIN_RULE:
                 words = _excerpt(sentences[number])
                 found.setdefault((likeness(words), True), (number, DecisionMark(words, "imperative", binds=True)))
     rules = _choose_rules([one for one in found.values() if one[1].binds])
     chosen = [one for one in found.values() if not one[1].binds][:_MAX_MARKS]
     return [mark for _, mark in sorted((*rules, *chosen), key=lambda one: one[0])]
+
+
+_AGAINST = -0.8  # log-odds below which the weights speak against a pattern in a short message
+
+
+def _is_certain(mark: DecisionMark, sentence: Sentence, features: Sequence[str]) -> bool:
+    """Whether no weights can speak against a rule: a line to be remembered, a plain prohibition in a short message, or another language than theirs."""
+    is_plain = SHORT in features and _STRICT.match(_POLITE.sub("", sentence.text.strip("*_ "))) is not None
+    return is_plain or (mark.pinned and not sentence.pasted) or OTHER_RULE.search(mark.text) is not None
 
 
 def _program_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
@@ -173,59 +173,45 @@ def find_announcements(text: str) -> list[DecisionMark]:
     return [DecisionMark(words, "marker") for words in announced if words][:_MAX_MARKS]
 
 
-def find_choices(text: str) -> list[DecisionMark]:
-    """Return the choices that a report of a model states, in order."""
-    if not _SIGN_WORDS.search(text):
-        return []
-    found: dict[str, DecisionMark] = {}
-    for one in report_passages(text):
-        if one.weight >= _ENOUGH and _CHOICE_WORDS[0] <= len(one.text.split()) <= _CHOICE_WORDS[1]:
-            found.setdefault(likeness(one.text), DecisionMark(one_line(one.text, _CHOICE_CHARS), "choice"))
-    return list(found.values())[:_MAX_CHOICES]
-
-
 class ChoicePassage(Struct, frozen=True):
-    """A sentence or a list item of a message, and how strongly it states a choice."""
+    """A sentence or a list item of a message, and the log-odds that it states a choice."""
 
     text: str
-    weight: int
+    weight: float
     seq: int = -1
 
 
-def report_passages(text: str, seq: int = -1, is_plan: bool = False) -> list[ChoicePassage]:
-    """Return the passages of a report or a plan in order, without what comes next and how it is tested."""
+def weigh_choices(text: str, by: str, has_acted: bool, seq: int = -1) -> list[ChoicePassage]:
+    """Return the passages of a message that state what was chosen, in order; `by` is one of `SPEAKERS`.
+
+    `has_acted` says whether the agent made calls in the turn.
+    """
+    weights, sentences = load_weights("choices"), list(split_sentences(text))
+    least = _REQUESTED if by == "person" else 0.0 if has_acted else _EXPLAINED
     found: dict[str, ChoicePassage] = {}
-    for sentence in split_sentences(text):
-        words = sentence.passage if sentence.is_item and len(sentence.passage) <= _CHOICE_CHARS else sentence.text
-        words = words.strip("_ ")
-        if words not in found and word_count(words) >= _PASSAGE_WORDS and not _NO_REPORT.search(sentence.heading):
-            weight = choice_weight(words, sentence.is_item) + (_count_grounds(words) if is_plan else 0)
-            found[words] = ChoicePassage(words, weight, seq)
+    for one, features in zip(sentences, choice_features(text, sentences, by, has_acted), strict=True):
+        if (weight := sum_weights(features, weights)) >= least:
+            words = one.passage if one.is_item and len(one.passage) <= _CHOICE_CHARS else one.text
+            if words not in found or found[words].weight < weight:
+                found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq)
     return list(found.values())
 
 
-def stated_intents(text: str, seq: int = -1) -> list[ChoicePassage]:
-    """Return the sentences in which a model says between its calls what it will do, and on what grounds."""
-    if not INTENT.search(text):
-        return []
-    sentences = (one.text for one in split_sentences(text[:_PASSAGES_READ]))
-    weighed = (ChoicePassage(words, intent_weight(words), seq) for words in sentences)
-    return [
-        one for one in weighed if one.weight >= _INTENDED and _CHOICE_WORDS[0] <= word_count(one.text) <= _MAX_WORDS
-    ]
+_REQUESTED = 1.0  # log-odds from which a sentence of a person is more than a request
+_EXPLAINED = 1.2  # log-odds from which one of an answer without a call is more than an explanation
+#: Who says something: the person, or the agent between its calls or at the end of the turn.
+SPEAKERS = ("person", "between", "end")
 
 
-def intent_weight(sentence: str) -> int:
-    """Return how strongly a sentence says what its author will do, and on what grounds."""
-    if LOOK_AHEAD.search(sentence) or ROUTINE.search(sentence):
-        return 0
-    return (
-        2 * bool(INTENT.search(sentence)) + _count_grounds(sentence) + bool(DEED.search(sentence)) + ("`" in sentence)
-    )
+def choice_features(text: str, sentences: Sequence[Sentence], by: str, has_acted: bool) -> Iterator[list[str]]:
+    """Yield the features by which the sentences of a turn are weighed."""
+    marks = [*message_marks(text, sentences), f"=by {by}", f"=acted {has_acted}"]
+    for features in sentence_features(sentences, [()] * len(sentences), marks):
+        yield [*features, *(f"{by} {name}" for name in features if name.startswith(_BY_SPEAKER))]
 
 
-def _count_grounds(text: str) -> int:
-    return len({found.lower() for found in GROUNDS.findall(text)})
+#: Features that mean something else in a prompt, between calls and in a report.
+_BY_SPEAKER = ("=begins", "=left", "=first", "=item", "=head", "=words")
 
 
 def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _MAX_MARKS) -> list[ChoicePassage]:
@@ -237,15 +223,6 @@ def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _M
             chosen.append((number, one))
             room -= len(one.text)
     return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
-
-
-def choice_weight(passage: str, is_item: bool = False) -> int:
-    """Return how strongly a passage of a report states a choice."""
-    if _QUESTION.search(passage) or ROUTINE.search(passage):
-        return _NO_CHOICE
-    signs = {name for name, (_, sign) in _SIGNS_OF_CHOICE.items() if sign.search(passage)}
-    weight = sum(_SIGNS_OF_CHOICE[name][0] for name in signs)
-    return weight + ("now" in signs) * (is_item + ("code" in signs))
 
 
 def states_choice(text: str) -> bool:
@@ -358,32 +335,6 @@ _STRICT = lazy_pattern(
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
-# --- choices of a model ---
-#: One of these occurs in every passage that states a choice; most answers have none.
-_SIGN_WORDS = lazy_pattern(
-    r"\bnow\b|\binstead\b|\brather than\b|\bnot\b|\bper your\b|\bas (?:you|requested|agreed)\b|\byour call\b|\byou asked\b",
-    re.I,
-)
-_SIGNS_OF_CHOICE = {
-    name: (weight, lazy_pattern(pattern, re.IGNORECASE))
-    for name, weight, pattern in (
-        ("now", 2, r"\b(?:now|no longer|jetzt|nicht mehr|désormais|ahora|ya no)\b|ようになり|现在|不再"),
-        ("contrast", 2, r"\b(?:instead(?: of)?|rather than|statt|anstatt|stattdessen|au lieu de|plutôt que|en (?:lugar|vez) de)\b|,\s+not\b|\(not\b|代わりに|ではなく|而不是|代替"),
-        ("person", 3, r"\bper your\b|\bas (?:you )?(?:requested|agreed|asked)\b|\byour call\b|\byou asked\b"),
-        ("kept", 1, r"\b(?:stays?|kept|keeps?|keeping|left|leave|leaving|unchanged|as-is|untouched|preserv\w+"
-         r"|bleib(?:t|en)|unverändert|conserv\w+|inchang\w+|mantien\w+|sin cambios)\b|そのまま|維持|保留|保持|不变"),
-        ("code", 1, r"`[^`]+`"),
-        ("changed", 1, r"\b(?:moved?|removed?|replaced?|renamed?|switch(?:ed)?|dropped|split|merged|added|extracted|introduced|changed|converted|"
-         r"refactored|pinned|set|wrapped|folded|hid(?:den)?|extended|created|updated|implemented|hinzugefügt|entfernt|ersetzt|umbenannt|verschoben|geändert"
-         r"|(?:ajout|supprim|remplac|renomm|déplac|modifi)é\w*|(?:añad|agreg|elimin|reemplaz|renombr|mov|cambi)(?:id|ad|ó|é)\w*)\b|追加|削除|変更|置き換え|移動|修正|添加|删除|替换|重命名|修改"),
-        ("outcome", -2, r"\b(?:tests?|lint(?:er)?|type-?check\w*|builds?|checks?|suite)\b.{0,160}\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+|ok)\b|^[^.`]{0,60}:\W*$"),
-        ("wish", -1, r"\b(?:should|must|needs? to)\b"),
-        ("remark", -2, r"^\W*(?:(?:this|that|these|those|it)\b|i (?:verified|checked|ran)\b|now,? (?:i|let)\b)"),
-    )
-}  # fmt: skip
-_QUESTION = lazy_pattern(r"[?？]\W*$")
-#: Headings under which a report does not tell what was chosen.
-_NO_REPORT = lazy_pattern(r"next|remaining|test|verif|to-?do|follow|how to|usage", re.IGNORECASE)
 
 
 # --- Marker lines: lines in which a person or an agent names what they say ---

@@ -19,7 +19,8 @@ from typing import Any
 from msgspec import Struct
 
 from everturn.derive.artifacts import shell_commands
-from everturn.derive.file_commands import enter_folder, resolve_path
+from everturn.derive.file_commands import enter_folder
+from everturn.derive.paths import resolve_path
 from everturn.derive.tool_scripts import written_files
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import EDIT_LISTS, NEW, OLD, PATCH, PATCH_BEGINNINGS, WHOLE, first_text

@@ -276,7 +276,7 @@ def _says_otherwise(words: str) -> bool:
 
 
 _UNDECIDED = lazy_pattern(
-    r"\bquestion is\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
+    r"\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
     re.IGNORECASE,
 )
 

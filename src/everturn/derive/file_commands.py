@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from everturn.derive.paths import is_generated, is_in_build, is_scratch
+from everturn.derive.paths import has_ending, is_by_tools, is_generated, is_scratch, resolve_path
 from everturn.derive.tool_scripts import cmdlet_touches, written_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script, unquote_git_path
@@ -21,17 +21,6 @@ Touch = tuple[str, str]
 
 MAX_CHARS = 20_000
 _NONE, _ALWAYS = lazy_pattern(r"(?!)"), lazy_pattern(r".*", re.DOTALL)
-_LONGEST_PATH = 4096
-ENDINGS = (
-    "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
-    "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
-    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
-)
-#: Endings of files as well, but too often of other words to count where a text only mentions them.
-_MORE_ENDINGS = (
-    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env"
-)
-_FILE_ENDINGS = frozenset(f"{ENDINGS}|{_MORE_ENDINGS}".split("|"))
 
 
 def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
@@ -42,7 +31,7 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
     if not scripts and not named and not _TOUCHING.search(text):
         return []
     found = [(action, place) for action, path, base in named if (place := resolve_path(base or start, path))]
-    found = [one for one in found if not is_in_build(one[1]) and (one[0] != "deleted" or has_ending(one[1]))]
+    found = [one for one in found if not is_by_tools(one[1]) and (one[0] != "deleted" or has_ending(one[1]))]
     folder: str | None = start  # base of relative paths; None when in doubt
     left: list[str | None] = []  # the folders to which `popd` returns
     for one in split_commands(unfold_script(text), complete=len(command) <= MAX_CHARS):
@@ -51,8 +40,9 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
             folder = left.pop() if one.name == "popd" and left else enter_folder(folder, one)
         elif not one.silent or one.last:
             found += _touches_in(one, output, folder, scripts)
-    gone = {path for action, path in found if action == "deleted"}
-    passing = gone & {path for action, path in found if action == "created"}
+    last = {path: action for action, path in found if action != "read"}
+    passing = {path for action, path in found if action == "created" and last[path] == "deleted"}
+    found = [one for one in found if one[0] != "deleted" or last[one[1]] == "deleted"]
     refusals = _refusals(output) if found else []
     return [touch for touch in found if touch[1] not in passing and not _is_refused(touch[1], refusals)]
 
@@ -76,7 +66,7 @@ _LOG = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNOR
 
 def _is_by_product(action: str, path: str, authored: bool) -> bool:
     """Whether a file only holds what a program printed or built. A here-document is written by the agent."""
-    if is_in_build(path):
+    if is_by_tools(path):
         return True
     return action == "created" and not authored and (is_scratch(path) or _LOG.search(path) is not None)
 
@@ -216,17 +206,6 @@ def _split_options(words: list[str], program: _Program) -> tuple[list[str], list
     return operands, options
 
 
-_PRODUCTS = frozenset(
-    f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
-)
-
-
-def has_ending(path: str) -> bool:
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    stem, dot, ending = name.rpartition(".")
-    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in _PRODUCTS
-
-
 def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
     return lambda operands: ((action, path) for path in operands)
 
@@ -347,24 +326,6 @@ def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     return None if not sure or folder is None else resolve_path(folder, named)
 
 
-_NO_FILES = frozenset(("", "-", ".", "..", "NUL", "nul"))
-
-
-def resolve_path(folder: str | None, path: str) -> str:
-    """Return a path relative to where the command started; empty if it is not a path."""
-    if path in _NO_FILES or len(path) > _LONGEST_PATH or path.startswith(("/dev/", "/proc/")):
-        return ""
-    if any(part in path for part in ("\n", "://", "${")):
-        return ""
-    if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
-        return path
-    if folder is None:
-        return ""
-    while path.startswith("../") and folder.rstrip("/").rpartition("/")[2] not in ("", ".", ".."):
-        folder, path = folder.rstrip("/").rpartition("/")[0], path[3:]
-    return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
-
-
 _REFUSALS = ("No such file", "annot ", "ermission denied", "s a directory", "ot a directory", "not found", "ead-only")
 
 
@@ -427,7 +388,7 @@ def reported_files(command: str, output: str) -> Iterator[Touch]:
             yield from (one for one in touches if not is_generated(one[1]))
         elif patched and re.search(r"\bpatch\b", command):
             yield "edited", unquote_git_path(patched.strip("'"))
-        elif removed and "git" in command:
+        elif removed and "git" in command and "--cached" not in command:
             yield "deleted", removed
 
 
@@ -448,12 +409,35 @@ def _rename_touches(text: str) -> Iterator[Touch]:
 # --- what the report of a subagent says ---
 _CHANGES = lazy_pattern(
     r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new|"
-    r"removed|reworded|reworked|renamed|deleted|moved|replaced|converted|adjusted|simplified|enhanced|improved|documented)\b",
+    r"removed|reworded|reworked|renamed|deleted|moved|replaced|converted|adjusted|simplified|enhanced|improved|documented|"
+    r"(?:hin|ein)?zugefügt|eingefügt|geändert|angepasst|erstellt|angelegt|aktualisiert|bearbeitet|ergänzt|erweitert|ersetzt|entfernt|gelöscht|"
+    r"umbenannt|verschoben|korrigiert|behoben|überarbeitet|implementiert|neue?[rs]?|"
+    r"(?:ajout|modifi|cré|corrig|supprim|remplac|renomm|déplac|édit|amélior|implément)ée?s?|mis(?:e|es)? à jour|réécrite?s?|nouve(?:au|lle)|"
+    r"(?:añad|correg|mov|reescr)id[oa]s?|(?:agreg|modific|cre|actualiz|elimin|reemplaz|renombr|edit|implement|mejor)(?:ad[oa]s?|é)|modifiqué|añadí|corregí|"
+    r"agregué|nuev[oa])\b"
+    r"|添加|新增|新建|创建|創建|建立|修改|更新|编辑|編輯|删除|刪除|移除|替换|替換|重命名|重写|重寫|实现|實現|修复|修復|调整|調整|优化"
+    r"|追加|作成|変更|修正|編集|削除|置き換え|書き換え|実装",
+    re.IGNORECASE,
+)
+#: What may stand between a name and the word that says how it was changed.
+_LINK = lazy_pattern(
+    r"[\s*:：—–(-]*(?:(?:is|was|were|has been|have been|now|wurden?|ist|habe ich|a été|est|fue|ha sido|está)\s|(?:文件|を|に|の|が|は|里|裡|中|已)\s?){0,2}",
     re.IGNORECASE,
 )
 _DENIES = lazy_pattern(
-    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected)\b|n't\b"
+    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected|nicht|keine?[nrsm]?|ohne|unverändert|sollten?|"
+    r"pas|sans|aucune?|devrait|lu|sin|debería|leído)\b|n't\b|不|没|沒|未|无|應該|应该|建议|如果|ない|ません|べき"
     r"|\b(?:(?:defined|described|documented|specified|stated) in|based on|according to|per|see|from|following|against)(?: \w+){0,3} $",
+    re.IGNORECASE,
+)
+#: Words before a name that is only referred to.
+_REFERS = lazy_pattern(
+    r"(?:\b(?:in|with|from|against|via|see|of|by|at|under|than|for|using|run|open|read|find|cat|pytest|siehe|mit|aus|von|voir|dans|avec|de|en|con|desde|ver)"
+    r"|参见|查看|运行|使用)(?: (?:the|your|our|der|die|das|le|la|el))? ?[\"'*(]{0,3}$",
+    re.IGNORECASE,
+)
+_UNCHANGED = lazy_pattern(
+    r"\s?(?:(?:is|was|were|stays?|remains?|left|bleibt|wurde|ist|reste|est) )?(?:not|unchanged|untouched|nicht|unverändert|inchangée?|sin cambios|は変更し|没有|未)",
     re.IGNORECASE,
 )
 _IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
@@ -474,27 +458,35 @@ def stated_changes(report: str) -> list[Touch]:
 
 
 def named_files(report: str) -> list[str]:
-    """Return the files that a report names as code: with their folder, at the beginning of an item, or as changed."""
-    shown = report[:MAX_CHARS]
-    named = {one[1]: None for one in _IN_CODE.finditer(shown) if "/" in one[1]}
-    bare = dict.fromkeys(_LISTED.findall(shown))
-    for line in shown.splitlines():
+    """Return the files that a report names as code: at the beginning of an item, as changed, or with a folder where nothing denies it."""
+    found: dict[str, None] = dict.fromkeys(_LISTED.findall(report[:MAX_CHARS]))
+    for line in report[:MAX_CHARS].splitlines():
         if "`" in line and len(line) <= _LONGEST_LINE:
-            bare.update({one[1]: None for one in _IN_CODE.finditer(line) if _says_changed(line, one)})
-    listed = (path for path in bare if path not in named and not any(one.endswith(f"/{path}") for one in named))
-    return [path for path in (*named, *listed) if has_ending(path) and not is_generated(path)]
+            named = [one for one in _IN_CODE.finditer(line) if "://" not in one[1]]
+            found.update({one[1]: None for one in named if _says_changed(line, one) or _names_plainly(line, one)})
+    listed = (path for path in found if not any(one.endswith(f"/{path}") for one in found))
+    return [
+        path for path in listed if has_ending(path) and not (is_generated(path) or _LOG.search(path) or "..." in path)
+    ]
+
+
+def _names_plainly(line: str, name: re.Match[str]) -> bool:
+    """Whether a line names a file in a folder and does not only refer to it."""
+    before = line[max(0, name.start() - _NEAR) : name.start()]
+    is_kept = _DENIES.search(before) or _REFERS.search(before) or _UNCHANGED.match(line, name.end())
+    return "/" in name[1] and not is_kept
 
 
 def _is_stated(line: str, name: re.Match[str]) -> bool:
     """Whether a line says that a file was changed: with a verb before its name, or right after it."""
     path = name[1].replace("\\", "/")
-    if "/" not in path or not has_ending(path) or is_generated(path):
+    if "/" not in path or "://" in path or not has_ending(path) or is_generated(path):
         return False
     return _says_changed(line, name)
 
 
 def _says_changed(line: str, name: re.Match[str]) -> bool:
     before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
-    return (_CHANGES.search(before) or _CHANGES.match(after.lstrip(" *:—–-("))) is not None and not _DENIES.search(
-        before
-    )
+    link = _LINK.match(after)
+    is_said = _CHANGES.search(before) or _CHANGES.match(after, link.end() if link else 0)
+    return is_said is not None and not _DENIES.search(before)

@@ -3,8 +3,7 @@
 A person speaks in prompts, in slash commands with arguments, and in answers to questions. `own_words` leaves out what was
 pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
 its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
-proposal, `2` or `b` picks an option, and a few other words answer the question. `find_answers` reads the result of a call
-that asked the person. `find_revisions` finds the sentences that change what was decided before. `advance_loose_ends` keeps what
+proposal, `2` or `b` picks an option, and a few other words answer the question. `find_revisions` finds the sentences that change what was decided before. `advance_loose_ends` keeps what
 was offered, asked or put off until somebody takes it up. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
 
 Pure: no input or output, no model. Never raises.
@@ -12,18 +11,42 @@ Pure: no input or output, no model. Never raises.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 from msgspec import Struct
 
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
-from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import AGREEMENT, APPROVAL, MORE_WANTED, PUT_TO_PERSON, REVISION, TAKEN_BACK, THANKS
+from everturn.text.printable import error_line, one_line
+from everturn.text.sentences import SHELL_PROMPT, Sentence, fit_request, orders_work, split_sentences, typed_sentences
+from everturn.text.stance_words import (
+    ABOUT_TALK,
+    AGREEMENT,
+    APPROVAL,
+    ASKING,
+    ASKS,
+    GIVEN_UP,
+    GO_ON,
+    GOES_ON,
+    GREETING,
+    IDLE_REPLY,
+    MORE_WANTED,
+    NO_CHOICE,
+    NO_TOPICS,
+    ORDER,
+    PRAISE,
+    PUT_TO_PERSON,
+    REVISION,
+    ROUTINE_LEAD,
+    ROUTINE_ORDER,
+    SMALL_TALK,
+    TAKEN_BACK,
+    TAKES_SIDE,
+    TASK_ORDER,
+    THANKS,
+    YES_NO,
+)
 
 _LONGEST = 240
 _OPTIONS = 12
@@ -32,7 +55,7 @@ _SHORT_REPLY = 12
 _REPLY_WORDS = 25  # a longer reply is a request of its own
 _END = 6_000  # characters at the end of an answer that can hold an offer
 _READ = 24_000
-_TITLE = 300
+_TITLE = 420  # cells of what a prompt asks for
 _MAX_WORDS = 60  # a longer sentence is a story
 
 
@@ -65,8 +88,15 @@ CLIENT_COMMANDS = frozenset(
 
 def own_words(text: str) -> str:
     """Return the sentences of a prompt that its author wrote, on one line; "" if all of it was pasted."""
-    spoken = [one.text for one in split_sentences(_FRONT_MATTER.sub("\n", text[:_READ])) if not one.pasted]
-    return " ".join(spoken)
+    return " ".join(dict.fromkeys(one.passage for one in _own_sentences(text)))
+
+
+def _own_sentences(text: str) -> tuple[Sentence, ...]:
+    text = _FRONT_MATTER.sub("\n", text[:_READ])
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and all(line.lstrip().startswith(">") for line in lines):  # the request itself is a quote
+        text = "\n".join(line.lstrip()[1:].strip() for line in lines)
+    return typed_sentences(text)
 
 
 def command_words(text: str) -> str:
@@ -88,28 +118,18 @@ _WIDE = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 # --- requests that say what is wanted ---
-_SMALL_TALK = lazy_pattern(
-    r"^(?:hi|hello|hey|yo|hola|bonjour|salut|hallo|moin|こんにちは|你好|ping|test(?:ing)?|thanks?|thank you|continue|go on|"
-    r"weiter|continue[sz]?|sigue|続けて|继续)\b[\s\w,!.]{0,30}$",
-    re.IGNORECASE,
-)
 _LOOK = lazy_pattern(
-    r"^(?:what|which|who|how|why|when|where|is|are|do|does|did|can you (?:see|hear|tell|explain)|tell me|list|show)\b",
+    r"^(?:what|which|who|how|why|when|where|is|are|do|does|did|can you (?:see|hear|tell|explain)|tell me|list|show)\b|.{0,60}(?:って(?:なに|何)|とは|是什么|是什麼|什么意思|什麼意思|\bqu['’]est-ce que|\bwas ist|\bqué es|\bo que é)",
     re.I,
-)
-_ORDER = lazy_pattern(
-    r"^(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|"
-    r"execute|complete|continue|perform|generate|remove|migrate|port|document|test|design|plan|check|run|set up|read|help)\b",
-    re.IGNORECASE,
 )
 
 
 def asks_for_work(text: str) -> bool:
     """Whether a request asks for work, not only for a look or for nothing."""
-    words = text.strip()
+    words = GREETING.sub("", text.strip())
     if words.startswith("/") and " " in words:
         return True
-    if word_count(words) < 4 or _SMALL_TALK.match(words):
+    if (word_count(words) < 4 and not names_subject(words)) or SMALL_TALK.match(words) or says_nothing_new(words):
         return False
     return not (_LOOK.match(words) and word_count(words) <= 12)
 
@@ -117,49 +137,83 @@ def asks_for_work(text: str) -> bool:
 def adds_work(text: str) -> bool:
     """Whether a later request asks for more, and not only a question."""
     words = text.strip()
-    return (
-        word_count(words) > _GROWTH
-        and asks_for_work(words)
-        and (not words.endswith(("?", "？")) or bool(_ASKS.search(words)))
-    )
+    if (
+        (word_count(words) <= _GROWTH and not names_subject(words))
+        or words.startswith((PASTED, BY_COMMAND))
+        or not asks_for_work(words)
+    ):
+        return False
+    return not words.endswith(("?", "？")) or bool(ASKS.search(words))
 
 
-_ASKS = lazy_pattern(
-    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b",
-    re.IGNORECASE,
-)
+def names_subject(words: str) -> bool:
+    """Whether a few words are an order that says what it is about."""
+    return bool(ORDER.match(words)) and (len(topic_words(words)) >= 2 or any(one.isdigit() for one in words))
 
 
 def is_routine_request(text: str) -> bool:
     """Whether a request says nothing about how the work is to be done: `commit`, `push it`, `continue`, `yes`."""
-    words = _ROUTINE_LEAD.sub("", text.strip())
-    return word_count(words) <= _GROWTH and bool(_ROUTINE_ORDER.match(words) or is_approval(text) or not words)
+    words = ROUTINE_LEAD.sub("", text.strip())
+    return word_count(words) <= _GROWTH and bool(ROUTINE_ORDER.match(words) or is_approval(text) or not words)
 
 
-_ROUTINE_LEAD = lazy_pattern(
-    r"^(?:(?:please|ok(?:ay)?|yes|yep|great|good|perfect|nice|now|and|then|also|let['’]?s|go ahead and|can you|could you|just|bitte|ja|oui|sí)\b[ ,.!]*)+",
-    re.IGNORECASE,
-)
-_ROUTINE_ORDER = lazy_pattern(
-    r"(?:commit|push|continue|proceed|go on|go ahead|redo|do (?:it|that|so)|implement the following plan|open (?:a|the) pr|merge|tag|next|weiter|committe|pushe|continue[sz]?|sigue|コミット|プッシュ|続けて|提交|推送|继续)",
-    re.IGNORECASE,
-)
+def says_nothing_new(text: str) -> bool:
+    """Whether a message only thanks, praises, agrees, tells the agent to go on, or was given up."""
+    words = text.strip()
+    return is_thanks(words) or is_approval(words) or bool(GO_ON.fullmatch(words))
 
 
 def goal_words(text: str) -> str:
-    """Return what a prompt asks for. Of a long document: its title and the order under a heading that announces one."""
+    """Return what a prompt asks for, in whole sentences. Of a document: its title, its purpose and the orders around it."""
     text = _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
-        return command
-    spoken = own_words(text)
-    is_typed = len(text) <= 1_500 or (word_count(spoken) >= 6 and len(spoken) <= 800)
-    if is_typed and not is_role(text):
-        return spoken or text
-    return " ".join(dict.fromkeys(_document_goal(text, spoken))) or spoken or text
+        return fit_request(command, _TITLE)
+    if (given := _ARGUMENT.search(text)) is not None:
+        typed = (given[1] or given[2] or "").strip()
+        words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
+        purpose = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
+        told = ": ".join(one for one in (purpose, words) if one)
+        return fit_request(told, _TITLE) if words else f"{BY_COMMAND}{purpose}"
+    if is_role(text):
+        orders = [one.text for one in split_sentences(text) if TASK_ORDER.match(one.text.lstrip("*_ "))]
+        chosen = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
+        return fit_request(" ".join(dict.fromkeys(chosen)) or own_words(text) or text, _TITLE)
+    return _typed_goal(text)
 
 
+def _typed_goal(text: str) -> str:
+    typed = own_words(text)
+    parts = dict.fromkeys(_document_goal(text)) if _is_document(text, typed) else {}
+    if not parts and typed and word_count(typed) < _SHORT_REPLY and len(text) > _LONG_PASTE:
+        parts = dict.fromkeys((typed, *_stated_purpose(text)))
+    top = _HEADING.search(text)
+    is_report = top is not None and _ERROR_TITLE.match(top[1]) and not text[: top.start()].strip()
+    if (parts or typed) and not is_report:
+        return fit_request(" ".join(parts) or typed, _TITLE)
+    if len(text) <= _LONGEST:
+        return text
+    prompts = ((line, SHELL_PROMPT.match(line)) for line in text.splitlines())
+    ran = [line[found.end() :].strip() for line, found in prompts if found and line[found.end() :].strip()]
+    return f"{PASTED}{': '.join((*ran[-1:], error_line(text)))}"
+
+
+PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
+#: What a person gave to a command whose text is sent as the prompt.
+_ARGUMENT = lazy_pattern(
+    r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
+    re.I | re.M | re.DOTALL,
+)
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]+(\S[^\n]{0,200})$", re.M)
+#: Headings that name a part of a document and not its subject.
+_PART = lazy_pattern(
+    r"\W*(?:\d+[.)]?\s*)?(?:the |project )?(?:context|background|role|user|outline|instructions?|important|notes?|rules|error|system|overview|summary|introduction|mandatory|about you|your (?:role|task)|task|goal|checklist purpose)\b",
+    re.I,
+)
+_ERROR_TITLE = lazy_pattern(r"\W*(?:\w+ )?(?:error|exception|traceback|stack trace)\b", re.I)
+#: Headings and leads after which a document says what is to be done, or what it describes.
 _PURPOSE = lazy_pattern(
-    r"^[ \t#*_-]{0,6}(?:purpose|goal|objective|intent|task|aim|ziel|objectif|objetivo|目的|目标)[*_]{0,2}:[*_]{0,2}[ \t]*\S[^\n]{3,400}$",
+    r"^(?:(?:#{1,6}[ \t]+|\*\*|__)[^\n]{0,20}?\b(?:goals?|objectives?|purpose|(?:your )?task|instructions?|one[- ]line description|(?:project )?(?:overview|description|context|background|problem|summary)|what (?:we(?:['’]re| are)|you(?:['’]re| are)) (?:building|going to build|to do)[^\n]{0,20}|aufgabe|ziel|objectif|objetivo|目的|目标|任务|概要)[^\w\n]{0,6}\s*\n\s*(?!#)(\S[^\n]{3,400}(?:\n(?![#\s*-])[^\n]{1,200}){0,3})"
+    r"|[ \t#*_-]{0,6}(?:purpose|goal|objective|intent|task|aim|ziel|objectif|objetivo|目的|目标)[*_]{0,2}:[*_]{0,2}[ \t]*(\S[^\n]{3,400})$)",
     re.I | re.M,
 )
 #: A prompt that a program wrote for an agent begins so.
@@ -171,21 +225,50 @@ def is_role(text: str) -> bool:
     return bool(_ROLE.match(text))
 
 
-def _document_goal(text: str, spoken: str) -> Iterator[str]:
-    """Yield the sentences of a long prompt that say what is to be done."""
-    lines = [line.strip(' #*"') for line in text.splitlines() if line.strip(' #*"-')]
-    if lines and _ORDER.match(lines[0]):
-        yield one_line(lines[0], _TITLE)
-        if len(lines) > 1 and word_count(lines[0]) <= 6:
-            yield one_line(lines[1], _TITLE)
-    if purpose := _PURPOSE.search(text):
-        yield one_line(purpose[0].strip(" #*_\n"), _TITLE)
-    orders = [
-        one.text for one in split_sentences(text) if _ORDER.match(one.text.lstrip("*_ ")) and word_count(one.text) > 3
-    ]
-    if not orders and spoken:
-        yield one_line(spoken, _TITLE)
-    yield from orders[:2]
+def _is_document(text: str, typed: str) -> bool:
+    """Whether a prompt is mostly a document: it has headings, or hardly anything of it was typed."""
+    return len(_HEADING.findall(text)) >= 2 or (len(text) > _DOCUMENT and len(typed) < len(text) / _DOCUMENT_SHARE)
+
+
+_DOCUMENT, _DOCUMENT_SHARE, _LONG_PASTE = 4_000, 20, 1_000
+
+
+def _document_goal(text: str) -> Iterator[str]:
+    """Yield the sentences of a document that say what is to be done: those above it, its title and purpose, the last ones."""
+    top = _HEADING.search(text)
+    above = typed_sentences(text[: top.start()]) if top is not None else ()
+    lead = [one.text for one in above if not (is_role(one.text) or _NOTED_PATH.match(one.text))]
+    yield from lead[:1]
+    yield from [one for one in lead[1:] if orders_work(one)][:2]
+    heading = top if top is not None and not _PART.match(top[1]) else None
+    if heading is not None and not heading[1].endswith(":"):
+        yield heading[1].strip(" #*_")
+    sentences = list(split_sentences(text))
+    purpose = list(_stated_purpose(text))
+    if not purpose and not any(orders_work(one) for one in lead):
+        orders = [one.text for one in sentences if ORDER.match(one.text.lstrip("*_ ")) and word_count(one.text) > 3]
+        below = [one.text for one in split_sentences(text[heading.end() :][:_END])] if heading is not None else orders
+        purpose = orders[:1] if lead else below[:1]
+    yield from (one for one in purpose if not one.endswith((":", "：")))
+    last = sentences[-1] if sentences else None
+    if last is not None and not last.is_item and ASKING.search(last.text) and last.text not in lead:
+        yield last.text
+
+
+def _stated_purpose(text: str) -> Iterator[str]:
+    """Yield the sentence in which a document says what it is for."""
+    if found := _PURPOSE.search(text):
+        words = next(iter(split_sentences(found[1] or found[2])), None)
+        yield words.text if words is not None else one_line(found[1] or found[2], _TITLE)
+    elif told := next((one.text for one in split_sentences(text) if _TOLD.match(one.text)), ""):
+        yield told
+
+
+_TOLD = lazy_pattern(
+    r"you are (?:updat|creat|generat|writ|review|implement|build|fix|ask|work)\w*\b|(?:the|your) (?:goal|task) is\b",
+    re.I,
+)
+_NOTED_PATH = lazy_pattern(r"[\w ]{1,60}:\s*\S*[/\\]\S*\s*$")  # noted by a client
 
 
 # --- offers and replies ---
@@ -206,37 +289,12 @@ _PICK = lazy_pattern(
     r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
     re.I,
 )
-_IDLE_REPLY = lazy_pattern(
-    r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
-    re.I,
-)
-
-
-#: Questions that `yes` or `no` answers.
-_YES_NO = lazy_pattern(
-    r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
-    re.IGNORECASE,
-)
-_TAKES_SIDE = lazy_pattern(
-    r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
-    re.IGNORECASE,
-)
-#: Answers that hand the choice back or only move on, and questions about the conversation.
-_NO_CHOICE = lazy_pattern(
-    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
-    r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
-    re.IGNORECASE,
-)
-_ABOUT_TALK = lazy_pattern(
-    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
-    re.IGNORECASE,
-)
 
 
 def is_choice(one: Answered) -> bool:
     """Whether an answer settles something about the work."""
     return not (
-        one.answer.rstrip().endswith(("?", "？")) or _NO_CHOICE.match(one.answer) or _ABOUT_TALK.search(one.question)
+        one.answer.rstrip().endswith(("?", "？")) or NO_CHOICE.match(one.answer) or ABOUT_TALK.search(one.question)
     )
 
 
@@ -274,7 +332,9 @@ def is_approval(text: str) -> bool:
 
 
 def is_thanks(text: str) -> bool:
-    """Whether a prompt only thanks or says goodbye."""
+    """Whether a prompt only thanks, praises or says goodbye, or was given up."""
+    if PRAISE.fullmatch(text) or GIVEN_UP.fullmatch(text):
+        return True
     return word_count(text) <= _SHORT_REPLY + 8 and bool(THANKS.match(text)) and not MORE_WANTED.search(text)
 
 
@@ -289,61 +349,13 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
     if is_approval(words):
         about = " ".join(one for one in (offer.proposal, offer.question) if one)
         return Answered(about, words) if about else None
-    if not offer.question or _IDLE_REPLY.match(words):
+    if not offer.question or IDLE_REPLY.match(words):
         return None
-    if _YES_NO.match(offer.question.lstrip("*_ ")) and not (
-        _TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
+    if YES_NO.match(offer.question.lstrip("*_ ")) and not (
+        TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
     ):
         return None  # a new request after an offer
     return Answered(offer.question, words)
-
-
-# --- calls that ask ---
-_PAIR = lazy_pattern(r'"([^"\n]{2,600}?)"\s?=\s?"([^"]{1,1000}?)"(?=[\s,.;]|$)')
-_TAGGED_ANSWER = lazy_pattern(r"<answer>\s*(.{1,1000}?)\s*</answer>", re.DOTALL)
-
-
-def find_answers(given: Any, output: str) -> list[Answered]:
-    """Return the questions of a call to the person with the answers in its result."""
-    shown = output[:20_000]
-    if pairs := _PAIR.findall(shown):
-        return [Answered(one_line(question, _LONGEST), one_line(answer, _LONGEST)) for question, answer in pairs]
-    asked = list(_asked(given))
-    answers = list(_plain_answers(shown))
-    return [Answered(question, one_line(answer, _LONGEST)) for question, answer in zip(asked, answers, strict=False)]
-
-
-def _asked(given: Any) -> Iterator[str]:
-    if isinstance(given, str):
-        yield one_line(given, _LONGEST)
-    elif isinstance(given, dict):
-        listed = given.get("questions")
-        for item in listed[:10] if isinstance(listed, list) else [given]:
-            words = (
-                item
-                if isinstance(item, str)
-                else item.get("question") or item.get("text")
-                if isinstance(item, dict)
-                else None
-            )
-            if isinstance(words, str) and words.strip():
-                yield one_line(words, _LONGEST)
-
-
-def _plain_answers(output: str) -> Iterator[str]:
-    if tagged := _TAGGED_ANSWER.findall(output):
-        yield from tagged
-        return
-    try:
-        held = json.loads(output)
-    except ValueError:
-        return
-    answers = held.get("answers") if isinstance(held, dict) else None
-    for one in answers.values() if isinstance(answers, dict) else answers if isinstance(answers, list) else ():
-        words = one.get("answers", one.get("answer")) if isinstance(one, dict) else one
-        words = ", ".join(map(str, words)) if isinstance(words, list) else words
-        if isinstance(words, str) and words.strip():
-            yield words
 
 
 # --- revisions ---
@@ -469,30 +481,18 @@ _OFFER_TERMS = frozenset(
 # --- topics ---
 def is_other_topic(text: str, about: str) -> bool:
     """Whether a message asks for something that has nothing to do with what another was about, as far as their words tell."""
-    topic = _topic_words(text)
-    return len(topic) >= _FEW_TOPICS and not _GOES_ON.match(text) and topic.isdisjoint(_topic_words(about))
+    topic = topic_words(text)
+    return len(topic) >= _FEW_TOPICS and not GOES_ON.match(text) and topic.isdisjoint(topic_words(about))
 
 
 @lru_cache(maxsize=64)
-def _topic_words(text: str) -> frozenset[str]:
+def topic_words(text: str) -> frozenset[str]:
     """Return the beginnings of the longer words of a text, and pairs of ideographs."""
-    words = (word[:_STEM].lower() for word in _LONG_WORD.findall(text) if word.lower() not in _NO_TOPICS)
+    words = (word[:_STEM].lower() for word in _LONG_WORD.findall(text) if word.lower() not in NO_TOPICS)
     pairs = (run[at : at + 2] for run in _IDEOGRAPHS.findall(text) for at in range(len(run) - 1))
     return frozenset((*words, *pairs))
 
 
 _FEW_TOPICS, _STEM = 3, 6
-_LONG_WORD = lazy_pattern(r"[A-Za-zÀ-ɏ]{4,40}")
+_LONG_WORD = lazy_pattern(r"[A-Za-zÀ-ɏͰ-ӿ]{4,40}")
 _IDEOGRAPHS = lazy_pattern(r"[\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,40}")
-#: Messages that go on with the same work: questions, consent, committing and releasing it.
-_GOES_ON = lazy_pattern(
-    r"\W*(?:what|how|why|which|where|when|who|is|are|do|does|did|should|would|will|has|have|was|were|yes|yeah|yep|ok(?:ay)?|no|go|sure|continue|"
-    r"proceed|commit|push|merge|release|deploy|publish|bump|tag|run|rerun|test|try|write a test|start|stop|undo|revert|<)\b", re.IGNORECASE,
-)  # fmt: skip
-#: Words that say nothing about the subject, and those of committing, reviewing and releasing any work.
-_NO_TOPICS = frozenset(
-    ("this that when with still have from they them then there where what which your just like only also into some does doesn isn seem seems better again error errors "
-     "issue problem fails failed failing work working about after because here same show shows look looks need want please would could should made make makes well everything "
-     "going else update updated change changes changed good great commit commits push merge merged branch main conflict conflicts regression regressions version versions "
-     "release deploy review docs changelog readme test tests okay sure thanks think know").split()
-)  # fmt: skip

@@ -11,14 +11,16 @@ plan, a single item is added, an id with a status changes one, and text with che
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import likeness
+from everturn.derive.intent import Answered
 from everturn.derive.open_sentences import is_question
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
@@ -58,7 +60,7 @@ def is_no_answer(text: str) -> bool:
 
 
 _NO_ANSWER = lazy_pattern(
-    r"\s*(?:\[(?:response|request) interrupted\b[^\]]{0,200}\]|```(?:bash|sh|shell|zsh|console|powershell)\n(?:(?!```).)*```)\s*$",
+    r"\s*(?:\[(?:response|request) interrupted\b[^\]]{0,200}\]|(?:cancell?ed|aborted)\b\W{0,3}|```(?:bash|sh|shell|zsh|console|powershell)\n(?:(?!```).)*```)\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -422,3 +424,51 @@ def _change_item(items: list[PlanItem], new: PlanItem, has_status: bool) -> None
     if new.text:
         made = sum(1 for one in items if one.id)
         items.append(new if new.id else replace(new, id=str(made + 1)))
+
+
+# --- calls that ask ---
+_PAIR = lazy_pattern(r'"([^"\n]{2,600}?)"\s?=\s?"([^"]{1,1000}?)"(?=[\s,.;]|$)')
+_TAGGED_ANSWER = lazy_pattern(r"<answer>\s*(.{1,1000}?)\s*</answer>", re.DOTALL)
+
+
+def find_answers(given: Any, output: str) -> list[Answered]:
+    """Return the questions of a call to the person with the answers in its result."""
+    shown = output[:20_000]
+    if pairs := _PAIR.findall(shown):
+        return [Answered(one_line(question, _LONGEST), one_line(answer, _LONGEST)) for question, answer in pairs]
+    asked = list(_asked(given))
+    answers = list(_plain_answers(shown))
+    return [Answered(question, one_line(answer, _LONGEST)) for question, answer in zip(asked, answers, strict=False)]
+
+
+def _asked(given: Any) -> Iterator[str]:
+    if isinstance(given, str):
+        yield one_line(given, _LONGEST)
+    elif isinstance(given, dict):
+        listed = given.get("questions")
+        for item in listed[:10] if isinstance(listed, list) else [given]:
+            words = (
+                item
+                if isinstance(item, str)
+                else item.get("question") or item.get("text")
+                if isinstance(item, dict)
+                else None
+            )
+            if isinstance(words, str) and words.strip():
+                yield one_line(words, _LONGEST)
+
+
+def _plain_answers(output: str) -> Iterator[str]:
+    if tagged := _TAGGED_ANSWER.findall(output):
+        yield from tagged
+        return
+    try:
+        held = json.loads(output)
+    except ValueError:
+        return
+    answers = held.get("answers") if isinstance(held, dict) else None
+    for one in answers.values() if isinstance(answers, dict) else answers if isinstance(answers, list) else ():
+        words = one.get("answers", one.get("answer")) if isinstance(one, dict) else one
+        words = ", ".join(map(str, words)) if isinstance(words, list) else words
+        if isinstance(words, str) and words.strip():
+            yield words

@@ -13,7 +13,6 @@ The same text always gives the same sentences, whatever was read before. Pure; n
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -43,12 +42,12 @@ _LONGEST = 200
 _SENTENCE = 300  # characters of a step
 _QUESTIONS = 3
 _MOST = 8  # offers of an answer
-_MOST_OPEN = 12  # sentences of an answer
+_MOST_OPEN = 16  # sentences of an answer
 _END = 700  # characters at the end of an answer
 _OFFERS = 1_200  # characters at the end in which an offer counts
 _LAST = 3  # sentences at the very end in which an order is meant for the person
 _LEAST_WORDS = 4  # a step with fewer words says nothing
-_WORDS_READ = 40
+_WORDS_READ = 60
 _HEADING_WORDS = 6
 #: Upper ends of the ranges into which places, lengths of a sentence and sizes of a message fall.
 _PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
@@ -92,44 +91,39 @@ def _asks(sentence: str) -> bool:
 def _open_sentences(text: str) -> tuple[str, ...]:
     """Return the likeliest sentences of an answer that leave something open, in order."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
-    odds = [
-        sum_weights(features, weights) if PLAIN_SIGNS.isdisjoint(features) else max(0.0, sum_weights(features, weights))
-        for features in open_features(sentences)
-    ]
-    chosen = sorted(choose_open(odds, [is_question(one.text) for one in sentences]))
+    odds = [open_odds(features, weights) for features in open_features(sentences)]
+    chosen = sorted(choose_open(odds))
     return tuple(dict.fromkeys(sentences[number].text for number in chosen))
 
 
-def choose_open(odds: Sequence[float], asks: Sequence[bool], least: float = 0.0) -> list[int]:
-    """Return the sentences of an answer that count, the likeliest first: beside a step, less likely ones are steps too."""
-    sure = {number for number, one in enumerate(odds) if one >= least}
-    beside = [number for number, one in enumerate(odds) if one >= least + _BESIDE and not asks[number]]
-    counted = sure.union(beside) if any(not asks[number] for number in sure) else sure
+def choose_open(odds: Sequence[float], least: float = 0.0) -> list[int]:
+    """Return the sentences of an answer that count, the likeliest first."""
+    counted = [number for number, one in enumerate(odds) if one >= least]
     return sorted(counted, key=lambda number: -odds[number])[:_MOST_OPEN]
 
 
+def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Return the log-odds that a sentence of an answer leaves something open. Its place alone is no reason: its words must speak for it."""
+    if not PLAIN_SIGNS.isdisjoint(features):
+        return max(0.0, sum_weights(features, weights))
+    spoken = (name for name in features if name != "=" and not name.startswith(_POSITIONS))
+    return min(sum_weights(features, weights), sum_weights(list(spoken), weights) - _SPOKEN)
+
+
+_SPOKEN = 0.01  # what the words of a sentence weigh at least
+#: Beginnings of features that say where a sentence stands and how long it is.
+_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
 #: Features with which a sentence counts whatever the weights say: in six languages.
 PLAIN_SIGNS = frozenset(("=step", "=closing question"))
-_NEVER = "=never"
-_BESIDE = -1.2  # log-odds of a step in an answer that names another one
+_NOTHING_SAID = "=says nothing"
 
 
 def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return the log-odds that a sentence is meant. Its place alone is no reason: without its words it stays below 0."""
-    if _NEVER in features:
-        return -math.inf
-    known = [(name, weights[name]) for name in features if name in weights]
-    spoken = sum(weight for name, weight in known if name != "=" and not name.startswith(_POSITIONS))
-    odds = sum(weight for _, weight in known)
-    return odds if spoken > _SPOKEN else min(odds, -_SPOKEN)
+    """Return the log-odds that a sentence is meant."""
+    return sum(weights[name] for name in features if name in weights)
 
 
-_SPOKEN = 0.1  # what the words of a sentence weigh at least
-#: Beginnings of features that say where a sentence stands and how long it is.
-_POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
-
-
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def load_weights(name: str) -> dict[str, float]:
     """Return the weights of a file beside this module."""
     held: dict[str, float] = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
@@ -157,24 +151,40 @@ def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
         following = sentences[number + 1] if number + 1 < len(sentences) else None
-        yield [*features, _NEVER] if _says_nothing(sentences[number], following) else features
+        yield [*features, _NOTHING_SAID] if _says_nothing(sentences[number], following) else features
 
 
 def sentence_features(
     sentences: Sequence[Sentence], signs: Sequence[Sequence[str]], marks: Sequence[str] = ()
 ) -> Iterator[list[str]]:
     """Yield the features of each sentence of a message: `signs` are what patterns see in each, `marks` belong to the message."""
-    size = _range(sum(len(one.text) for one in sentences), _SIZES)
+    size = f"=size {_range(sum(len(one.text) for one in sentences), _SIZES)}"
     for number, one in enumerate(sentences):
-        words = _words(one.text)
-        pairs = (f"{first} {second}" for first, second in zip(["^", *words], [*words, "$"], strict=True))
-        found = dict.fromkeys((*words, *pairs))
-        found.update(dict.fromkeys(f"=head {word}" for word in _words(one.heading)[:_HEADING_WORDS]))
-        found.update(dict.fromkeys(f"={sign}" for sign in signs[number]))
-        found.update(dict.fromkeys(_surroundings(signs, number)))
-        found.update(dict.fromkeys(_place(sentences, number)))
-        found.update(dict.fromkeys(_manner(words)))
-        yield [*found, *marks, "=", f"=size {size}", f"=words {_range(len(words), _LENGTHS)}"]
+        own = [
+            *(f"=head {word}" for word in _words(one.heading)[:_HEADING_WORDS]),
+            *(f"={sign}" for sign in signs[number]),
+            *_surroundings(signs, number),
+            *_place(sentences, number),
+        ]
+        yield [*_word_features(one.text), *dict.fromkeys(own), *marks, "=", size]
+
+
+@lru_cache(maxsize=256)
+def _word_features(text: str) -> tuple[str, ...]:
+    """Return the features of a sentence alone: several judgements are made of the same one."""
+    words, found = _words(text), list[str]()
+    found += [f"{first} {second}" for first, second in zip(["^", *words], [*words, "$"], strict=True)]
+    found += [f"~{word[:_STEM]}" for word in words if len(word) > _STEM and word.isalpha()]
+    found += [f"early {word}" for word in words[:_EARLY]]
+    found += [f"mark {sign}" for sign in _SIGNS_READ.findall(text[:_CHARS_READ])]
+    if _CAPITALS.search(text):
+        found.append("=capital words")
+    return tuple(dict.fromkeys((*words, *found, *_manner(words), f"=words {_range(len(words), _LENGTHS)}")))
+
+
+_STEM, _EARLY, _CHARS_READ = 5, 4, 600
+_SIGNS_READ = lazy_pattern(r"[!?:;,()\"—]")
+_CAPITALS = lazy_pattern(r"\b[A-Z]{3,}\b")
 
 
 def message_marks(text: str, sentences: Sequence[Sentence]) -> list[str]:
@@ -219,7 +229,7 @@ _MANNERS = {
 
 
 def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
-    """Whether a sentence cannot leave anything open: too short, a heading, a polite end, narration, or a question that the next sentence answers."""
+    """Whether a sentence hardly leaves anything open: too short, a heading, a polite end, narration, or a question that the next sentence answers."""
     words = one.text.strip("*_ ")
     is_told = _NARRATES.match(words) is not None
     is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not is_question(words)
@@ -238,14 +248,26 @@ _NARRATES = lazy_pattern(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case, with placeholders for code, paths, names and numbers."""
-    return [_word(one) for one in _TOKEN.findall(_CODE.sub(f" {_CODE_SIGN} ", text))][:_WORDS_READ]
+    """Return the words of a text in lower case, with placeholders for code, paths, names and numbers.
+
+    Chinese, Japanese and Korean are cut into pairs of characters.
+    """
+    found = list[str]()
+    for token in _TOKEN.findall(_CODE.sub(f" {_CODE_SIGN} ", text[:_CHARS_READ])):
+        if token[0] >= _FIRST_CJK and token[0].isalpha():
+            found += [token[at : at + 2] for at in range(max(1, len(token) - 1))]
+        else:
+            found.append(_word(token))
+    return found[:_WORDS_READ]
 
 
 _CODE_SIGN = "0x"  # stands for code while a text is cut into words
 _CODE = lazy_pattern(r"`[^`\n]{1,200}`")
-_TOKEN = lazy_pattern(r"https?://\S+|[~.@\w-]*[/\\][\w./\\@~:*-]+|\w+[._]\w[\w.]*|[^\W\d_]+(?:['’][^\W\d_]+)?|\d+x?")
-_PLAIN = lazy_pattern(r"[a-z]+(?:'[a-z]+)?")
+_FIRST_CJK = "\u3040"
+_TOKEN = lazy_pattern(
+    r"https?://\S+|[~.@\w-]*[/\\][\w./\\@~:*-]+|[A-Za-z0-9_-]+[._][A-Za-z0-9_][A-Za-z0-9_.]*|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+    r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:['’][^\W\d_]+)?|\d+x?"
+)
 
 
 def _word(token: str) -> str:
@@ -257,8 +279,7 @@ def _word(token: str) -> str:
         return "<path>"
     if any(one.isupper() for one in token[1:]) and not token.isupper():
         return "<code>"
-    word = token.lower().replace("’", "'")
-    return word if _PLAIN.fullmatch(word) else "<other>"
+    return token.lower().replace("’", "'")
 
 
 def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:

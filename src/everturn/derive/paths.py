@@ -2,15 +2,14 @@
 
 Clients and shells write the path of one file in many ways: with either separator, as `D:\\shop`, `/d/shop` or `/mnt/d/shop`,
 as a `file://` address, absolute or relative to the workspace, inside a worktree of the same repository. `local_path` returns
-the path relative to the workspace with forward slashes, or an absolute path for a file outside it. `known_path` returns the
-file that a path from another folder means, and `matches_any` tells whether patterns of a shell cover a path. Nothing is read
-from disk.
+the path relative to the workspace with forward slashes, or an absolute path for a file outside it. `matches_any` tells
+whether patterns of a shell cover a path. Nothing is read from disk.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from posixpath import normpath
 from urllib.parse import unquote
@@ -27,6 +26,18 @@ _SCRATCH = lazy_pattern(
 )
 
 
+ENDINGS = (
+    "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
+    "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
+    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
+)
+#: Endings of files as well, but too often of other words to count where a text only mentions them.
+_MORE_ENDINGS = (
+    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env"
+)
+_FILE_ENDINGS = frozenset(f"{ENDINGS}|{_MORE_ENDINGS}".split("|"))
+
+
 def local_path(path: str, workspace: str) -> str:
     """Return the one name of a file: relative to the workspace if it is inside, else absolute."""
     home = _root(workspace)
@@ -36,7 +47,7 @@ def local_path(path: str, workspace: str) -> str:
         plain = f"{user[0]}{plain[1:]}"
     inner = _inside(plain, home, on_windows)
     if inner is None:
-        return plain if _is_absolute(plain) or plain.startswith("~") else _without_worktree(plain)
+        return plain if is_absolute(plain) or plain.startswith("~") else _without_worktree(plain)
     return _without_worktree(inner)
 
 
@@ -56,6 +67,36 @@ def plain_path(path: str, on_windows: bool = False) -> str:
     return path
 
 
+_PRODUCTS = frozenset(
+    f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
+)
+
+
+def has_ending(path: str) -> bool:
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in _PRODUCTS
+
+
+_LONGEST_PATH = 4096
+_NO_FILES = frozenset(("", "-", ".", "..", "NUL", "nul"))
+
+
+def resolve_path(folder: str | None, path: str) -> str:
+    """Return a path relative to where the command started; empty if it is not a path."""
+    if path in _NO_FILES or len(path) > _LONGEST_PATH or path.startswith(("/dev/", "/proc/")):
+        return ""
+    if any(part in path for part in ("\n", "://", "${")):
+        return ""
+    if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
+        return path
+    if folder is None:
+        return ""
+    while path.startswith("../") and folder.rstrip("/").rpartition("/")[2] not in ("", ".", ".."):
+        folder, path = folder.rstrip("/").rpartition("/")[0], path[3:]
+    return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
+
+
 def is_scratch(path: str) -> bool:
     """Whether a path is in a folder for temporary files."""
     return _SCRATCH.match(path.replace("\\", "/")) is not None
@@ -70,10 +111,11 @@ _OF_CLIENTS = lazy_pattern(
     r"(?:^|/)(?:\.[\w-]{1,40}/(?:tmp|sessions|logs?|history|metadata|statistics\.json|shell[_-]snapshots|models_cache|state_|auth|version|todos|projects"
     r"|file-history|statsig|ide|debug|plugins|\.credentials)|\.\w{1,40}\.(?:chat|input|tags|llm)\.(?:history|cache))"
 )
-_LOCKS = frozenset(
-    ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock", "poetry.lock", "Pipfile.lock",
-     "Cargo.lock", "Gemfile.lock", "composer.lock", "go.sum", "flake.lock")
-)  # fmt: skip
+#: Files that package managers, compilers and systems write beside the sources.
+_BY_TOOLS = lazy_pattern(
+    r"(?:^|.*/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb?|(?:yarn|uv|poetry|Pipfile|Cargo|Gemfile|composer|flake|deno|mix|pubspec|Podfile)"
+    r"\.lock|go\.sum|Package\.resolved|next-env\.d\.ts|\.DS_Store|\.coverage|\.eslintcache|[^/]+\.(?:tsbuildinfo|pyc|class|o))"
+)
 
 
 def is_in_build(path: str) -> bool:
@@ -83,8 +125,12 @@ def is_in_build(path: str) -> bool:
 
 def is_generated(path: str) -> bool:
     """Whether a file is written by a build, a package manager or the client itself."""
-    plain = path.replace("\\", "/")
-    return is_in_build(path) or _OF_CLIENTS.search(plain) is not None or plain.rsplit("/", 1)[-1] in _LOCKS
+    return is_by_tools(path) or _OF_CLIENTS.search(path.replace("\\", "/")) is not None
+
+
+def is_by_tools(path: str) -> bool:
+    """Whether a file is written by a build or a package manager."""
+    return is_in_build(path) or _BY_TOOLS.fullmatch(path.replace("\\", "/")) is not None
 
 
 def same_case(path: str, workspace: str) -> str:
@@ -97,13 +143,13 @@ def _root(workspace: str) -> str:
     return plain_path(workspace, bool(_DRIVE.match(workspace))).rstrip("/")
 
 
-def _is_absolute(path: str) -> bool:
+def is_absolute(path: str) -> bool:
     return path.startswith("/") or path[1:2] == ":"
 
 
 def _inside(path: str, home: str, on_windows: bool) -> str | None:
     """Return the rest of a path below the workspace, or below a worktree of it; None if it is elsewhere."""
-    if not home or not _is_absolute(path):
+    if not home or not is_absolute(path):
         return None
     one, two = (path.lower(), home.lower()) if on_windows else (path, home)
     if one.startswith(f"{two}/"):
@@ -122,23 +168,6 @@ def _inside(path: str, home: str, on_windows: bool) -> str | None:
 
 def _without_worktree(path: str) -> str:
     return path[found.end() :] if "worktrees/" in path and (found := _INNER_WORKTREE.match(path)) else path
-
-
-def known_path(path: str, known: Collection[str], by_name: bool = False) -> str:
-    """Return the one known file that a path from another folder means; else the path itself.
-
-    It ends with the path, if that is relative and has at least two parts, or an absolute path ends with it. With `by_name`, a
-    known name without a folder may be any file of that name.
-    """
-    if path in known or "/" not in path or path.startswith("~"):
-        return path
-    if _is_absolute(path):
-        same = [one for one in known if "/" in one and path.endswith(f"/{one}")]
-    else:
-        same = [one for one in known if one.endswith(f"/{path}")]
-    if not same and by_name and (name := path.rsplit("/", 1)[-1]) in known:
-        same = [name]
-    return same[0] if len(same) == 1 else path
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:

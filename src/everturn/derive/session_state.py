@@ -156,7 +156,7 @@ class SessionState(Struct, frozen=True):
     commits: tuple[CommitState, ...] = ()
     plan: tuple[PlanItem, ...] = ()
     questions: tuple[Question, ...] = ()
-    next_steps: tuple[TurnRequest, ...] = ()  # of the last turn with an answer
+    next_steps: tuple[TurnRequest, ...] = ()  # of the last answer that ended a turn
     loose: tuple[LooseEnd, ...] = ()  # what was offered or put off and nobody has taken up
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
     waiting: bool = False  # no answer reports on the last request
@@ -211,7 +211,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
-        if facts.answer or facts.deeds or facts.requests
+        if facts.answer and not facts.cut_off
         else state.next_steps,
         loose=_update_loose_ends(state, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,

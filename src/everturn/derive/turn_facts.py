@@ -29,16 +29,14 @@ from everturn.derive.artifacts import (
 )
 from everturn.derive.decisions import (
     LONGEST,
-    ChoicePassage,
     DecisionMark,
     MarkerLine,
     choose_passages,
     find_announcements,
-    find_choices,
     find_decisions,
     find_marker_lines,
-    report_passages,
-    stated_intents,
+    likeness,
+    weigh_choices,
 )
 from everturn.derive.failures import (
     Complaint,
@@ -53,7 +51,6 @@ from everturn.derive.intent import (
     Offer,
     Revision,
     command_words,
-    find_answers,
     find_offer,
     find_revisions,
     goal_words,
@@ -65,6 +62,7 @@ from everturn.derive.open_items import (
     PlanChange,
     PlanUpdate,
     find_announced,
+    find_answers,
     find_begun,
     find_call_questions,
     find_findings,
@@ -90,12 +88,8 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
-#: What a turn that changed files says of its choices: characters of the plan, of sentences between calls, and of the report.
-_PLANNED, _INTENDED, _REPORTED = 500, 500, 900
-_MOST_INTENTS = 3
+_CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
-_LONG_PROMPT = 600  # characters from which a prompt is a plan
-_SIGNIFICANT = 2  # weight from which a passage says that something was chosen
 
 
 class Saying(Struct, frozen=True):
@@ -195,8 +189,8 @@ class _FactCollector:
         self.requests: list[Saying] = []
         self.focus = self.model = ""
         self.marks: list[tuple[DecisionMark, int]] = []
-        self.planned: list[ChoicePassage] = []
-        self.intents: list[ChoicePassage] = []
+        self.prompts: list[tuple[str, int]] = []
+        self.answers: list[tuple[str, int]] = []
         self.lines: list[tuple[MarkerLine, int, str]] = []
         self.revisions: list[tuple[Revision, int]] = []
         self.complaints: list[tuple[Complaint, int]] = []
@@ -213,7 +207,7 @@ class _FactCollector:
         self.mentioned_in: dict[str, int] = {}
         self.names: list[CodeName] = []
         self.has_fixed = self.has_rebased = False
-        self.near = self.said = ""  # the file that was read or changed last, and what was said since
+        self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
@@ -244,12 +238,10 @@ class _FactCollector:
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
         is_noted = any(one.action != "read" for one in artifacts)
         changed, told = edited or is_noted, self._told(artifacts)
-        if ending and changed:
-            self.marks += [(mark, self.answer.seq) for mark in find_choices(ending)]
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(ending)) if changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices()), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -283,14 +275,15 @@ class _FactCollector:
             *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
         ]
 
-    def _choices(self, report: str) -> list[Saying]:
-        """Return how the work was done: of a long prompt what it settles, of sentences between calls and of the report the strongest."""
-        intents = choose_passages([one for one in self.intents if one.seq != self.answer.seq], _INTENDED, _MOST_INTENTS)
-        reported = choose_passages(report_passages(report, self.answer.seq), _REPORTED)
-        if not intents and all(one.weight < _SIGNIFICANT for one in reported):
-            return []
-        planned = choose_passages(self.planned, _PLANNED)
-        return [Saying(one.text, one.seq) for one in (*planned, *intents, *reported)]
+    def _choices(self) -> list[Saying]:
+        """Return what the turn says was chosen: in its request, between its calls and in its report."""
+        has_acted = bool(self.deeds)
+        weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
+        for text, seq in self.answers:
+            weighed += weigh_choices(text, "end" if seq == self.answer.seq else "between", has_acted, seq)
+        told = {likeness(mark.text) for mark, _ in self.marks}
+        chosen = choose_passages((one for one in weighed if likeness(one.text) not in told), _CHOICES, _MOST_CHOICES)
+        return [Saying(one.text, one.seq) for one in chosen]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
@@ -298,7 +291,7 @@ class _FactCollector:
             self.near, self.said = "", prompt
             self._add_request(row, prompt)
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
-            self.requests.append(Saying(one_line(command, LONGEST), row.seq))
+            self.requests.append(_request(command, prompt, row.seq))
             self._hear(row, command.partition(" ")[2])
 
     def _begun(self, turn: Turn) -> Saying | None:
@@ -309,8 +302,7 @@ class _FactCollector:
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:
-        wants = goal_words(text) if len(text) > LONGEST else ""
-        self.requests.append(Saying(one_line(text, LONGEST), row.seq, one_line(wants, _WANTS)))
+        self.requests.append(_request(text, text, row.seq))
         self.names += [CodeName(branch, row.seq, _BRANCH_COUNT)] if (branch := find_branch(text)) else []
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
@@ -321,9 +313,8 @@ class _FactCollector:
         """Take what a person lays down, puts off, reports and confirms."""
         self.put_off += [Saying(words, row.seq) for words in find_put_off(text)]
         self.marks += [(mark, row.seq) for mark in find_decisions(text)]
-        if len(text) > _LONG_PROMPT and not is_role(text):
-            passages = report_passages(text, row.seq, is_plan=True)
-            self.planned += [one for one in passages if one.weight >= _SIGNIFICANT]
+        if not is_role(text):
+            self.prompts.append((text, row.seq))
         self.lines += [(line, row.seq, "person") for line in find_marker_lines(text)]
         self.revisions += [(one, row.seq) for one in find_revisions(text)]
         if steps := find_manual_steps(text):
@@ -342,7 +333,7 @@ class _FactCollector:
             return
         self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
         self.answer = Saying(text[-_ANSWER:], row.seq)
-        self.intents = choose_passages((*self.intents, *stated_intents(text, row.seq)), _ANSWER, 4 * _MOST_INTENTS)
+        self.answers.append((text[-_ANSWER:], row.seq))
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
         for line in find_marker_lines(text):
@@ -384,11 +375,15 @@ class _FactCollector:
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
     def _note_file(self, start: CallStart, seq: int, went_well: bool) -> None:
+        """Take note of an edit that names no file: the one announced, or the one read right before; a new file was not read."""
         if start.path and start.kind in ("read", "edit", "create"):
-            self.near, self.said = start.path, ""
+            self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
             near = announced_file(self.said)
-            self.nameless.append((self.near if near is None else near, seq))
+            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
+            self.near = ""
+        elif start.kind == "shell":
+            self.near = ""
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""
@@ -440,6 +435,11 @@ class _FactCollector:
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
         )  # fmt: skip
+
+
+def _request(words: str, prompt: str, seq: int) -> Saying:
+    shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
+    return Saying(shown, seq, wants if wants != shown else "")
 
 
 def _call_label(start: CallStart) -> str:

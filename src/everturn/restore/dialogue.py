@@ -6,16 +6,22 @@ statement cites the messages it rests on.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from everturn.derive.decisions import ACTIVE
 from everturn.derive.intent import (
+    BY_COMMAND,
     CLIENT_COMMANDS,
+    PASTED,
     LooseEnd,
     adds_work,
     asks_for_work,
     is_routine_request,
-    is_thanks,
+    names_subject,
+    says_nothing_new,
+    topic_words,
     word_count,
 )
 from everturn.derive.open_items import find_summary_steps, is_current
@@ -29,10 +35,19 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
+from everturn.text.sentences import fit_parts, fit_request, orders_work
 
-_GOAL = 400
-_GROWN = 200
+_GOAL = 420
+_GROWN, _GROWN_MANY, _MANY = 240, 180, 3  # cells of each later request: of two, and of more
+_MOST_GROWN = 3
+_WHOLE, _PARTS = 2_400, 900  # cells of a request with several parts: read, and shown
+_SAME = 80  # characters: nobody types a longer message again and again
+_FEW_TOPICS = 2  # words that say what a request is about
+_MOST_WORK = 8  # of one turn
+_ALIKE, _LEAST_WORK = 0.6, 0.2  # of the words of two requests, and of the work of the first
+_PICK = 3  # characters: a shorter reply is a letter, a number or a yes
 _ASKED = 300
 _FOCUS = 300
 _REQUEST = 160
@@ -61,34 +76,51 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Return the first request, and the latest request that asks for more."""
-    goal, later = _find_goal(material.state), _find_growth(material.state)
+    """Return the first request that asks for work, and later ones that most of the work belongs to or that add some."""
+    state = material.state
+    goal = _find_goal(state)
     if goal is None:
         return
-    words = goal.wants or material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text
-    if later is None:
-        yield saying_statement(material, 99, (goal.seq, words))
-        return
+    words, later = _request_words(goal), _find_growth(state)
+    title = one_line(material.text.title, 120)
+    named = f"{title} (title): " if title and _says_little(words) else ""
 
     def text() -> str:
-        grown = safe_excerpt(material, (later.seq, later.wants or later.text), _GROWN)
-        return f"{safe_excerpt(material, (goal.seq, words), _GOAL)} — later: {grown}"
+        first = f"{named}{safe_excerpt(material, (goal.seq, words), _GOAL)}"
+        width = _GROWN if len(later) < _MANY else _GROWN_MANY
+        grown = (safe_excerpt(material, (one.seq, fit_request(_request_words(one), width)), width) for one in later)
+        return " — later: ".join(one for one in (first, " · ".join(grown)) if one)
 
-    yield fact_statement(material, 99, text, [(goal.seq, words), (later.seq, later.wants or later.text)])
+    refs = [(one.seq, _request_words(one).removeprefix(PASTED).removeprefix(BY_COMMAND)) for one in (goal, *later)]
+    yield fact_statement(material, 99, text, refs)
+    if state.recap is not None and (told := _SUMMARY_GOAL.search(state.recap.text)):
+        words = fit_request(told[1], _GOAL)
+        yield saying_statement(material, 79, (state.recap.seq, words), label="compaction summary", width=_GOAL)
+
+
+#: Where a client's summary says what the person wants.
+_SUMMARY_GOAL = lazy_pattern(r"\bPrimary Request(?: and Intent)?[:* \t]*\n?(\S[^\n]{20,2000})", re.IGNORECASE)
 
 
 def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The last request, the plan item in progress, and the last answer, whole if there is room."""
+    """The last request with all its parts, the plan item in progress, and the last answer, whole if there is room."""
     state = material.state
-    last = next((one for one in reversed(state.requests) if one.starter == "human"), None)
+    last = last_request(state)
+    newest = state.requests[-1] if state.requests else None
+    if newest is not None and newest is not last and newest.about:
+        about = f" (answers: {one_line(newest.about, _FOCUS)})"
+        yield saying_statement(material, 97, (newest.seq, newest.text), tail=about)
     if last is not None:
+        whole = material.proofs.excerpt(last.seq, "prompt", _WHOLE)
+        parts = "" if whole.endswith("…") or last.wants.startswith(PASTED) else fit_parts(whole, _PARTS)
+        words = parts or fit_request(_request_words(last), _FOCUS)
         yield saying_statement(
-            material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text)
+            material, 98, (last.seq, words.removeprefix(PASTED).removeprefix(BY_COMMAND)), width=_PARTS
         )
     for item in state.plan:
         if item.status == "doing":
             yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
-    if state.answer is not None and (last is None or state.answer.seq > last.seq or is_thanks(last.text)):
+    if state.answer is not None and (last is None or state.answer.seq > last.seq):
         yield from _last_answer(material, state.answer)
     if state.interrupted:
         yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
@@ -142,23 +174,23 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
-    last_request = max((one.seq for one in state.requests), default=-1)
+    newest = max((one.seq for one in state.requests), default=-1)
     is_left = state.waiting or state.begun is not None
-    if state.requests and is_left and not _steers_client(state.requests[-1].text):
-        one = state.requests[-1]
+    one = last_request(state)
+    if one and is_left and not _steers_client(one.text) and not says_nothing_new(state.requests[-1].text):
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
         yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
     if state.begun is not None:
         yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and state.next_steps[0].seq > last_request:
+    if state.next_steps and (state.next_steps[0].seq > newest or is_left):
         begun = state.begun.text if state.begun is not None else ""
         left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
         if left:
             yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
-    if state.recap is not None and state.recap.seq > last_request:
-        for words in find_summary_steps(state.recap.text):
-            yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary")
+    if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
+        words = " · ".join(dict.fromkeys(steps))
+        yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
     current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
     waiting = next(current, None)
     if waiting is not None:
@@ -194,20 +226,117 @@ def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 # --- texts ---
+def last_request(state: SessionState) -> TurnRequest | None:
+    """Return the last request of a person that is more than thanks, praise, a letter or a word to go on."""
+    spoken = [one for one in state.requests if one.starter == "human" and one.text]
+    routine = _routine_messages(state)
+    said = (
+        one
+        for one in reversed(spoken)
+        if len(one.text) >= _PICK
+        and not says_nothing_new(one.text)
+        and not (len(one.text) > _SAME and _request_words(one) in routine)
+    )
+    return next(said, spoken[-1] if spoken else None)
+
+
+def _request_words(one: TurnRequest) -> str:
+    return one.wants or one.text
+
+
+def _says_little(words: str) -> bool:
+    """Whether the words of a request do not say what it is about without its title."""
+    return word_count(words) < _FEW_WORDS or words.startswith(PASTED) or len(topic_words(words)) < _FEW_TOPICS
+
+
 def _find_goal(state: SessionState) -> TurnRequest | None:
     """Return the first request that asks for work."""
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
     long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
-    return next((one for one in requests if not one.about and asks_for_work(one.wants or one.text)), long)
+    wanted = [one for one in requests if not one.about and asks_for_work(_request_words(one))]
+    returning = _routine_messages(state)
+    spoken = [
+        one
+        for one in wanted
+        if not _request_words(one).startswith(BY_COMMAND) and (one is first or _request_words(one) not in returning)
+    ]
+    told = next(
+        (one for one in spoken if names_subject(_request_words(one)) or not is_routine_request(_request_words(one))),
+        None,
+    )
+    if told is not None and (told is spoken[0] or orders_work(_request_words(told))):
+        return told
+    return next(iter((*spoken, *wanted)), long)
 
 
-def _find_growth(state: SessionState) -> TurnRequest | None:
-    """Return the latest request that asks for more work than the goal."""
+def _find_growth(state: SessionState) -> list[TurnRequest]:
+    """Return the later requests that most of the work belongs to, and the latest that adds some, in their order."""
     goal = _find_goal(state)
-    later = (one for one in reversed(state.requests) if one.starter == "human" and goal and one.seq > goal.seq)
-    wanted = (one for one in later if not one.about and adds_work(one.wants or one.text))
-    return next((one for one in wanted if goal and one.text != goal.text), None)
+    added = _added_requests(state, goal) if goal is not None else []
+    if goal is None or not added:
+        return []
+    weights = _weigh_requests(state, goal, added)
+    latest = next((one for one in reversed(added) if orders_work(_request_words(one))), added[-1])
+    least = _LEAST_WORK * max(weights[one.seq] for one in added)
+    heavy = [one for one in added if weights[one.seq] > least]
+    chosen: list[TurnRequest] = []
+    for one in (latest, *sorted(heavy, key=lambda one: -weights[one.seq])):
+        if len(chosen) < _MOST_GROWN and not any(_is_alike(one, other) for other in (goal, *chosen)):
+            chosen.append(one)
+    return sorted(chosen, key=lambda one: one.seq)
+
+
+def _added_requests(state: SessionState, goal: TurnRequest) -> list[TurnRequest]:
+    """Return the requests after the goal that add work."""
+    routine = _routine_messages(state)
+    return [
+        one
+        for one in state.requests
+        if one.starter == "human"
+        and one.seq > goal.seq
+        and not one.about
+        and _request_words(one) not in routine
+        and adds_work(_request_words(one))
+        and not is_routine_request(_request_words(one))
+    ]
+
+
+def _routine_messages(state: SessionState) -> set[str]:
+    """Return the messages that come back after others: they belong to every turn."""
+    places: dict[str, list[int]] = {}
+    for at, one in enumerate(one for one in state.requests if one.starter == "human"):
+        places.setdefault(_request_words(one), []).append(at)
+    return {words for words, at in places.items() if at[-1] - at[0] > len(at) or len(at) > _MOST_GROWN}
+
+
+def _weigh_requests(state: SessionState, goal: TurnRequest, added: list[TurnRequest]) -> Counter[int]:
+    """Return how much of the work belongs to each request: to the first that was about the same, else to the one before."""
+    work = Counter([*(one.turn for one in state.commands), *(one.turn for one in state.answers)])
+    for one in state.files.values():
+        work.update({one.first, one.turn} if one.count else ())
+    weights: Counter[int] = Counter()
+    heads, current, can_lead = [goal], goal, {one.seq for one in added}
+    for request in state.requests:
+        if request.seq <= goal.seq or request.starter != "human":
+            continue
+        words = _request_words(request)
+        subject = topic_words(words)
+        known = next((one for one in heads if len(topic_words(_request_words(one)) & subject) >= _FEW_TOPICS), None)
+        if known is None and request.seq in can_lead and orders_work(words):
+            known = request
+            heads.append(request)
+        current = known or current
+        done = 1 + min(work[request.turn], _MOST_WORK)
+        weights[current.seq] += done
+        weights[request.seq] += 1 + min(len(subject), _MOST_WORK) // 3 + (done if current is not request else 0)
+    return weights
+
+
+def _is_alike(one: TurnRequest, other: TurnRequest) -> bool:
+    """Whether two requests say much the same."""
+    first, second = topic_words(_request_words(one)), topic_words(_request_words(other))
+    return one.text == other.text or len(first & second) > _ALIKE * max(1, min(len(first), len(second)))
 
 
 def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
@@ -227,15 +356,17 @@ def _draft_choices(material: StatementMaterial, choices: list[DecisionState], we
     turn = choices[0].turn
     asked = next((one for one in material.state.requests if one.turn == turn and one.starter == "human"), None)
     asked = None if asked is not None and is_routine_request(asked.wants or asked.text) else asked
-    refs = {one.seq: one.text for one in reversed(choices)}  # the first passage of each message
+    words = safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST) if asked else ""
+    told = [one for one in choices if one.text not in words]
+    if not told:  # the request itself settles it
+        asked, words, told = None, "", choices
+    refs = {one.seq: one.text for one in reversed(told)}  # the first passage of each message
     cited = [(asked.seq, asked.wants or asked.text)] if asked else []
     cited += [(seq, refs[seq]) for seq in sorted(refs) if not asked or seq != asked.seq]
 
     def text() -> str:
-        done = " · ".join(
-            f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{_status_tail(one)}" for one in choices
-        )
-        return f"{safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST)} → {done}" if asked else done
+        done = " · ".join(f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{_status_tail(one)}" for one in told)
+        return " → ".join(filter(None, (words, done)))
 
     return fact_statement(material, weight, text, cited)
 
@@ -268,11 +399,18 @@ def _draft_request(
     weight = weight_by_rank(82, rank, 24, 0.9)
     width = 160 if rank < 5 else 90
     about = f" (answers: {one_line(one.about, width)})" if one.about else ""
+    words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
     if answer is None or not rank:  # the last answer is told elsewhere
-        return saying_statement(material, weight, (one.seq, one.text), tail=about, label=label, width=width)
+        return saying_statement(material, weight, (one.seq, words), tail=about, label=label, width=width)
 
     def text() -> str:
         told = safe_excerpt(material, (answer.seq, answer.text), 240 if rank <= _LATE else 140)
-        return f"{safe_excerpt(material, (one.seq, one.text), width)}{about} → {told}"
+        return f"{safe_excerpt(material, (one.seq, words), width)}{about} → {told}"
 
-    return fact_statement(material, weight, text, [(one.seq, one.text), (answer.seq, answer.text)], label)
+    return fact_statement(
+        material,
+        weight,
+        text,
+        [(one.seq, words.removeprefix(PASTED).removeprefix(BY_COMMAND)), (answer.seq, answer.text)],
+        label,
+    )

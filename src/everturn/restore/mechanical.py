@@ -182,6 +182,7 @@ _REPORTED = 200
 _SUMMARY = 1200
 _MOST_NAMED = 200
 _NAMES_LINE, _NAMES_LINES, _NAMES_CITED = 8, 3, 3
+_NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _OFTEN = 6  # messages: what is used more often is not more important
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -233,7 +234,7 @@ def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
     last = material.state.turn_count - 1
     left = (one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last))
     for rank, one in enumerate(left):
-        yield _draft_item(material, one, weight_by_rank(92, rank, 60))
+        yield _draft_item(material, one, weight_by_rank(92, rank, 60) if rank < _NEXT_ITEMS else _LATER_ITEM)
 
 
 def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:

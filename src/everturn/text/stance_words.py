@@ -181,29 +181,51 @@ THANKS = _words(
 MORE_WANTED = _words(
     r"[?？]|\b(?:but|please|can you|could you|also|next|then|let['’]?s|aber|bitte|jetzt|mais|maintenant|pero|ahora|luego)\b|次|もう|还|再|请"
 )
+#: A message that only says that it works.
+PRAISE = _words(
+    r"\W*(?:(?:ok(?:ay)?|yes|yeah|wow|yay|great|perfect|awesome|nice|cool|good|excellent|amazing|super|prima|parfait|perfecto|genial|perfeito|[óo]timo)\W+)*"
+    r"(?:(?:it|that|this|everything|all|they)(?:['’]?s| is| are| all| both)*\s+)?(?:(?:is|are|now|both|really|just|finally|all)\s+)*"
+    r"(?:work(?:s|ed|ing)?|perfect|great|awesome|amazing|excellent|good|nice|cool|wonderful|brilliant|beautiful|well done|good job|nice work|great job|love it)"
+    r"(?:\s+(?:great|perfectly|fine|well|nicely|good|now|again|so far|as expected|like a charm|job|work|perfect|correctly))*\W*",
+    r"\W*(?:(?:es|das|alles|jetzt)\s+)*(?:funktioniert|läuft|klappt|passt|perfekt|super|prima)(?:\s+(?:es|das|jetzt|alles|super|gut|perfekt|wieder|so))*\W*",
+    r"\W*(?:ça|c['’]est|tout|maintenant|\s)*(?:marche|fonctionne|parfait|génial|super|excellent)(?:\s+(?:bien|parfaitement|maintenant|super|très))*\W*",
+    r"\W*(?:(?:ya|ahora|todo|agora|tudo|está|isso)\s+)*(?:funcion(?:a|ó|ou|ando)|perfect[oa]|perfeito|genial|excelente|[óo]timo)(?:\s+(?:bien|bem|perfecto|genial|ahora|agora|perfeitamente))*\W*",
+    r"\W*(?:うまく(?:いき|動き)ました|動きました|完璧(?:です)?|素晴らしい(?:です)?|いい感じ(?:です)?|(?:现在)?(?:可以了|能用了|好了|成功了?|没问题了?|搞定了?|完美|很好|太好了|太棒了)|잘 ?(?:되네요|됩니다|돼요|작동합니다)|완벽해요?|좋아요)\W*",
+)
+#: A message that only tells the agent to go on.
+GO_ON = _words(
+    r"\W*(?:(?:ok(?:ay)?|yes|please|bitte|oui|sí|sim|好的?|はい|네)\W+)*(?:(?:continue|resume|pick up|carry on)(?: (?:from|with))? (?:where|what) (?:you|we) [\w ]{2,20}|(?:understand|see) where (?:you|we) [\w ]{2,20}|continue[sz]?|go on|keep (?:going|on)|proceed|resume|carry on|next|try again|retry|(?:mach )?weiter|fortfahren|"
+    r"vas-y|poursui[st]|sigue|contin[uú]a|prossiga|続けて(?:ください)?|続行|进行|继续(?:吧)?|接着|계속(?: ?(?:해줘|해주세요|진행))?|ㄱㄱ)(?:\W+(?:please|bitte|svp|por favor))?\W*"
+)
+#: What a client writes in the place of a message that was given up.
+GIVEN_UP = _words(
+    r"\W*(?:cancel(?:l?ed)?|aborted|interrupted|skip(?:ped)?|no response requested|abgebrochen|annulé|cancelad[oa]|キャンセル(?:されました)?|已?取消|취소(?:됨)?)\W*"
+)
+#: Words by which a person asks for something, wherever they stand in a sentence.
+ASKING = _words(
+    r"\b(?:can|could|would|will) (?:you|we|u)\b(?! like me)|\b(?:please|pls|plz)\b|\blet['’]?s\b|\b(?:i|we)(?:['’]d| would)? (?:(?:just|really|also|now|only) )?(?:want|need|like)\b|\bi(?:['’]m| am) (?:(?:trying|looking) to|building|making|creating|developing|writing|working on)\b"
+    r"|\bhelp (?:me|us)\b|\bwe (?:should|have to|must|are going to)\b|\byour (?:task|job)\b|\byou(?:['’]re| are) going to\b|\bmake sure\b|\bthe (?:goal|task|aim|idea) is\b|\bhow (?:do|can|should) (?:i|we)\b",
+    r"\b(?:kannst|könntest) du\b|\bkönnen sie\b|\bbitte\b|\bich (?:möchte|will|brauche|hätte gern)\b|\bwir (?:müssen|sollten|brauchen|wollen)\b|\blass uns\b|\bhilf mir\b|\bdu (?:sollst|musst)\b",
+    r"\b(?:peux|pourrais)[- ]tu\b|\btu (?:peux|pourrais|dois)\b|\b(?:pouvez|pourriez)[- ]vous\b|s['’]il (?:te|vous) pla[iî]t|\b(?:stp|svp)\b|\bje (?:veux|voudrais|souhaite)\b|j['’]aimerais|\bil fa(?:ut|udrait)\b|\bon (?:doit|va)\b|\baide[sz]?-moi\b",
+    r"\b(?:puedes|podrías|puede usted)\b|\bpor favor\b|\b(?:quiero|quisiera|necesito|queremos|me gustaría|hay que|vamos a|ayúdame)\b",
+    r"\b(?:você pode|voce pode|poderia|quero|queria|preciso (?:de|que|d[oa])|gostaria|precisamos|vamos|me ajud[ea])\b",
+    r"ください|下さい|(?:し|り|き|い|え|べ)たい|ほしい|欲しい|お願い|できますか|しましょう|てくれ|してみて|请|請|帮我|幫我|帮忙|我(?:想|要|需要|希望|现在要|們要|们要)|给我|給我|需要你|能否|能不能|可不可以|改成|改为|換成|换成|加上|去掉|(?:し|っ)て(?:ね|よ|おいて)?[。！!]?\s*$"
+    r"|해 ?(?:줘|주세요|봐|줄래)|주세요|하고 싶|싶어|부탁|(?:할|될) 수 있(?:나|을까|어)",
+)
+#: The beginning of a sentence that orders something.
+ORDER = _words(
+    r"(?:(?:please|now|then|also|first|next|after that|finally|and|so|ok(?:ay)?|just|go ahead and|bitte|ahora|luego|agora|maintenant|ensuite|請|请|@\S+)[ ,:]+){0,3}"
+    r"(?:(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|execute|complete|perform|generate|remove|delete|migrate|port|document|"
+    r"test|design|plan|check|run|set up|read|help|change|move|rename|replace|convert|use|deploy|install|improve|optimi[sz]e|translate|rewrite|extract|split|integrate|research|explain|clean|"
+    r"configure|ensure|extend|support|show|give|put|turn|start|do(?! not|n)|develop|prepare|debug|look into|go through|summari[sz]e|finish|reuse|revert|merge|commit|push|pick|take|continue|bring|allow|apply|decide|compare|keep|enable|disable|wire|train)\b"
+    r"|(?:erstelle?|füge?|behebe?|schreibe?|ändere?|prüfe?|baue?|mache?|implementiere?|lösche?|entferne?|aktualisiere?|teste?|starte?|analysiere?|ersetze?|verschiebe?)\b"
+    r"|(?:crée[rz]?|ajoute[rz]?|corrige[rz]?|écri(?:s|re|vez)|modifie[rz]?|vérifie[rz]?|implémente[rz]?|supprime[rz]?|mets|met(?:s|tre|tez)? à jour|fai(?:s|tes)|analyse[rz]?|génère[rz]?|remplace[rz]?|continue[rz]?)\b"
+    r"|(?:crea|agrega|añade|corrige|arregla|escribe|modifica|verifica|implementa|elimina|borra|actualiza|haz|analiza|revisa|genera|cambia|mueve)\b"
+    r"|(?:crie|adicione|corrija|escreva|altere|verifique|implemente|remova|atualize|faça|analise|ajuste|gere|mude)\b)"
+    r"|(?:把|将|將|修改|修复|修復|添加|增加|新增|删除|刪除|实现|實現|创建|創建|生成|检查|檢查|优化|優化|更新|分析|阅读|閱讀|看看|写|編寫|编写|设计|設計|完成|整理)"
+)
 PUT_TO_PERSON = _words(
     r"\bif you\b|\blet me know\b|\bsay the word\b|\btell me\b|\bwenn du\b|\bfalls du\b|\bbescheid\b|\bsi (?:tu|vous|quieres|prefieres)\b|\bdi(?:s|tes)-moi\b|\bavísame\b|必要(?:であれば|なら)|如果"
-)
-#: A sentence in which somebody says what they will do.
-INTENT = _words(
-    r"\b(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|we['’]ll|(?:we|i) (?:should|can|need to)|going to|i['’]ve|i have|ich (?:werde|habe|lasse|nehme|behalte)|"
-    r"je (?:vais|garde|laisse)|j['’]ai|voy a|he (?:dejado|cambiado|añadido)|dejo)\b|ことにし|ようにし|ておきます|我(?:会|将|来|把|先|决定)"
-)
-#: Words that give the grounds or the limits of what is done.
-GROUNDS = _words(
-    r"\b(?:instead|rather than|so|since|because|to avoid|to keep|only|just|not|keep(?:ing)?|without|exactly|intentional\w*|belongs?|redundant|already|existing|"
-    r"leav(?:e|ing)|prefer|simpl\w+|enough|stay|separate\w*|match(?:es)?|statt|stattdessen|damit|weil|nur|nicht|bereits|lieber|au lieu de|plutôt|car|afin de|seulement|"
-    r"déjà|en (?:lugar|vez) de|porque|para que|solo|sólo|ya)\b|代わりに|ため|だけ|ではなく|既に|而不是|因为|只|避免|已经|保持"
-)
-#: What is about to be looked at or tried was not chosen.
-LOOK_AHEAD = _words(
-    r"\b(?:let me|let['’]s|i['’]ll|i will|i['’]m(?: going to)?|i need to|we need to|ich werde|je vais|voy a)\s+(?:(?:also|now|first|quickly|just|then|maintenant|jetzt)\s+)*"
-    r"(?:check|look|read|verify|see|find|search|examin|inspect|explor|investigat|understand|review|start|begin|run|try|trying|view|list|confirm|continu|think|"
-    r"prüf|les|schau|such|vérifi|lire|cherch|verific|busc|revis|mir)\w*|確認し|調べ|见|查看|检查"
-)
-DEED = _words(
-    r"\b(?:add|remov|replac|renam|mov|chang|us|keep|pin|drop|split|stag|commit|push|creat|mak|updat|fix|extend|switch|set|wrap|hid|delet|skip|append|check|"
-    r"pass|open|tag|includ|round|convert)\w*\b|追加|削除|変更|修正|使|添加|删除|修改|替换"
 )
 #: Sentences of a report that tell of routine: checks that went well, commits, boxes that were ticked, causes, offers, bare paths.
 ROUTINE = _words(
@@ -383,5 +405,70 @@ CLAIMS_PASS = lazy_pattern(
 )
 UNSURE = lazy_pattern(
     r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
+    re.I,
+)
+#: Messages that go on with the same work: questions, consent, committing and releasing it.
+GOES_ON = lazy_pattern(
+    r"\W*(?:what|how|why|which|where|when|who|is|are|do|does|did|should|would|will|has|have|was|were|yes|yeah|yep|ok(?:ay)?|no|go|sure|continue|"
+    r"proceed|commit|push|merge|release|deploy|publish|bump|tag|run|rerun|test|try|write a test|start|stop|undo|revert|<)\b", re.IGNORECASE,
+)  # fmt: skip
+#: Words that say nothing about the subject, and those of committing, reviewing and releasing any work.
+NO_TOPICS = frozenset(
+    ("this that when with still have from they them then there where what which your just like only also into some does doesn isn seem seems better again error errors "
+     "issue problem fails failed failing work working about after because here same show shows look looks need want please would could should made make makes well everything "
+     "going else update updated change changes changed good great commit commits push merge merged branch main conflict conflicts regression regressions version versions "
+     "release deploy review docs changelog readme test tests okay sure thanks think know").split()
+)  # fmt: skip
+#: A greeting, or a word to see whether somebody is there.
+SMALL_TALK = lazy_pattern(
+    r"^(?:hi|hello|hey|yo|hola|olá|ola|oi|bonjour|salut|hallo|moin|안녕(?:하세요)?|こんにちは|你好|ping|test(?:ing)?|clear|cls)\b[\s\w,!.]{0,30}$",
+    re.IGNORECASE,
+)
+#: A greeting before a request.
+GREETING = lazy_pattern(
+    r"^(?:hi|hello|hey|hallo|bonjour|hola|olá|你好|こんにちは)(?: there)?[!,.，！。、 ]+", re.IGNORECASE
+)
+#: What may stand before a routine request, and requests that say nothing about how the work is to be done.
+ROUTINE_LEAD = lazy_pattern(
+    r"^(?:(?:please|ok(?:ay)?|yes|yep|great|good|perfect|nice|now|and|then|also|let['’]?s|go ahead and|can you|could you|just|bitte|ja|oui|sí)\b[ ,.!]*)+",
+    re.IGNORECASE,
+)
+ROUTINE_ORDER = lazy_pattern(
+    r"(?:commit|push|continue|proceed|go on|go ahead|redo|do (?:it|that|so)|implement the(?: following)? plan|open (?:a|the) pr|merge|tag|next|weiter|committe|pushe|continue[sz]?|sigue|コミット|プッシュ|続けて|提交|推送|继续)",
+    re.IGNORECASE,
+)
+#: A question that is a request.
+ASKS = lazy_pattern(
+    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet['’]?s\b|\bkannst du\b|\b(?:peux-tu|tu peux)\b|\bpuedes\b|\bpode\b|でき(?:ます|る)か|能不能|能否|可以.{0,40}吗|请|[해줘]줘",
+    re.IGNORECASE,
+)
+#: Answers that hand the choice back or only move on, and questions about the conversation.
+NO_CHOICE = lazy_pattern(
+    r"(?:you (?:decide|choose|pick)|up to you|next\b|done\b|continue|move on|skip|hm+|not sure|i don['’]?t know|whatever|either|wait[.!]*$|show me|(?:i want|let me) (?:to )?see|"
+    r"yes, (?:continue|proceed|generate)|no more|let me think|du entscheidest|comme tu veux|tú decides|任せます|你决定)",
+    re.IGNORECASE,
+)
+ABOUT_TALK = lazy_pattern(
+    r"more questions|next area|anything else|which (?:areas|topics)|ready to (?:continue|proceed|move)|are we done",
+    re.IGNORECASE,
+)
+#: Questions that `yes` or `no` answers.
+YES_NO = lazy_pattern(
+    r"(?:want|would|do|does|did|shall|should|can|could|is|are|may|any|good|ok(?:ay)?|ready|soll|möchte|willst|kann|veux-tu|voulez|dois-je|quieres|puedo|debo)\b",
+    re.IGNORECASE,
+)
+#: Replies to such a question.
+TAKES_SIDE = lazy_pattern(
+    r"(?:yes|yep|yeah|no|nope|nah|just|only|do|leave|keep|use|let['’]?s|start|first|both|neither|skip|go|don['’]?t|never ?mind|ja|nein|oui|non|sí|si)\b",
+    re.IGNORECASE,
+)
+#: The order in a prompt that a program wrote for an agent.
+TASK_ORDER = _words(
+    r"(?:please\s+)?(?:process|implement|add|fix|create|build|write|update|review|refactor|make|find|investigate|analy[sz]e|execute|complete|continue|perform|generate|remove|migrate|port|"
+    r"document|test|design|plan|check|run|set up|read|help|verarbeite|erstelle|behebe|traite[rz]?|corrige[rz]?|procesa|implementa|处理|實現|实现)\b"
+)
+#: Replies that answer no question.
+IDLE_REPLY = lazy_pattern(
+    r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
     re.I,
 )

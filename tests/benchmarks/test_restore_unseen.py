@@ -1,0 +1,84 @@
+"""The set that nobody learns from: places without words, repositories of its own, and a scorer that lists no misses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.restore.ends import ASIDE
+from benchmarks.restore.labels import LABELS, NAMED, SPOKEN, UNSEEN_HALF, mark
+from benchmarks.restore.learn import SENTENCES, TURNS, UNITS
+from benchmarks.restore.unseen import UNSEEN, main, unseen_figures, unseen_misses
+from tests.capture.history import SID, History
+
+RULE = "Never push to main without asking me first."
+TASK = f"Please give the shop a cart. {RULE}"
+ANSWER = "I added the cart. Next step: write the tests."
+
+
+def place(seq: int, text: str, quote: str) -> list[object]:
+    return [seq, text.index(quote), len(quote), mark(quote)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of one session, and its entry beside it."""
+    history = History(tmp_path / "agent")
+    history.write(history.turn(TASK, ANSWER))
+    found = tmp_path / "sessions" / "claude-code"
+    found.mkdir(parents=True)
+    history.file().rename(found / f"{SID}.jsonl")
+    sections: dict[str, list[object]] = {key: [] for key in (*SPOKEN, *NAMED)}
+    sections["constraints"] = [{"readers": "AB", "places": [place(0, TASK, RULE)]}]
+    sections["next_steps"] = [
+        {"readers": "AB", "places": [place(1, ANSWER, "write the tests")]},
+        {"readers": "AB?", "places": [place(1, ANSWER, "I added the cart")]},  # both were unsure: nobody misses it
+    ]
+    goal = {"places": [place(0, TASK, "give the shop a cart")], "evolved": []}
+    entry = {"id": SID, "file": f"claude-code/{SID}.jsonl", "half": UNSEEN_HALF, "goal": goal, "sections": sections}
+    absent = entry | {"file": "claude-code/absent.jsonl"}
+    (tmp_path / "unseen.json").write_text(json.dumps([entry, absent]))
+    return tmp_path
+
+
+def test_documents_of_unseen_sessions_are_held_against_the_lists(folder: Path) -> None:
+    found = list(unseen_figures(folder / "sessions", folder / "archive", folder / "unseen.json"))
+    values = {one.name: one.value for one in found}
+    bars = {one.name: one.bar for one in found}
+    assert values["labels whose words are no longer found"] == 0
+    assert values["unseen: goal, right"] == 1
+    for name in ("constraints, precision", "constraints, recall", "open questions and next steps, recall"):
+        assert values[f"unseen: {name}"] == 1 and bars[f"unseen: {name}"], name
+    assert values["unseen: files, recall"] is None  # nothing was listed
+
+
+def test_misses_are_refused_until_the_set_is_opened(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(folder / "sessions"), "--misses", "decisions"])
+    assert "only measured" in capsys.readouterr().err
+    lines = list(unseen_misses(folder / "sessions", folder / "archive", "goal", folder / "unseen.json"))
+    assert lines == []
+
+
+def test_unseen_entries_hold_places_and_no_words() -> None:
+    entries = json.loads(UNSEEN.read_text("utf-8"))
+    assert len(entries) == 21 == UNSEEN.read_text("utf-8").count("\n") - 2
+    for one in entries:
+        assert set(one) == {"id", "file", "half", "from", "goal", "sections"} and one["half"] == UNSEEN_HALF
+        assert re.fullmatch(r"[^/@]+/[^/@]+@[0-9a-f]{40}:.+", one["from"])
+        assert set(one["sections"]) == {*SPOKEN, *NAMED} and one["goal"]["places"]
+        items = [entry for found in one["sections"].values() for entry in found]
+        assert all(set(entry) <= {"readers", "places", "commands"} and entry["places"] for entry in items)
+        assert all(entry["readers"] in ("A", "B", "AB", "AB?") for entry in items)
+        places = [place for entry in items for place in (*entry["places"], *entry.get("commands", []))]
+        for seq, start, size, hashed in (*places, *one["goal"]["places"], *one["goal"]["evolved"]):
+            assert seq >= 0 and start >= 0 and size > 0 and re.fullmatch("[0-9a-f]{8}", hashed)
+
+
+def test_no_other_set_holds_a_repository_of_the_unseen_one() -> None:
+    own = {one["file"].split("/")[1].lower() for one in json.loads(UNSEEN.read_text("utf-8"))}
+    sets = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES, UNITS, TURNS, LABELS))
+    assert len(own) == 21 and not own & {one["file"].split("/")[1].lower() for entries in sets for one in entries}

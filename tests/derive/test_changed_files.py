@@ -1,0 +1,219 @@
+"""One entry for each changed file: its name, its last state, and whose change it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive.artifacts import Commit, touched_files
+from everturn.derive.changed_files import FileState
+from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.model.conversation import CallEnd, CallStart
+
+
+def _edit(path: str, seq: int, turn: int = 0, action: str = "edited") -> TurnFacts:
+    """Return a turn in which a call edits a file that it names."""
+    return TurnFacts(
+        turn, seq + 1, deeds=(CallFact(seq, f"Edit {path}", "edit", "ok"),), files=(Touch(path, action, seq),)
+    )
+
+
+def _ran(command: str, seq: int, turn: int, *touches: tuple[str, str], commits: bool = False) -> TurnFacts:
+    return TurnFacts(
+        turn,
+        seq + 1,
+        deeds=(CallFact(seq, command, "shell", "ok", 0),),
+        files=tuple(Touch(path, action, seq) for action, path in touches),
+        commits=((Commit("1a2b3c4", "x"), seq),) if commits else (),
+    )
+
+
+def _told(path: str, seq: int, turn: int) -> TurnFacts:
+    """Return a turn whose answer names the file of an edit that names none."""
+    return TurnFacts(
+        turn, seq + 1, deeds=(CallFact(seq - 1, "edit_file", "edit", "ok"),), files=(Touch(path, "edited", seq),)
+    )
+
+
+def _files(workspace: str, *turns: TurnFacts) -> dict[str, FileState]:
+    state = SessionState("s", workspace)
+    for facts in turns:
+        state = advance_state(state, facts)
+    return {path: one for path, one in state.files.items() if one.count}
+
+
+def _names(workspace: str, *turns: TurnFacts) -> list[str]:
+    return list(_files(workspace, *turns))
+
+
+@pytest.mark.parametrize("workspace", ["", "/elsewhere/lamp"])
+def test_without_a_known_workspace_a_relative_name_is_the_file_that_ends_with_it(workspace: str) -> None:
+    whole = "/home/ann/lamp/src/lamp.py"
+    assert _names(workspace, _edit(whole, 1), _edit("src/lamp.py", 4, 1)) == [whole]
+    assert _names(workspace, _edit("src/lamp.py", 1), _edit(whole, 4, 1)) == [whole]
+    assert _names(workspace, _edit(whole, 1), _told("lamp.py", 4, 1)) == [whole]
+    assert _files(workspace, _edit("src/lamp.py", 1), _edit(whole, 4, 1))[whole].count == 2
+
+
+def test_a_name_that_ends_two_files_is_its_own() -> None:
+    two = _edit("/lamp/api/src/a.py", 1), _edit("/lamp/web/src/a.py", 4, 1)
+    assert len(_names("", *two, _edit("src/a.py", 7, 2))) == 3
+
+
+def test_a_bare_name_is_a_file_at_the_root_that_the_others_share() -> None:
+    two = _edit("/home/ann/lamp/README.md", 1), _edit("/home/ann/lamp/docs/README.md", 4, 1)
+    assert len(_names("", *two, _edit("README.md", 7, 2))) == 2
+    below = _edit("/home/ann/lamp/docs/README.md", 1), _edit("/home/ann/lamp/src/a.py", 4, 1)
+    assert len(_names("", *below, _edit("README.md", 7, 2))) == 3
+
+
+def test_in_a_known_workspace_a_call_means_what_it_names() -> None:
+    known = _edit("/lamp/api/src/a.py", 1)
+    assert _names("/lamp", known, _edit("src/a.py", 4, 1)) == ["api/src/a.py", "src/a.py"]
+    assert _names("/lamp", known, _edit("/other/api/src/a.py", 4, 1)) == ["api/src/a.py", "/other/api/src/a.py"]
+
+
+def test_a_shell_names_files_from_the_folder_it_went_to() -> None:
+    edit = _edit("/home/ann/lamp/app.py", 1)
+    commit = _ran("git add -A && git commit -m x", 7, 2, ("created", "app.py"), commits=True)
+    assert _names("/home/ann", edit, _ran("cd /home/ann/lamp && ls", 4, 1), commit) == ["lamp/app.py"]
+    assert _names("/home/ann", edit, _ran("touch app.py", 4, 1, ("created", "app.py"))) == ["lamp/app.py", "app.py"]
+
+
+def test_an_answer_may_write_a_name_with_another_case() -> None:
+    assert _names("/lamp", _edit("/lamp/README.md", 1), _told("readme.md", 5, 1)) == ["README.md"]
+    assert _names("/lamp", _told("readme.md", 2, 0), _edit("/lamp/README.md", 5, 1)) == ["README.md"]
+    assert len(_names("/lamp", _edit("/lamp/Makefile", 1), _edit("/lamp/makefile", 4, 1))) == 2
+
+
+def test_a_client_may_leave_out_the_folder() -> None:
+    assert _names("", _edit("lamps/shade_study.ipynb", 1), _edit("shade_study.ipynb", 4, 1)) == [
+        "lamps/shade_study.ipynb"
+    ]
+    assert len(_names("", _edit("docs/README.md", 1), _edit("README.md", 4, 1))) == 2
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("src/a.py", "web/a.py", "b/c/lamp.ts", "d.md")), st.sampled_from("ra")),
+        max_size=12,
+    )
+)
+def test_with_a_known_workspace_every_file_has_one_entry(edits: list[tuple[str, str]]) -> None:
+    turns = [
+        _edit(f"/home/ann/lamp/{path}" if way == "a" else path, 3 * k, k) for k, (path, way) in enumerate(edits, 1)
+    ]
+    found = _files("/home/ann/lamp", *turns)
+    assert set(found) == {path for path, _ in edits}
+    assert sum(one.count for one in found.values()) == len(edits)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("src/a.py", "web/b.py", "b/c/lamp.ts")), st.sampled_from("rat")),
+        max_size=12,
+    )
+)
+def test_without_a_workspace_every_file_has_one_entry(edits: list[tuple[str, str]]) -> None:
+    whole = [_edit(f"/home/ann/lamp/{path}", k, k) for k, path in enumerate(("src/a.py", "web/b.py", "b/c/lamp.ts"), 1)]
+    turns = [
+        _told(path, 3 * k, k)
+        if way == "t"
+        else _edit(f"/home/ann/lamp/{path}" if way == "a" else f"./{path}", 3 * k, k)
+        for k, (path, way) in enumerate(edits, 4)
+    ]
+    assert set(_names("", *turns, *whole)) == {
+        f"/home/ann/lamp/{path}" for path in ("src/a.py", "web/b.py", "b/c/lamp.ts")
+    }
+    assert set(_names("", *whole, *turns)) == set(_names("", *turns, *whole))
+
+
+def test_a_bare_name_of_two_files_is_that_at_the_root() -> None:
+    both = _edit("/home/ann/lamp/GUIDE.md", 1), _edit("/home/ann/lamp/docs/GUIDE.md", 4, 1)
+    more = _edit("/home/ann/lamp/src/a.py", 7, 2), _edit("GUIDE.md", 10, 3)
+    assert {one.path: one.count for one in _files("", *both, *more).values()} == {
+        "/home/ann/lamp/GUIDE.md": 2,
+        "/home/ann/lamp/docs/GUIDE.md": 1,
+        "/home/ann/lamp/src/a.py": 1,
+    }
+
+
+# --- the last state ---
+def _touched(command: str, output: str = "") -> list[tuple[str, str]]:
+    return list(touched_files(CallStart("1", "Bash", "shell", command=command), CallEnd("1", exit_status=0), output))
+
+
+def test_in_one_command_the_last_state_counts() -> None:
+    assert _touched("rm -f a.py && cat > a.py <<'E'\nx\nE") == [("created", "a.py")]
+    assert _touched("cat > a.py <<'E'\nx\nE\npython a.py; rm a.py") == []
+
+
+def test_a_file_that_is_no_longer_tracked_is_there() -> None:
+    assert _touched("git rm --cached .env", "rm '.env'\n") == []
+    assert _touched("git rm .env", "rm '.env'\n") == [("deleted", ".env")]
+    kept = _edit("/lamp/.env", 1), _ran("git rm --cached .env", 4, 1)
+    found = _files("/lamp", *kept, _ran("git commit -m x", 7, 2, ("deleted", ".env"), commits=True))
+    assert {path: one.action for path, one in found.items()} == {".env": "edited"}
+
+
+def test_a_folder_that_is_filled_again_was_not_deleted() -> None:
+    removed = _ran("rm -rf web", 1, 0, ("deleted", "web"))
+    assert _names("/lamp", removed) == ["web"]
+    assert _names("/lamp", removed, _edit("/lamp/web/a.ts", 4, 1, "created")) == ["web/a.ts"]
+
+
+def test_files_are_gone_with_their_folder() -> None:
+    found = _files("/lamp", _edit("/lamp/web/a.ts", 1), _ran("rm -rf web", 4, 1, ("deleted", "web")))
+    assert {path: one.action for path, one in found.items()} == {"web/a.ts": "deleted", "web": "deleted"}
+
+
+def test_a_deleted_file_that_is_shown_later_was_written_again() -> None:
+    removed = _ran("rm data/lamps.json", 1, 0, ("deleted", "data/lamps.json"))
+    shown = TurnFacts(
+        0, 9, deeds=(*removed.deeds, CallFact(4, "ls -la data/lamps.json", "shell", "ok", 0)), files=removed.files
+    )
+    assert _names("/lamp", shown) == []
+    asked = TurnFacts(
+        0,
+        9,
+        deeds=(*removed.deeds, CallFact(4, "ls data/lamps.json || echo gone", "shell", "ok", 0)),
+        files=removed.files,
+    )
+    assert _names("/lamp", asked) == ["data/lamps.json"]
+
+
+def test_what_tools_write_is_not_told_of_a_command() -> None:
+    assert _touched("rm -rf node_modules package-lock.json && npm install") == []
+    assert _touched("touch web/next-env.d.ts") == []
+
+
+def test_what_a_script_says_it_wrote_counts_behind_a_filter_too() -> None:
+    said = "Read 12 lamps\nSaved scores for 12 lamps -> data/scores.json\n"
+    assert ("created", "data/scores.json") in _touched("python rate.py 2>&1 | tail -5", said)
+    assert _touched("cat rate.log | tail -5", said) == [("read", "rate.log")]
+
+
+# --- whose change it is ---
+STATUS = (Touch("next.py", "created", 7),)
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["TaskStop b7ko17lg", "TaskOutput a1b2c3", "Agent Check missing files", "Agent Code review of the lamp"],
+)
+def test_a_task_that_writes_nothing_leaves_nothing_behind(task: str) -> None:
+    facts = TurnFacts(0, 9, deeds=(CallFact(5, task, "task", "ok"),), trees=STATUS)
+    assert _names("/lamp", facts) == []
+
+
+@pytest.mark.parametrize("task", ["Agent Check the types and fix them", "Agent Build the lamp"])
+def test_a_task_that_writes_leaves_files_behind(task: str) -> None:
+    facts = TurnFacts(0, 9, deeds=(CallFact(5, task, "task", "ok"),), trees=STATUS)
+    assert {one.by for one in _files("/lamp", facts).values()} == {"subagent"}
+
+
+def test_a_new_repository_shows_the_files_of_everybody() -> None:
+    deeds = CallFact(5, "Agent Build the lamp", "task", "ok"), CallFact(7, "git init && git status", "shell", "ok", 0)
+    assert _names("/lamp", TurnFacts(0, 9, deeds=deeds, trees=STATUS)) == []
