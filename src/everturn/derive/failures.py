@@ -374,7 +374,8 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
         or _CLAUSE.search(sentence, 0, cue.start() + 1)
     ):
         return False
-    return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
+    is_asked = sentence.rstrip().endswith("?") or (cues is not None and _ASKS_OF.match(sentence))
+    return not (is_asked and _ASKS.match(sentence))
 
 
 def _first_word(sentence: str) -> int:
@@ -440,6 +441,8 @@ _LEADS_AWAY = lazy_pattern(
     re.IGNORECASE,
 )
 _ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
+#: A question whose mark is left out.
+_ASKS_OF = lazy_pattern(r"\W*\w+ (?:it|this|that|these|the|there|my|our|your?|we|i|any|all)\b", re.IGNORECASE)
 _AGAIN = lazy_pattern(
     r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
     re.IGNORECASE,

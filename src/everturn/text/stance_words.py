@@ -292,7 +292,7 @@ _ENGLISH = (
     r"\w fail with\b", r"\bkeeps? failing\b",
     r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
     r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
-    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got|getting) stuck\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no (?!issue|problem|reason|need|harm|point)\w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got|getting) stuck\b",
     r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
     r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
     r"\b(?:seems? to have|has|have|just|now) broken\b(?! (?:down|up|out|it into))", r"\b(?:errors?|exceptions?) (?:occur|appear|com\w+ up|came up|show\w* up|pop\w* up|happen)(?:s|ed|red)?\b",
@@ -302,7 +302,7 @@ _ENGLISH = (
 )  # fmt: skip
 #: "Why is there …", "why does it not …": whoever asks for the reason of a behaviour mostly wants it changed.
 _WHY = (
-    r"\bwhy (?:is|are|does|is ?n['’]?t|are ?n['’]?t|does ?n['’]?t|am i|can['’]?t i|do (?!you\b|we\b|i\b)|did (?!you\b|we\b|i\b))(?![^.?\n]{0,60}\b(?:needed|necessary|required|important|better|recommended|allowed|supported|called|named|used|chosen)\b)"
+    r"\bwhy (?:is|are(?! (?:you|we)\b)|does|is ?n['’]?t|are ?n['’]?t|does ?n['’]?t|am i|can['’]?t i|do (?!you\b|we\b|i\b)|did (?!you\b|we\b|i\b))(?![^.?\n]{0,60}\b(?:needed|necessary|required|important|better|recommended|allowed|supported|called|named|used|chosen|ne+ded)\b)"
     r"|\bwarum (?:ist|sind|wird|werden|geht|zeigt|funktioniert|kann)\b|\bpourquoi (?:est|il|elle|ça|cela|les? \w+|la \w+)\b|\bpor qué (?:no|sigue|est[áa]n?|sale|aparece)\b"
     r"|(?:为什么|怎么|なぜ|どうして)"
 )
