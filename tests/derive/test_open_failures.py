@@ -73,6 +73,31 @@ def test_a_conflict_is_over_once_it_is_committed() -> None:
     assert [one.kind for one in folded(stuck)] == ["merge"]
 
 
+def test_a_build_that_ends_well_had_warnings_before() -> None:
+    warned = "./pier.ts\nModule not found: Can't resolve 'rope'\n\n"
+    assert verdicts("npx next build", f"{warned} ✓ Compiled successfully", None) == [("build", "passed")]
+    assert verdicts("npx next build", f"{warned}○  (Static)  prerendered as static content\n", None) == [
+        ("build", "passed")
+    ]
+    assert verdicts("npx next build", f" ✓ Compiled successfully\n{warned}", None) == [("build", "failed")]
+    assert verdicts("pytest | tail -9", f"{FAILED}\n{PASSED}") == [("test", "failed")]
+
+
+def test_subcommands_that_check_are_checks_of_any_program() -> None:
+    assert verdicts("npx hardhat compile", "Error HH8: no account", 1) == [("build", "failed")]
+    assert verdicts("alembic check", "Traceback (most recent call last):", 1) == [("check", "failed")]
+    assert not folded(("cd pier && npx hardhat compile", "no", 1), ("npx hardhat compile", "Compiled 3 files", None))
+
+
+def test_of_programs_in_a_chain_the_one_that_the_crash_names_has_failed() -> None:
+    crash = 'Traceback (most recent call last):\n  File "a.py", line 3, in pier\nKeyError: 7'
+    assert [one.run.tool for one in judged("npm pkg set type=module && ferry load", "TypeError: x", 1)] == ["ferry"]
+    assert judged("./a.py && ./b.py", crash, 1)[0].run.tool == "a.py"
+    assert judged("./c.py && ./b.py", crash, 1)[-1] == CheckResult(
+        CheckRun("program", "any", "b.py", alone=True), "failed", 0, "Traceback (most recent call last):"
+    )
+
+
 def test_a_printed_exit_status_counts() -> None:
     assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=0") == [("build", "passed")]
     assert verdicts('make build; echo "EXIT=$?"', "log\nEXIT=2") == []  # it may have been called wrongly
@@ -274,7 +299,13 @@ def test_going_on_with_the_same_work_settles_nothing() -> None:
 
 def test_a_different_report_settles_the_one_before() -> None:
     assert left(Complaint("the lamp is broken", terms=("lamp",))) == 1  # the new one
+    assert left(Complaint("the lamp is broken", terms=("lamp",)), edits=0) == 2  # nothing was done about the first
     assert left(Complaint("the drawer still does not close", again=True, terms=("drawer",))) == 1
+
+
+def test_an_edit_without_a_name_is_an_attempt() -> None:
+    (item,) = folded(FailureEvent(0, complaint=REPORT, said=REPORT.text), FailureEvent(1, changed=("",)))
+    assert (item.edits, item.changed) == (1, ())
 
 
 def test_a_run_in_which_nothing_speaks_of_a_failure_ends_one_that_was_seen() -> None:

@@ -117,6 +117,43 @@ def test_a_report_fails_until_they_go_on_and_is_a_loose_end_then(
     assert (failing + loose)[0].startswith("reported in turn 1")
 
 
+@pytest.mark.parametrize(
+    ("answer", "fails"),
+    [
+        ("Fixed: the cart reads the right file now.", False),
+        ("I changed the path, but I could not test it here.", True),
+        ("Der Pfad ist geändert, aber nicht getestet.", True),
+        ("", True),
+    ],
+)
+def test_a_report_that_was_worked_on_last_fails_only_if_no_answer_tells_that_it_is_fixed(
+    archive: Archive, store: Store, answer: str, fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "The cart still crashes when I open it."),
+        use("Edit", "c1", file_path="/home/ann/shop/cart.py", old_string="a", new_string="b"),
+        back("c1", "updated"),
+        *([line("assistant", [{"type": "text", "text": answer}])] if answer else []),
+    )
+    document = build_document(store, SOURCES, session)
+    failing, loose = texts(document, "still_failing"), texts(document, "loose_ends")
+    assert (len(failing), len(loose)) == ((1, 0) if fails else (0, 1))
+    assert (failing + loose)[0].endswith("; not confirmed as fixed since 1 edit (cart.py)")
+
+
+def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Archive, store: Store) -> None:
+    use, back = archive.use, archive.back
+    session = archive.take_in(
+        archive.history.line("user", "build the shop"),
+        use("Bash", "c1", command="mvn clean install"),
+        back("c1", "[INFO] Scanning\n[INFO] BUILD FAILURE"),
+        use("Bash", "c2", command="ls"),
+        back("c2", "pom.xml"),
+    )
+    assert texts(build_document(store, SOURCES, session), "commands") == ["`ls` → ok", "`mvn clean install` → failed"]
+
+
 def test_the_document_of_the_first_turns_knows_nothing_of_the_rest(store: Store, session: Session) -> None:
     document = build_document(store, SOURCES, session, last=0)
     assert document.turns == 1 and "covers turns 1 to 1 of 3" in document.notes

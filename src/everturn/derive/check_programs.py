@@ -194,7 +194,7 @@ _RUNNER_VALUES = frozenset(
 _NEITHER = frozenset(
     ("install", "i", "add", "ci", "remove", "uninstall", "update", "upgrade", "view", "info", "list", "ls", "why", "outdated",
      "init", "create", "pack", "publish", "login", "whoami", "config", "cache", "link", "version", "exec", "dlx", "x", "audit",
-     "use", "trust", "clean", "help", "--version", "-v", "dedupe", "store", "env", "root", "bin", "prune", "start", "dev")
+     "use", "trust", "pkg", "set", "get", "doctor", "rebuild", "fund", "search", "ping", "prefix", "docs", "repo", "stop", "restart", "clean", "help", "--version", "-v", "dedupe", "store", "env", "root", "bin", "prune", "start", "dev")
 )  # fmt: skip
 
 
@@ -255,7 +255,13 @@ def _find_file(name: str, word: str, rest: list[str]) -> CheckProgram | None:
         return _make_file("any", word, rest)
     if name in NO_PROGRAMS or not re.fullmatch(r"[a-z][\w.-]+", name):
         return None
+    if rest and rest[0] in _CHECKING:
+        return CheckProgram(script_kind(rest[0]), "any", f"{name} {rest[0]}", tuple(rest[1:]))
     return CheckProgram("program", "any", name, _targets(rest))
+
+
+#: Subcommands that say what they are for, whatever the program.
+_CHECKING = frozenset(("test", "lint", "check", "build", "compile", "validate", "verify", "typecheck"))
 
 
 def _make_file(family: str, path: str, rest: list[str]) -> CheckProgram | None:
@@ -398,6 +404,7 @@ _SUBCOMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "astro": ("js", _BUILDERS), "ng": ("js", _BUILDERS), "react-scripts": ("js", _BUILDERS), "wrangler": ("js", {"deploy": "build"}),
     "expo": ("js", {"export": "build", "lint": "lint"}), "vsce": ("js", {"package": "build"}), "tauri": ("any", {"build": "build"}),
     "deno": ("js", {"test": "test", "lint": "lint", "check": "types", "fmt": "lint"}),
+    "hardhat": ("js", {"compile": "build", "test": "test"}), "truffle": ("js", {"compile": "build", "test": "test"}), "forge": ("any", {"build": "build", "test": "test"}), "anchor": ("rust", {"build": "build", "test": "test"}),
     "hugo": ("any", {"build": "build"}), "mkdocs": ("any", {"build": "build"}), "jekyll": ("any", {"build": "build"}),
     "pre-commit": ("any", {"run": "lint"}), "lefthook": ("any", {"run": "lint"}), "hatch": ("py", {"test": "test", "build": "build"}),
     "poetry": ("py", {"build": "build", "check": "lint"}), "uv": ("py", {"build": "build"}), "goreleaser": ("go", {"build": "build", "check": "lint", "release": "build"}),

@@ -286,16 +286,18 @@ def shown_part(output: str) -> str:
 
 
 def read_output(kind: str, text: str) -> CheckOutcome:
-    """Return how a check of this kind ended, from the shown part of its output."""
+    """Return how a check of this kind ended, from the shown part of its output. A build that ends well had warnings before."""
     failed, passed = _patterns(kind)
     last = None
     count = 0
     for found in failed.find_all(text):
         count = max((count, *map(int, found.groups("0"))))
         last = found if last is None or found.start() > last.start() else last
-    if last is not None:
+    good = (
+        None if last is not None and kind != "build" else next(passed.find_all(text, last.end() if last else 0), None)
+    )
+    if last is not None and good is None:
         return CheckOutcome("failed", count, _line_at(text, last.start(), last.end()))
-    good = next(passed.find_all(text), None)
     return CheckOutcome("passed", 0, _line_at(text, good.start(), good.end())) if good else CheckOutcome()
 
 
@@ -340,15 +342,15 @@ class _LinePatterns:
         self.at_start = lazy_pattern("|".join(at_start) or "(?!)", re.MULTILINE)
         self.anywhere = lazy_pattern("|".join(anywhere), re.MULTILINE) if anywhere else None
 
-    def find_all(self, text: str) -> Iterator[re.Match[str]]:
-        at = 0
+    def find_all(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+        at = text.find("\n", start) + 1 or -1 if start else 0
         match = self.at_start.match
         while at >= 0:
             if (found := match(text, at)) is not None:
                 yield found
             at = text.find("\n", at) + 1 or -1
         if self.anywhere is not None:
-            yield from self.anywhere.finditer(text)
+            yield from self.anywhere.finditer(text, start)
 
 
 @lru_cache(maxsize=16)
@@ -480,7 +482,7 @@ _NOT_RUN = lazy_pattern(
     r"does not contain main module|go\.mod file not found|could not (?:read|find) package\.json|ENOENT[^\n]{0,120}package\.json|could not find `?Cargo\.toml|[Nn]o pyproject\.toml|"
     r"[Nn]o tests? (?:found|files? found|ran|collected)|collected 0 items(?! /)|No test files|did not match any file|not a git repository|pathspec |nothing to commit|"
     r"nothing added to commit|no changes added|paths are ignored by|No module named (?:'?)(?:pytest|mypy|ruff|black|tox|nox|unittest2|pylint|flake8)|: not found$|No such file or directory: |"
-    r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|TS17004|TS6142|EAI_AGAIN|connect to the [Dd]ocker (?:API|daemon)|(?:parse|syntax) error near|error: unknown |Couldn't find any `?pages|"
+    r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|TS17004|TS6142|EAI_AGAIN|connect to the [Dd]ocker (?:API|daemon)|(?:parse|syntax) error near|syntax error: unexpected end|imported from (?:/private)?/tmp/|Unknown file extension|error: unknown |Couldn't find any `?pages|"
     r"[Pp]ermission (?:for|to use)[^\n]{0,80}denied|doesn't want to (?:proceed|take)|denied by|requires approval|(?:Operation|Request) [Cc]ancelled|rejected by (?:the )?user|aborted by user|"
     r"\[Request interrupted|^Command timed out|timed out after|Missing entrypoints|needs? (?:your )?permission|[Uu]ser denied|blocked by (?:hook|policy)|has no upstream branch|No configured push destination|"
     r"[Aa]uthor identity unknown|Sibling tool call|No such file or directory \(os error 2\)$|can't open file|Cannot find module '[^'\n]*/(?:scripts?|bin|dist|build)/",

@@ -30,6 +30,15 @@ from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import (
+    ASKS_WHY,
+    BRIEF_CJK,
+    BRIEF_TROUBLE,
+    CLAUSE_END_CJK,
+    CONDITION_CJK,
+    TROUBLE,
+    TROUBLE_CJK,
+)
 
 #: Outcomes of a call that did not succeed. Only `failed` needs a fix.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
@@ -241,17 +250,23 @@ class Complaint(Struct, frozen=True):
 
 def find_complaint(text: str) -> Complaint | None:
     """Return the first complaint of a prompt."""
-    if not _ANY_CUE.search(text[:24_000]):
+    if len(text) > _BRIEF and not _ANY_CUE.search(text, 0, _READ):
         return None
     sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
     spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
     found = next((one for one in spoken if is_complaint(one.text)), None)
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
-        asked = (one for one in spoken if not one.text.rstrip().endswith("?") or "error" in one.text)
-        found = next((one for one in asked if is_complaint(one.text, _TELLS_TROUBLE)), None)
+        told = (one for one in spoken if _tells(one.text))
+        found = next((one for one in told if is_complaint(one.text, BRIEF_TROUBLE)), None)
     if found is None and (at := likeliest_report(text, sentences)) is not None:
         found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
     return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a sentence is no question, or one that names an error or asks for the reason of a behaviour."""
+    is_asked = sentence.rstrip(" ?？").endswith(("吗", "吧", "か")) or sentence.rstrip().endswith(("?", "？"))
+    return not is_asked or "error" in sentence or bool(ASKS_WHY.search(sentence))
 
 
 def _says_otherwise(words: str) -> bool:
@@ -261,7 +276,7 @@ def _says_otherwise(words: str) -> bool:
 
 
 _UNDECIDED = lazy_pattern(
-    r"\bquestion is\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
+    r"\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
     re.IGNORECASE,
 )
 
@@ -270,7 +285,12 @@ def find_pasted_failure(text: str) -> Complaint | None:
     """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
     typed = _TYPED_FIRST.match(text)
     found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
-    if not found and not typed and (error := _UNCAUGHT.search(text, 0, _READ)) and text.count("\n#") < _FEW_HEADINGS:
+    if (
+        not found
+        and not typed
+        and (error := _UNCAUGHT.search(text, 0, _READ))
+        and len(_HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS
+    ):
         # What stands before the error is what the person says about it.
         said = sum(len(_TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
         is_about = len(_TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
@@ -287,6 +307,7 @@ def find_pasted_failure(text: str) -> Complaint | None:
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
 _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
+_HEADING = lazy_pattern(r"^#+ (?![^\n]{0,60}\b[Ee]rror)", re.MULTILINE)
 _TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
 #: An error in the list of problems that an editor copies.
 _LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
@@ -300,7 +321,9 @@ _PASTED_ERROR = lazy_pattern(
 #: How an error begins where no one has caught it: in a browser, a trace, a build.
 _UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
-    r"|\bFailed to compile\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
+    r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
+    r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
+    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
     r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
     re.MULTILINE,
 )
@@ -339,11 +362,11 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
     sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
     if _CJK.search(sentence):
-        return bool(_COMPLAINS_CJK.search(sentence)) and not _CONDITION_CJK.search(sentence)
-    cue = (cues or _COMPLAINS).search(sentence)
-    if cue is not None and cues is _TELLS_TROUBLE and _REASON.search(sentence, 0, cue.start()):
+        return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
+    cue = (cues or TROUBLE).search(sentence)
+    if cue is not None and cues is BRIEF_TROUBLE and _LEADS_AWAY.search(sentence, 0, cue.start()):
         cue = None
-    if cue is None or _CONDITION.search(sentence, 0, cue.end()) or _GENERAL.search(sentence):
+    if cue is None or _CONDITION.search(sentence, _first_word(sentence), cue.end()) or _GENERAL.search(sentence):
         return False
     if (
         _IMPERATIVE.match(sentence)
@@ -351,7 +374,25 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
         or _CLAUSE.search(sentence, 0, cue.start() + 1)
     ):
         return False
-    return not (sentence.rstrip().endswith("?") and _ASKS.match(sentence))
+    is_asked = sentence.rstrip().endswith("?") or (cues is not None and _ASKS_OF.match(sentence))
+    return not (is_asked and _ASKS.match(sentence))
+
+
+def _first_word(sentence: str) -> int:
+    """Return where a sentence begins that opens with "ok, so": only a later "so" tells a purpose."""
+    opening = _OPENS_WITH_SO.match(sentence)
+    return opening.end() if opening else 0
+
+
+_OPENS_WITH_SO = lazy_pattern(
+    r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE
+)
+
+
+def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
+    """Whether a clause holds a cue and no condition."""
+    clauses = CLAUSE_END_CJK.split(sentence) if cues is BRIEF_CJK else [sentence]
+    return any(cues.search(one) and not CONDITION_CJK.search(one) for one in clauses)
 
 
 def _make_complaint(found: Sentence, text: str) -> Complaint:
@@ -373,81 +414,35 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
 
 _ADDRESS = lazy_pattern(r"https?://\S+")
 _CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
-_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer"
-_ENGLISH = (
-    rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
-    r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
-    r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
-    r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
-    r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
-    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not (?!sure|certain|clear)|isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
-    r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
-    r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
-    r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
-    r"\w(?<!\bthey)(?<!\bwe)(?<!\byou)(?<!\bwho) (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
-    r"\w fail with\b", r"\bkeeps? failing\b",
-    r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
-    r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
-    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no \w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got) stuck\b",
-    r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
-    r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
-    r"\b(?:is|are) missing (?:from|in) ", r"\bnone of (?:\S+ ){1,4}?(?:work|appl|chang)\w*", r"\bnothing (?:was |has |is )?(?:changed|happened|worked|works|updated)\b",
-    r"\b(?:you|u|this|that|it|we|which|changes?|updates?|commit) (?:\w+ ){0,2}?(?:broke|messed up|ruined|destroyed|screwed up)\b",
-)  # fmt: skip
-#: In a short message: something does not do what it is there for, or there is an error, a gap, damage.
-_TELLS_TROUBLE = lazy_pattern(
-    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
-    r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
-    r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
-    r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
-    r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
-    r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
-    r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
-    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|(?<!\bthat )(?<!\bwhich )\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
-    r"|\bI(?:['’]m| am) (?:still )?not (?:seeing|getting|able|receiving)\b|\bkeeps? (?!working|going|running|in\b|adding)[a-z]+ing\b"
-    r"|(?<!\berror )(?<!\berrors )(?<!\bissue )(?<!\bissues )(?<!\bproblem )(?<!\bbug )\b(?:is|are|was|were|now|shows?|just) (?:\w+ )?(?:empty|blank|gone|messed up|misaligned|duplicated|unresponsive|unreadable|unreachable|detached)\b",
-    re.IGNORECASE,
-)
-_GERMAN = (
-    r"\b(?:geht|funktioniert|klappt|läuft|lädt|startet|kompiliert|erscheint)\b(?: \w+){0,3} nicht\b", r"\bstürzt\b.{0,60}\bab\b", r"\bschl(?:ägt|agen)\b.{0,60}\bfehl\b", r"\bwird\b.{0,40}\bnicht angezeigt\b",
-    r"\b(?:immer noch|weiterhin|noch immer) (?:kaputt|rot|falsch|ein(?:en)? Fehler|der(?:selbe)? Fehler|nicht)\b", r"\bist (?:kaputt|rot|fehlgeschlagen)\b",
-    r"\bbekomme\b.{0,30}\bFehler", r"\bhängt sich\b.{0,20}\bauf\b",
-)  # fmt: skip
-_FRENCH = (
-    r"\bne (?:fonctionne|marche|compile|démarre|passe)(?:nt)? (?:toujours |plus |encore )?pas\b", r"\bne (?:fonctionne|marche|compile|démarre) plus\b", r"\b(?:ça|cela) (?:plante|échoue)\b", r"\bmarche (?:toujours )?pas\b", r"\b(?:plante|échoue)(?:nt)? (?:toujours|encore|quand|avec|à)\b",
-    r"\btoujours (?:cassée?|en échec|la même erreur|rouge|une erreur)\b", r"\best (?:cassée?|rouge|en échec)\b", r"\bj['’]ai (?:toujours |encore )?(?:une|cette|la même) erreur\b", r"\bne s['’]affiche(?:nt)? (?:toujours )?pas\b",
-)  # fmt: skip
-_SPANISH = (
-    r"\bno (?:funciona|compila|arranca|carga|aparece|se muestra|pasan?)\b", r"\bsiguen? (?:fallando|sin funcionar|rot[oa]s?|igual|dando)\b", r"\bse (?:cuelga|cae|rompe|bloquea)\b", r"\bfallan? (?:al|con|cuando|en|otra vez)\b",
-    r"\bestán? (?:rot[oa]s?|en rojo|fallando)\b", r"\bme (?:da|sale|aparece) (?:un|el|este) error\b",
-)  # fmt: skip
-_COMPLAINS = lazy_pattern("|".join((*_ENGLISH, *_GERMAN, *_FRENCH, *_SPANISH)), re.IGNORECASE)
-_COMPLAINS_CJK = lazy_pattern(
-    r"動かない|動きません|動作しない|動作しません|落ちます|落ちる|クラッシュ(?:する|します|した|しました)|失敗し(?:ます|ている|ています|ました|た)|エラーが(?:出|発生)|エラーになり|"
-    r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
-    r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
-)
-_CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|如果|假如|是否|要是|避免|防止|确保")
-#: A quick look before sentences are split.
+#: A quick look before the sentences of a long message are split.
 _ANY_CUE = lazy_pattern(
     r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
     r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
     re.IGNORECASE,
 )
 _CONDITION = lazy_pattern(
-    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
-    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could(?! ?n['’o]?t\b)|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|(?<!as )you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
     re.IGNORECASE,
 )
-_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
-_CLAUSE = lazy_pattern(r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b[^,;]*$", re.IGNORECASE)
+_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b(?! (?:on|in|when|at|while|after|during)\b)|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
+#: A clause that says when something happens, up to where the sentence goes on with what "I" see.
+_CLAUSE = lazy_pattern(
+    r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b(?:(?!\bI(?: (?:still|now|just|also|am|was))? ?\S?$|\bbut\b)[^,;])*$",
+    re.IGNORECASE,
+)
 _IMPERATIVE = lazy_pattern(
-    r"\W*(?:please |now |also |then |and |maybe |perhaps |can you |could you )*(?:make|add|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
+    r"\W*(?:(?:yes|yeah|ok|okay|sure|please|now|also|then|and|maybe|perhaps|can you|could you),? )*(?:make|add|tweak|adjust|modify|extract|redesign|simplify|read|remember|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
     r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
     re.IGNORECASE,
 )
-_REASON = lazy_pattern(r"\b(?:since|because|though|while|given that)\b[^,;]*$", re.IGNORECASE)
+_LEADS_AWAY = lazy_pattern(
+    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b",
+    re.IGNORECASE,
+)
 _ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
+#: A question whose mark is left out.
+_ASKS_OF = lazy_pattern(r"\W*\w+ (?:it|this|that|these|the|there|my|our|your?|we|i|any|all)\b", re.IGNORECASE)
 _AGAIN = lazy_pattern(
     r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
     re.IGNORECASE,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from posixpath import basename
 
 from msgspec import Struct
@@ -35,6 +36,7 @@ from everturn.derive.intent import is_other_topic
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
@@ -44,6 +46,7 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
+_TACIT_PROGRAM = 3  # of a program after whose failure files were changed
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
@@ -197,7 +200,7 @@ def _judge_failed(
     """Find the run that failed: the first whose output says so, else the only one that can have."""
     seen = [run for run in runs if not run.hidden]
     outcomes = [_read_run(run, text) for run in seen]
-    culprit = next((at for at, one in enumerate(outcomes) if one.verdict == "failed"), None)
+    culprit = _find_culprit(seen, outcomes, text)
     if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
         culprit = 0
     if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
@@ -209,6 +212,14 @@ def _judge_failed(
             yield _failed_result(run, outcomes[at], text)
     told = outcomes[culprit].line if culprit is not None else ""
     yield from _judge_succeeded(tuple(run for run in runs if run.hidden), text, False, command, told)
+
+
+def _find_culprit(seen: list[CheckRun], outcomes: list[CheckOutcome], text: str) -> int | None:
+    """Return the first run whose output says that it failed; of several programs that may have crashed, the one it names, else the last."""
+    failed = [at for at, one in enumerate(outcomes) if one.verdict == "failed"]
+    crashed = list(takewhile(lambda at: seen[at].kind == "program", failed))
+    named = next((at for at in crashed if seen[at].tool.rpartition(" ")[2] in text), None)
+    return named if named is not None else crashed[-1] if crashed else next(iter(failed), None)
 
 
 def _runs_hooks(text: str) -> bool:
@@ -298,22 +309,12 @@ class FailureEvent(Struct, frozen=True):
     claims: tuple[str, ...] = ()  # kinds of checks that an answer says pass
 
 
-_CLAIM = lazy_pattern(
-    r"\b(builds?|tests?|lint(?:er|ing)?|type[ -]?checks?|tsc|eslint|compilation)\b[^.;:\n]{0,30}?"
-    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|clean(?:ly)?|green|(?:no|0|without|zero) errors)\b"
-    r"|\b(builds?|built|compil(?:es|ed)) successfully\b|✅ ?(builds?|tests?|lint\w*)\b",
-    re.IGNORECASE,
-)
-_UNSURE = lazy_pattern(
-    r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
-    re.I,
-)
 _CLAIMED = {"b": "build", "c": "build", "l": "lint", "e": "lint"}
 
 
 def claimed_kinds(answer: str) -> tuple[str, ...]:
     """Return the kinds of checks that an answer says pass, without reservation."""
-    found = (one for one in _CLAIM.finditer(answer) if not _UNSURE.search(_sentence_at(answer, one)))
+    found = (one for one in CLAIMS_PASS.finditer(answer) if not UNSURE.search(_sentence_at(answer, one)))
     words = ((one[1] or one[2] or one[3]).lower() for one in found)
     return tuple(dict.fromkeys(_CLAIMED.get(word[0], "test" if word.startswith("te") else "types") for word in words))
 
@@ -355,12 +356,17 @@ def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
     """Whether a file in which the editor found errors was saved later without any."""
     if one.kind != _EDITOR or one.last_seq >= event.seq:
         return False
-    return any(holds_target(path, name) or holds_target(name, path) for path in event.changed for name in one.names)
+    return any(
+        holds_target(path, name) or holds_target(name, path)
+        for path in filter(None, event.changed)
+        for name in one.names
+    )
 
 
 def _is_left(one: OpenFailure, turn: int) -> bool:
     """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
     turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
+    turns = _TACIT_PROGRAM if one.kind == "program" and one.edits else turns
     if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
         return True
     return turns is not None and turn - one.last_turn >= turns
@@ -370,7 +376,7 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
     """Note whether a message of the person turns to something else than what they reported."""
     if one.complaint is None or one.last_seq >= event.seq:
         return one
-    if event.complaint is not None:  # a different one: who finds it has seen that the other is gone
+    if event.complaint is not None and one.edits:  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
@@ -460,7 +466,7 @@ def _is_shown(one: OpenFailure, ran: tuple[str, ...]) -> bool:
 
 
 def _note_edits(one: OpenFailure, paths: tuple[str, ...]) -> OpenFailure:
-    changed = tuple(dict.fromkeys((*one.changed, *paths)))[-_MOST_CHANGED:]
+    changed = tuple(dict.fromkeys(filter(None, (*one.changed, *paths))))[-_MOST_CHANGED:]
     return replace(one, edits=one.edits + len(paths), changed=changed)
 
 

@@ -37,6 +37,7 @@ from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_fai
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import CallFact, CodeName, TurnFacts, advance_names
+from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
 _BETWEEN = 5  # files listed that changed between a failure and its success
@@ -105,6 +106,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
+    failed: bool = False  # its output says so
 
 
 class FileMention(Struct, frozen=True):
@@ -241,9 +243,18 @@ def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
 
 
 def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the last turn and was worked on, or older than the turn before."""
+    """Whether a report is older than the turn before, or files were changed for it and no answer says that this did not help."""
     ago = state.turn_count - 1 - one.last_turn
-    return one.complaint is not None and (ago > 1 or (ago == 1 and one.edits > 0))
+    if one.complaint is None or not one.edits:
+        return one.complaint is not None and ago > 1
+    return ago > 0 or not _leaves_unfixed(state)
+
+
+def _leaves_unfixed(state: SessionState) -> bool:
+    """Whether the last turn ended without an answer that reports the work as done."""
+    if state.waiting or state.interrupted or state.begun is not None or state.answer is None:
+        return True
+    return state.answer.turn < state.turn_count - 1 or bool(NOT_VERIFIED.search(state.answer.text))
 
 
 def unresolved_failures(state: SessionState) -> list[FailureState]:
@@ -292,7 +303,8 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    return tuple(CommandState(call.what, call.exit_status, call.status, facts.turn, call.seq) for call in shell)
+    told = ((call, any(one.verdict == "failed" for one in call.checks)) for call in shell)
+    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
 
 
 # --- commits ---
@@ -359,16 +371,13 @@ def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]
     complaints = {seq: complaint for complaint, seq in facts.complaints}
     events += [FailureEvent(one.seq, complaint=complaints.pop(one.seq, None), said=one.text) for one in facts.requests]
     events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
-    events += [
-        FailureEvent(call.seq, call.what, call.error, call.checks, call.ran)
-        for call in facts.deeds
-        if call.checks or call.ran
-    ]
-    events += [
-        FailureEvent(one.seq, changed=(local_path(one.path, state.workspace),))
-        for one in facts.files
-        if one.action != "read"
-    ]
+    runs = (call for call in facts.deeds if call.checks or call.ran)
+    events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
+    edits = [(one.seq, local_path(one.path, state.workspace)) for one in facts.files if one.action != "read"]
+    unnamed = {call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome} - {
+        seq for seq, _ in edits
+    }
+    events += [FailureEvent(seq, changed=(path,)) for seq, path in (*edits, *((seq, "") for seq in unnamed))]
     seen = {one.run.kind for call in facts.deeds for one in call.checks}
     if facts.answer is not None and (claims := set(claimed_kinds(facts.answer.text)) - seen):
         events.append(FailureEvent(facts.answer.seq, claims=tuple(sorted(claims))))

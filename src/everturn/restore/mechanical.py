@@ -278,6 +278,7 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
         ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
+        ended = "failed" if one.failed and not one.exit_status else ended  # the status is that of what came after it
         yield saying_statement(
             material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
         )
@@ -366,7 +367,8 @@ def _rerun_text(one: OpenFailure) -> str:
 def _edits_text(one: OpenFailure) -> str:
     if not one.edits:
         return ""
-    return f" since {one.edits} edit{'s' if one.edits > 1 else ''} ({one_line(', '.join(one.changed[-2:]), 120)})"
+    names = f" ({one_line(', '.join(one.changed[-2:]), 120)})" if one.changed else ""
+    return f" since {one.edits} edit{'s' if one.edits > 1 else ''}{names}"
 
 
 def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:

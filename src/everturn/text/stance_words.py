@@ -275,6 +275,138 @@ CHOSEN = _words(
     r"from\s+now\s+on|instead\s+of|rather\s+than|in\s+favou?r\s+of|(?:we|i)(?:['’]ll|\s+will)?\s+(?:use|take|keep|adopt|prefer)|"
     r"let(?:['’]s|\s+us)\s+(?:use|take|keep|go|make|do)|(?:is|are)\s+now)\b|\b(?:use|take|keep|set)\b.{1,60}\b(?:not|because|for|to)\b"
 )
+
+# --- What a person says does not work ---
+_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer"
+_ENGLISH = (
+    rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
+    r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
+    r"build(?:ing)?|open(?:ing)?|pass(?:ing)?|respond(?:ing)?|display(?:ed|ing)?|fixed|part of|recogni[sz]ed|updat(?:e|ing)|run(?:ning)?)\b",
+    r"\bnot (?:working|visible|showing|loading|rendering|appearing|fixed|passing|compiling|displayed|responding)\b",
+    r"\bstill (?:broken|fail(?:s|ing)?|crash(?:es|ing)?|wrong|an? (?:issue|problem|error|bug)|(?:get|getting|see|seeing|throws?|shows?|having|have|gives?) (?:an?|the|this|that|no|same|those|these)\b|"
+    r"happen(?:s|ing)|no\b|the same (?:error|issue|problem)|stuck|hang(?:s|ing)|red\b|visible|there\b|present|the (?:same|old)\b|truncated|getting truncated|cut off|don['’]?t see|can['’]?t|not (?!sure|certain|clear)|isn['’]?t|doesn['’]?t|aren['’]?t|wasn['’]?t)",
+    r"\b(?:crashes|crashed|is crashing|keeps crashing|hangs|freezes|bomb(?:s|ing) out|blows up|errors out|segfaults)\b",
+    r"\b(?:it|that|this|build|tests?|ci|pipeline|workflow|app|page|deploy(?:ment)?|release|server|lint(?:er|ing)?|\w+) (?:is|are|was|went|seems?|seems to be) (?:now |all |totally |completely |still |also )?"
+    r"(?:broken|failing|red|crashing|stuck|cut off|truncated|corrupt(?:ed)?)\b(?! down)",
+    r"\w(?<!\bthey)(?<!\bwe)(?<!\byou)(?<!\bwho) (?:just |always |also |now |again )?fail(?:s|ed)(?= (?:with|to|on|at|in|because|due|again|for|when|after|here|now)\b|\s*[,.:;!(]|\s*$|\s+https?:)",
+    r"\w fail with\b", r"\bkeeps? failing\b",
+    r"^\W*(?:\w+ )?(?:lint|tests?|build|type|ci|compile|compilation)\w*(?:,? (?:and )?\w+){0,2} (?:failures?|errors?)\b.{0,12}$",
+    r"\bI (?:still )?(?:do not|don['’]?t|can['’]?t|cannot) (?:see|find) (?:it|them|any|the|that|this)\b", r"\bI (?:still )?(?:can['’]?t|cannot|am unable to) (?:open|access|log ?in|connect|run|build|install|start)\b",
+    r"\b(?:seems?|looks? like|appears?)\b[^.;]{0,60}\b(?:not|never|(?:is|are|does|do)n['’]?t) \w+(?:ed|ing|work)?\b", r"\bI (?:still )?see no (?!issue|problem|reason|need|harm|point)\w+", r"\bnothing (?:happens|shows up|is shown|appears)\b", r"\b(?:now |effectively |still )breaks\b", r"\b(?:remains?|stays?|gets?|got|getting) stuck\b",
+    r"\b(?:has|have)(?: not|n['’]?t) been (?:updated|fixed|applied|changed|moved|removed)\b",
+    r"\b(?:get|gets|getting|got|seeing|see|throws?|hit|hitting) (?:this|an?|the(?: same| following)?|these|that)(?: [\w`'-]+){0,2} (?:error|exception|failure|crash|traceback|stack ?trace|segfault)s?\b",
+    r"\b(?:seems? to have|has|have|just|now) broken\b(?! (?:down|up|out|it into))", r"\b(?:errors?|exceptions?) (?:occur|appear|com\w+ up|came up|show\w* up|pop\w* up|happen)(?:s|ed|red)?\b",
+    rf"(?:{_NOT}) (?:\w+ )?(?:fix|solve|resolve|help)(?:ed)?\b(?! (?:me|us|you|with)\b)",
+    r"\b(?:is|are) missing (?:from|in) ", r"\bnone of (?:\S+ ){1,4}?(?:work|appl|chang)\w*", r"\bnothing (?:was |has |is )?(?:changed|happened|worked|works|updated)\b",
+    r"\b(?:you|u|this|that|it|we|which|changes?|updates?|commit) (?:\w+ ){0,2}?(?:broke|messed up|ruined|destroyed|screwed up)\b",
+)  # fmt: skip
+#: "Why is there …", "why does it not …": whoever asks for the reason of a behaviour mostly wants it changed.
+_WHY = (
+    r"\bwhy (?:is|are(?! (?:you|we)\b)|does|is ?n['’]?t|are ?n['’]?t|does ?n['’]?t|am i|can['’]?t i|do (?!you\b|we\b|i\b)|did (?!you\b|we\b|i\b))(?![^.?\n]{0,60}\b(?:needed|necessary|required|important|better|recommended|allowed|supported|called|named|used|chosen|ne+ded)\b)"
+    r"|\bwarum (?:ist|sind|wird|werden|geht|zeigt|funktioniert|kann)\b|\bpourquoi (?:est|il|elle|ça|cela|les? \w+|la \w+)\b|\bpor qué (?:no|sigue|est[áa]n?|sale|aparece)\b"
+    r"|(?:为什么|怎么|なぜ|どうして)"
+)
+#: What counts in a short message only: something does not do what it is there for, or there is an error, a gap, damage.
+_BRIEF_ENGLISH = (
+    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|limited|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
+    r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
+    r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
+    r"|\b(?:get|gets|getting|got|gave|gives|giving|see|sees|seeing|shows?|throws?|threw|hit|(?<!\byou )have|has|having|there(?:['’]s| is| are| was| were)|facing|receiv\w+|encounter\w*)\b(?: (?:\"[^\"]{1,80}\"|[^\s.,;:?]+)){0,5}? "
+    r"(?:errors?|exceptions?|crash(?:es)?|traceback|bugs?)\b(?! (?:handl|boundar|case|count|rate|class|stat|type|log))"
+    r"|^\W*(?:(?:multiple|same|another|new|more|build|console|type|lint|some|many|still|additional|runtime|login|network|server|and) ){0,3}errors?\b(?! (?:handl|messag|stat|boundar|page|code))(?:.{0,60}:|\W*$| (?:on|in|when|again|while|after)\b)"
+    r"|^\W*(?:\w+ ){0,3}same (?:\w+ )?(?:error|issue|problem|result)s?\b|(?<!\bthat )(?<!\bwhich )\bstill (?!needs?\b|works?\b|wants?\b|has\b|is\b|was\b|work)[a-z]{3,}(?:s|ing)\b"
+    r"|\bI(?:['’]m| am) (?:still )?not (?:seeing|getting|able|receiving)\b|\bkeeps? (?!working|going|running|in\b|adding)[a-z]+ing\b"
+    r"|(?<!\berror )(?<!\berrors )(?<!\bissue )(?<!\bissues )(?<!\bproblem )(?<!\bbug )\b(?:is|are|was|were|now|shows?|just) (?:\w+ )?(?:empty|blank|gone|messed up|misaligned|duplicated|unresponsive|unreadable|unreachable|detached)\b",
+    # what somebody looks for and does not see, or what has no effect
+    r"\bI (?:still |also |just )?(?:do ?n['’o]?t|did ?n['’o]?t|can ?not|can['’]?t|could ?n['’o]?t) (?:even |really |currently )?(?:see|find|access|open|log ?in|sign|hear|play)\b(?! (?:why|how|what|where|myself|an? (?:need|reason)|the (?:need|point|reason)|that as|it as))",
+    r"\b(?:see|notice|is|was|made|makes|has|had|have) (?:\w+ )?(?:no|any) (?:change|difference|effect)s?\b",
+    r"\b(?:exact(?:ly)?|still|just)? ?(?:the )?same (?:behaviou?r|result|output|thing|as before)\b|\bnot the case\b",
+    rf"(?:{_NOT}) [^.;,\n]{{0,40}}\bany ?more\b",
+    r"\b(?:is|are|was|were) still (?!need|requir|open\b|pending|to ?do\b|in progress|wip\b|valid|work|true|ok|fine|good|possible|unclear|the\b)\w+",
+    r"\bthere(?:['’]s| is| are| was| were)(?: still| also| now)? (?:no|nothing)\b(?! (?:need|point|reason|rush|hurry|way|doubt|problem|issue|error))[^.;\n]{0,60}\b(?:in|on|at|when|for|under|after)\b",
+    r"\b(?:no|not a single) (?:\w+ ){1,3}(?:is|are|gets?|was|were) (?!needed|required|allowed|expected|necessary)(?:\w+ing|\w+ed|shown|there|sent|visible)\b",
+    # issues that are named as such
+    r"\b(?:there(?:['’]s| is| are|['’]re)|has|have|having|found|noticed|got|hit|ran into|running into|facing)(?: still| also| now)? (?:an?|some|one|two|three|several|multiple|many|more|another|(?:the )?following|\d+) (?:\w+ ){0,2}(?:issues?|problems?|bugs?|glitch(?:es)?)\b(?! (?:report|track|fix|template|number))",
+    r"^\W*(?:so |ok(?:ay)?,? |also |and )*(?:an?|one|two|three|another|other|\d+|next) (?:\w+ )?(?:issues?|problems?|bugs?|errors?)\b(?: here| now)?\W*(?:[:-]|$)",
+    r"\berrors?(?: messages?| logs?| trace| output)?\s*:\s*$",
+    # how something looks or behaves
+    r"(?:\b(?:is|are|was|were|looks?|looking|feels?|seems?|acts?|acting|behaves?|gets?|im|its)|['’](?:s|re))(?: (?:a|bit|little|lil|super|very|really|still|quite|so|all|also|now|just|kinda|totally|completely|always|pretty|tad|abit|clearly|definitely|even))* "
+    r"(?:weird(?:ly)?|strange(?:ly)?|odd|ugly|wrong(?:ly)?|buggy|laggy|glitchy|slow(?:er)?|incorrect|inaccurate|inconsistent|misplaced|overcrowded|cluttered|cramped|clipped|distorted|blurry|invisible|illegible|missing|outdated|jumpy|choppy|terrible|horrible|awful|garbage|worse|"
+    r"too (?:slow|long|big|large|small|tiny|high|low|dark|bright|close|wide|narrow|thin|thick|short|much|many))\b(?! (?:to (?:do|use|change|say)|way))",
+    r"^\W*(?:still |very |super |now |also |so |pretty |a bit )*(?:weird|strange|ugly|buggy|laggy|wrong|slow)\b.{0,40}$",
+    r"\b(?:disappear(?:s|ed)|vanish(?:es|ed)|flicker(?:s|ed|ing)?|overlap(?:s|ped|ping)|lags|lagging|glitch(?:es|ing)|erroring|misbehav\w+|(?:is|its|it['’]s|now|still|just|keeps?) crashing)\b",
+    r"\b(?:says?|saying|shows?|returns?|returned|gets?|got|prints?|tells me|reports?)(?: me)?:? [\"“'‘«`][^\"“”«»`\n]{0,60}\b(?:no|not|n['’]t|empty|cannot|error|failed|invalid|denied|missing|undefined|null|unavailable|wrong|unable)\b",
+    r"(?:\b(?:it|he|she|they|this|that)s|['’](?:s|re)) (?:still )?not (?!the\b|an?\b|that\b|need|necess|import|about|just|only|what|m?y\b|your|our|in\b|for\b|so\b|to\b|possible|ready|done|clear|sure|like)\w+",
+    r"\b(?:is|are|looks?|feels?) not (?:very|really|quite|that|so|fully) (?:responsive|visible|readable|good|nice|accurate|fast|great|smooth|right|correct)\b",
+    # what the agent did to it
+    r"(?<!\bif )\b(?:you|u)(?:['’]ve)? (?:just |also |have |had |accidentally )*(?:removed|deleted|lost|forgot|got rid of|overwrote|erased|undid|hallucinated)\b",
+    rf"{_WHY}",
+)  # fmt: skip
+_GERMAN = (
+    r"\b(?:geht|funktioniert|klappt|läuft|lädt|startet|kompiliert|erscheint)\b(?: \w+){0,3} nicht\b", r"\bstürzt\b.{0,60}\bab\b", r"\bschl(?:ägt|agen)\b.{0,60}\bfehl\b", r"\bwird\b.{0,40}\bnicht angezeigt\b",
+    r"\b(?:immer noch|weiterhin|noch immer) (?:kaputt|rot|falsch|ein(?:en)? Fehler|der(?:selbe)? Fehler|nicht)\b", r"\bist (?:kaputt|rot|fehlgeschlagen)\b",
+    r"\bbekomme\b.{0,30}\bFehler", r"\bhängt sich\b.{0,20}\bauf\b",
+)  # fmt: skip
+_FRENCH = (
+    r"\bne (?:fonctionne|marche|compile|démarre|passe)(?:nt)? (?:toujours |plus |encore )?pas\b", r"\bne (?:fonctionne|marche|compile|démarre) plus\b", r"\b(?:ça|cela) (?:plante|échoue)\b", r"\bmarche (?:toujours )?pas\b", r"\b(?:plante|échoue)(?:nt)? (?:toujours|encore|quand|avec|à)\b",
+    r"\btoujours (?:cassée?|en échec|la même erreur|rouge|une erreur)\b", r"\best (?:cassée?|rouge|en échec)\b", r"\bj['’]ai (?:toujours |encore )?(?:une|cette|la même) erreur\b", r"\bne s['’]affiche(?:nt)? (?:toujours )?pas\b",
+)  # fmt: skip
+_SPANISH = (
+    r"\bno (?:funciona|compila|arranca|carga|aparece|se muestra|pasan?)\b", r"\bsiguen? (?:fallando|sin funcionar|rot[oa]s?|igual|dando)\b", r"\bse (?:cuelga|cae|rompe|bloquea)\b", r"\bfallan? (?:al|con|cuando|en|otra vez)\b",
+    r"\bestán? (?:rot[oa]s?|en rojo|fallando)\b", r"\bme (?:da|sale|aparece) (?:un|el|este) error\b",
+)  # fmt: skip
+_BRIEF_GERMAN = (
+    r"\bfehl(?:t|en)\b(?! noch zu)", r"\b(?:ist|sind|wird|werden|war|waren|sieht|bleibt)\b[^.;,\n]{0,40}\b(?:falsch|leer|weg|verschwunden|komisch|seltsam|hässlich|abgeschnitten|doppelt|zu (?:langsam|groß|klein|breit|schmal|dunkel|hell))\b",
+    r"\bich (?:sehe|finde|bekomme|kriege)\b[^.;,\n]{0,40}\b(?:nicht|kein\w*|nichts)\b", r"\b(?:gibt|kommt|erscheint|habe|bekomme|kriege)\b[^.;\n]{0,30}\b(?:Fehler(?:meldung)?|Problem)\b",
+    r"\b(?:lässt sich|reagiert|speichert|zeigt|öffnet|passiert|aktualisiert)\b[^.;,\n]{0,40}\b(?:nicht|nichts|kein\w*)\b", r"^\W*Fehler(?:meldung)?\b.{0,60}:?$",
+)  # fmt: skip
+_BRIEF_FRENCH = (
+    r"(?<=\w )n(?:['’]|e )(?:(?:me|te|se|nous|vous) |[mst]['’])?(?:appara[iî](?:t|ssent)|affichent?|chargent?|répond(?:ent)?|ouvrent?|trouve|voi[st]|pla[iî]t|change|bouge|réagit|correspond(?:ent)?|lance|arrive|peu[xt]|enregistre)\b[^.;,\n]{0,25}\b(?:pas|plus|rien|aucune?|jamais)\b",
+    r"\bil (?:manque|y a (?:toujours |encore )?(?:une?|des|plusieurs) (?:erreur|problème|bug|souci)s?)\b", r"\b(?:est|sont|c['’]est)(?: \w+)? (?:vides?|cassée?s?|fau(?:x|sse)|lente?s?|moches?|bizarres?|incorrecte?s?|manquante?s?|trop \w+)\b",
+    r"(?:m['’]indique|me dit|affiche|renvoie|retourne) [\"«“'‘`][^\"»”\n]{0,60}\b(?:no|not|error|erreur|aucune?|impossible|pas)\b", r"^\W*erreur\b.{0,60}:?$",
+)  # fmt: skip
+_BRIEF_SPANISH = (
+    r"(?<=\w )no (?:se |me |lo |la )?(?:ven?|muestran?|abren?|actualizan?|guardan?|inicia|conecta|responden?|hace|salen?|deja|llegan?|puedo|encuentro|veo|reconoce|detecta)\b", r"\bfaltan?\b(?! por)",
+    r"\b(?:están?|es|son|salen?|se ven?|quedó)(?: \w+)? (?:mal|vac[ií][oa]s?|lent[oa]s?|fe[oa]s?|incorrect[oa]s?|rar[oa]s?|en blanco)\b", r"\b(?:hay|tengo|tiene|da|dio|sale|salió|aparece|apareció|marca|lanza) (?:un|unos|el|este|otro|varios) (?:error|problema|fallo|bug)",
+)  # fmt: skip
+BRIEF_TROUBLE = _words(*_BRIEF_ENGLISH, *_BRIEF_GERMAN, *_BRIEF_FRENCH, *_BRIEF_SPANISH)
+#: A question that reports something all the same.
+ASKS_WHY = _words(_WHY)
+BRIEF_CJK = lazy_pattern(
+    r"おかし[いく]|違います|違って|変わらない|変わりません|変わらず|ままです|ままでした|見え(?:ない|ません|なく)|見つから|反映され(?:ない|ません|てい)|され(?:ません|ていません|ていない)|出(?:ない|ません)(?!か)|"
+    r"でき(?:ない|ません(?!か)|なくな)|なくな(?:った|りました)|消え(?:た|ました)|崩れ|ずれて|重複して|エラー(?:です|が|になる|になり)|解消し(?:ない|ません)|固まっ|足りない|足りません|開(?:かない|きません|けない|けません)|効か(?:ない|ません)|"
+    r"有(?:点|些|个|一个|几个|很多)?(?:问题|错误|bug|BUG|异常)|出现(?:了)?[^，。；\n]{0,12}(?:问题|错误|异常|报错)|报错|出错|失败|(?<!对)不对|不正确|不(?:显示|生效|起作用|刷新|响应|见了|出来|一致)|"
+    r"(?<!有)没有?(?:显示|反应|反映|回复|生效|修复|看到|变化|响应|效果|加载|解决|对齐|声音|成功)|[看找](?:不到|不见)|打不开|进不去|连不上|[用点]不了|(?<!为啥)(?<!什么)不能(?:拖|点|用|打开|播放|看到|显示|正常|登录|访问|滚动|选)|无法|丢失|缺少|缺失|消失|闪烁|卡[住死顿]|闪退|"
+    r"乱码|重叠|错位|[盖遮挡]住|挤[在成到]|太[慢丑卡]|黑屏|白屏|还是(?:没|不|一样|老|旧|原来|之前)|仍[然旧]|依然|(?:为什么|怎么)[^，。？\n]{0,30}(?:没|不(?!错|能用)|还|显示|只有|一直)|一直(?:在)?(?:转|加载|报|飙升|刷新|提示)|每次都"
+)
+#: The end of a clause, within which a condition counts.
+CLAUSE_END_CJK = lazy_pattern(r"[，。；、,;!！?？\n]")
+TROUBLE = lazy_pattern("|".join((*_ENGLISH, *_GERMAN, *_FRENCH, *_SPANISH)), re.IGNORECASE)
+TROUBLE_CJK = lazy_pattern(
+    r"動かない|動きません|動作しない|動作しません|落ちます|落ちる|クラッシュ(?:する|します|した|しました)|失敗し(?:ます|ている|ています|ました|た)|エラーが(?:出|発生)|エラーになり|"
+    r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
+    r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
+)
+CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|要是|避免|防止|确保|不要|请勿|的话|以免")
+#: What an answer says about a change of which nobody knows yet whether it helped, or which did not.
+NOT_VERIFIED = _words(
+    r"\b(?:not|never|n['’]t)(?: yet| been| fully| actually| able to| possible to)* (?:verif(?:y|ied)|test(?:ed)?|confirm(?:ed)?|reproduced?)\b|\b(?:un(?:tested|verified)|partial(?:ly)? (?:fix|solv|resolv)\w*)\b",
+    r"\bstill (?:fail(?:s|ing)?|broken|(?:does|is|do|are)(?:n['’]t| not)|see(?:s|ing)? (?:the|an?) (?:error|issue|problem))\b|\b(?:could|can|did)(?: ?not|n['’]t) (?:fix|find|solve|resolve|determine|identify)\b",
+    r"\bnicht (?:geprüft|getestet|verifiziert|bestätigt|behoben)\b|\bungetestet\b|\bnur teilweise\b|\bpas (?:encore )?(?:vérifié|testé|confirmé|résolu|corrigé)|\bpartiellement\b|\b(?:sin|no (?:lo )?he|no está) (?:probar|verificar|probado|verificado|resuelto)\b|\bparcialmente\b",
+    r"(?:未検証|未確認|確認(?:でき|してい)ま?せん|まだ(?:直って|解決)|一部のみ)|(?:未|没有?|尚未|还没)(?:测试|验证|确认|解决|修复)|部分(?:修复|解决)",
+)
+#: An answer that says that checks pass, and what takes it back.
+CLAIMS_PASS = lazy_pattern(
+    r"\b(builds?|tests?|lint(?:er|ing)?|type[ -]?checks?|tsc|eslint|compilation)\b[^.;:\n]{0,30}?"
+    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|clean(?:ly)?|green|(?:no|0|without|zero) errors)\b"
+    r"|\b(builds?|built|compil(?:es|ed)) successfully\b|✅ ?(builds?|tests?|lint\w*)\b",
+    re.IGNORECASE,
+)
+UNSURE = lazy_pattern(
+    r"\b(?:not|fail\w*|still|except|but|should|will|would|once|if|until|unrelated|pre-?existing|could|can)\b|n['’]t\b",
+    re.I,
+)
 #: Messages that go on with the same work: questions, consent, committing and releasing it.
 GOES_ON = lazy_pattern(
     r"\W*(?:what|how|why|which|where|when|who|is|are|do|does|did|should|would|will|has|have|was|were|yes|yeah|yep|ok(?:ay)?|no|go|sure|continue|"
