@@ -13,6 +13,7 @@ The same text always gives the same sentences, whatever was read before. Pure; n
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -103,7 +104,12 @@ def choose_open(odds: Sequence[float], least: float = 0.0) -> list[int]:
 
 
 def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return the log-odds that a sentence of an answer leaves something open. Its place alone is no reason: its words must speak for it."""
+    """Return the log-odds that a sentence of an answer leaves something open. Its place alone is no reason: its words must speak for it.
+
+    What an agent says between its calls is done by the end.
+    """
+    if _TOLD in features:
+        return -math.inf
     if not PLAIN_SIGNS.isdisjoint(features):
         return max(0.0, sum_weights(features, weights))
     spoken = (name for name in features if name != "=" and not name.startswith(_POSITIONS))
@@ -115,7 +121,7 @@ _SPOKEN = 0.01  # what the words of a sentence weigh at least
 _POSITIONS = ("=left", "=first", "=size", "=words", "=after", "=ends", "=with", "=lower", "=all")
 #: Features with which a sentence counts whatever the weights say: in six languages.
 PLAIN_SIGNS = frozenset(("=step", "=closing question"))
-_NOTHING_SAID = "=says nothing"
+_NOTHING_SAID, _TOLD = "=says nothing", "=told"
 
 
 def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
@@ -151,7 +157,8 @@ def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
         following = sentences[number + 1] if number + 1 < len(sentences) else None
-        yield [*features, _NOTHING_SAID] if _says_nothing(sentences[number], following) else features
+        nothing = [_NOTHING_SAID] if _says_nothing(sentences[number], following) else []
+        yield [*features, *nothing, *([_TOLD] if _NARRATES.match(sentences[number].text.strip("*_ ")) else [])]
 
 
 def sentence_features(
