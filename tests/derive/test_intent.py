@@ -25,7 +25,7 @@ from everturn.derive.intent import (
 )
 from everturn.derive.open_items import find_answers
 from everturn.text.printable import count_cells
-from everturn.text.sentences import fit_parts, fit_request, orders_work
+from everturn.text.sentences import fit_request, orders_work
 
 OFFER = Offer(7, "Which store should hold the baskets?", "", (("1", "Redis"), ("2", "PostgreSQL")))
 

@@ -199,6 +199,14 @@ def weigh_choices(text: str, by: str, has_acted: bool, seq: int = -1) -> list[Ch
 
 _REQUESTED = 1.0  # log-odds from which a sentence of a person is more than a request
 _EXPLAINED = 1.2  # log-odds from which one of an answer without a call is more than an explanation
+_PROPOSED = 1_000  # characters of what an answer proposes
+
+
+def find_proposed(text: str, seq: int) -> list[ChoicePassage]:
+    """Return the passages of an answer that are choices if the person agrees."""
+    return choose_passages(weigh_choices(text, "end", True, seq), _PROPOSED, _MAX_LISTED // 2) if text else []
+
+
 #: Who says something: the person, or the agent between its calls or at the end of the turn.
 SPEAKERS = ("person", "between", "end")
 
@@ -207,7 +215,7 @@ def choice_features(text: str, sentences: Sequence[Sentence], by: str, has_acted
     """Yield the features by which the sentences of a turn are weighed."""
     marks = [*message_marks(text, sentences), f"=by {by}", f"=acted {has_acted}"]
     for features in sentence_features(sentences, [()] * len(sentences), marks):
-        yield [*features, *(f"{by} {name}" for name in features if name.startswith(_BY_SPEAKER))]
+        yield [*features, *(f"{by} {name}" for name in features if name[0] == "=" and name.startswith(_BY_SPEAKER))]
 
 
 #: Features that mean something else in a prompt, between calls and in a report.

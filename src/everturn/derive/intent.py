@@ -18,8 +18,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import error_line, one_line
-from everturn.text.sentences import SHELL_PROMPT, Sentence, fit_request, orders_work, split_sentences, typed_sentences
+from everturn.text.printable import error_line, fit_request, one_line, orders_work
+from everturn.text.sentences import SHELL_PROMPT, Sentence, split_sentences, typed_sentences
 from everturn.text.stance_words import (
     ABOUT_TALK,
     AGREEMENT,
@@ -73,6 +73,7 @@ class Answered(Struct, frozen=True):
 
     question: str
     answer: str
+    agrees: bool = False  # it does no more than agree
 
 
 # --- the words of a person ---
@@ -348,7 +349,7 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
         return Answered(offer.question, f"{words}: {chosen}") if chosen else None
     if is_approval(words):
         about = " ".join(one for one in (offer.proposal, offer.question) if one)
-        return Answered(about, words) if about else None
+        return Answered(about, words, True) if about else None
     if not offer.question or IDLE_REPLY.match(words):
         return None
     if YES_NO.match(offer.question.lstrip("*_ ")) and not (

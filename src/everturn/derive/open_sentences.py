@@ -112,8 +112,14 @@ def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
         return -math.inf
     if not PLAIN_SIGNS.isdisjoint(features):
         return max(0.0, sum_weights(features, weights))
-    spoken = (name for name in features if name != "=" and not name.startswith(_POSITIONS))
-    return min(sum_weights(features, weights), sum_weights(list(spoken), weights) - _SPOKEN)
+    spoken = placed = 0.0
+    for name in features:
+        if name in weights:
+            if name[0] == "=" and (name == "=" or name.startswith(_POSITIONS)):
+                placed += weights[name]
+            else:
+                spoken += weights[name]
+    return min(spoken + placed, spoken - _SPOKEN)
 
 
 _SPOKEN = 0.01  # what the words of a sentence weigh at least
@@ -284,9 +290,10 @@ def _word(token: str) -> str:
         return "<number>"
     if "/" in token or "\\" in token or "." in token:
         return "<path>"
-    if any(one.isupper() for one in token[1:]) and not token.isupper():
+    lower = token.lower()
+    if token[1:] != lower[1:] and not token.isupper():
         return "<code>"
-    return token.lower().replace("’", "'")
+    return lower.replace("’", "'")
 
 
 def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:

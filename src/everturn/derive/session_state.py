@@ -147,7 +147,8 @@ class SessionState(Struct, frozen=True):
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
-    choices: tuple[DecisionState, ...] = ()  # what turns that changed files say of how it was done
+    choices: tuple[DecisionState, ...] = ()  # what turns say was chosen
+    proposed: tuple[Saying, ...] = ()  # what the last answer proposes
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
@@ -179,7 +180,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts, reply)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
-    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in facts.choices]
+    agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
+    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in (*agreed, *facts.choices)]
     events = _failure_events(state, facts)
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
@@ -202,6 +204,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         decisions=decisions,
         constraints=constraints,
         choices=_change_statuses(_add_decisions(state.choices, new), facts),
+        proposed=facts.proposed,
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),
         errors=_update_failures(state, facts),
@@ -211,7 +214,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
         next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
-        if facts.answer and not facts.cut_off
+        if facts.answer and (facts.steps or not facts.cut_off)
         else state.next_steps,
         loose=_update_loose_ends(state, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
@@ -374,13 +377,13 @@ def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]
     runs = (call for call in facts.deeds if call.checks or call.ran)
     events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
     edits = [(one.seq, local_path(one.path, state.workspace)) for one in facts.files if one.action != "read"]
-    unnamed = {call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome} - {
-        seq for seq, _ in edits
-    }
-    events += [FailureEvent(seq, changed=(path,)) for seq, path in (*edits, *((seq, "") for seq in unnamed))]
+    named = {seq for seq, _ in edits}
+    made = (call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome)
+    edits += [(seq, "") for seq in dict.fromkeys(made) if seq not in named]
+    events += [FailureEvent(seq, changed=(path,)) for seq, path in edits]
     seen = {one.run.kind for call in facts.deeds for one in call.checks}
-    if facts.answer is not None and (claims := set(claimed_kinds(facts.answer.text)) - seen):
-        events.append(FailureEvent(facts.answer.seq, claims=tuple(sorted(claims))))
+    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer else set()
+    events += [FailureEvent(facts.answer.seq, claims=tuple(sorted(claims)))] if facts.answer and claims else []
     return sorted(events, key=lambda event: event.seq)
 
 
@@ -468,7 +471,8 @@ def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
     joined = join_reply(first.text, state.offer)
     if joined is None or not is_choice(joined):
         return None
-    return DecisionState(joined.answer, facts.turn, first.seq, "answer", False, joined.question, state.offer.seq)
+    kind = "agreement" if joined.agrees else "answer"
+    return DecisionState(joined.answer, facts.turn, first.seq, kind, False, joined.question, state.offer.seq)
 
 
 def _update_loose_ends(state: SessionState, facts: TurnFacts) -> tuple[LooseEnd, ...]:

@@ -35,6 +35,7 @@ from everturn.derive.decisions import (
     find_announcements,
     find_decisions,
     find_marker_lines,
+    find_proposed,
     likeness,
     weigh_choices,
 )
@@ -139,7 +140,8 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
-    choices: tuple[Saying, ...] = ()  # what a turn that changed files says of how it was done
+    choices: tuple[Saying, ...] = ()  # what a turn says was chosen
+    proposed: tuple[Saying, ...] = ()  # what an answer without changes says could be: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -242,7 +244,7 @@ class _FactCollector:
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed)), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed)), proposed=tuple(Saying(one.text, one.seq) for one in find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
@@ -277,10 +279,7 @@ class _FactCollector:
         ]
 
     def _choices(self, changed: bool) -> list[Saying]:
-        """Return what the turn says was chosen: in its request, between its calls and in its report.
-
-        A turn that changed files nearly always chose something; in another one, a passage must say so clearly.
-        """
+        """Return what the turn says was chosen; where it changed no files, a passage must say so clearly."""
         has_acted = bool(self.deeds)
         weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
         for text, seq in self.answers:

@@ -36,8 +36,7 @@ from everturn.restore.evidence import (
     weight_by_rank,
 )
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
-from everturn.text.sentences import fit_parts, fit_request, orders_work
+from everturn.text.printable import fit_parts, fit_request, one_line, orders_work
 
 _GOAL = 420
 _GROWN, _GROWN_MANY, _MANY = 240, 180, 3  # cells of each later request: of two, and of more

@@ -270,3 +270,97 @@ _TELLING = lazy_pattern("error|fail|exception|not found|cannot|denied|fatal|no s
 _LETTERS = lazy_pattern(r"\w{2}")  # not a drawn line
 _TAG = lazy_pattern(r"</?[\w-]{1,40}>")
 _BARE_STATUS = lazy_pattern(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
+
+
+# --- requests shortened to whole sentences ---
+def orders_work(text: str) -> bool:
+    """Whether a sentence of a text asks for something."""
+    from everturn.text.stance_words import ASKING, ORDER  # few texts that are shown are requests
+
+    sentences = _SENTENCE_END.split(text[:_LONG_REQUEST])
+    return bool(ASKING.search(text[:_LONG_REQUEST])) or any(
+        ORDER.match(one.lstrip("*_>- ")) for one in sentences if one
+    )
+
+
+def fit_request(text: str, width: int) -> str:
+    """Return the sentences of a request that say what is wanted, as many as fit into `width` cells: the first, and those that ask."""
+    words = " ".join(text.split())
+    if count_cells(words) <= width:
+        return words
+    sentences = [one for one in _SENTENCE_END.split(words) if one]
+    asking = [at for at, one in enumerate(sentences) if orders_work(one)]
+    told = [at for at, one in enumerate(sentences) if one != "…"]
+    opening = told[:1] if told and count_cells(sentences[told[0]]) <= width // 3 else []  # it says what it is about
+    ranked = dict.fromkeys((*opening, *asking[:1], *asking[-1:], *asking, *told))
+    chosen: dict[int, str] = {}
+    room = width
+    for at in ranked:
+        part = _cut_sentence(sentences[at], room)
+        if part and (not chosen or len(part) == len(sentences[at]) or (at in asking[-1:] and room > _SHORTEST)):
+            chosen[at] = part
+            room -= count_cells(part) + 3
+    return _join_parts(chosen)
+
+
+def _join_parts(parts: dict[int, str]) -> str:
+    """Return sentences in their order, with a mark where some are left out."""
+    shown, last = "", -1
+    for at in sorted(parts):
+        gap = "" if not shown else " " if at == last + 1 else " … "
+        shown, last = f"{shown}{gap}{parts[at]}", at
+    return shown
+
+
+def _cut_sentence(text: str, width: int) -> str:
+    """Return a sentence; of one that is too long, the part from the words that ask, cut between two words."""
+    if count_cells(text) <= width:
+        return text
+    if width < _SHORTEST:
+        return ""
+    from everturn.text.stance_words import ASKING, ORDER
+
+    asked = ASKING.search(text)
+    at = asked.start() if asked is not None and not ORDER.match(text) and asked.start() > width // 3 else 0
+    at = max(text.rfind(mark, max(0, at - 60), at) for mark in " ，、。.") + 1 if at else 0
+    shown = cut_cells(text[at:], width - 2).removesuffix("…")
+    if len(shown) < len(text) - at:
+        shown = f"{_LAST_WORD.sub('', shown).rstrip(' ,;:，、')}…"
+    return f"…{shown}" if at else shown
+
+
+_LONG_REQUEST = 4_000  # characters in which a request is looked for
+_SHORTEST = 40  # cells into which a part of a sentence is put
+_LAST_WORD = lazy_pattern(r"\s*[!-~À-ɏ]{1,4000}\Z")
+_SENTENCE_END = lazy_pattern(
+    r"(?<=[.!?…])[\"')\]]*\s+(?<!e\.g\.\s)(?<!i\.e\.\s)(?<!\b\d\.\s)(?<!\b\d\d\.\s)(?<!\b[A-Z]\.\s)|(?<=[。！？])"
+)
+
+
+_NUMBER = lazy_pattern(r"(?:^|(?<=\s))\(?(\d{1,2})[.)、:][ \t]*(?=\D)|(?P<round>[①-⑳])")
+
+
+def fit_parts(text: str, width: int) -> str:
+    """Return a request with all its numbered parts, each cut to its share of `width`; "" if it has none."""
+    words = " ".join(text.split())
+    cuts: list[int] = []
+    for found in _NUMBER.finditer(words):
+        number = ord(found["round"]) - ord("①") + 1 if found["round"] else int(found[1])
+        if number == len(cuts) + 1:
+            cuts.append(found.start())
+    if len(cuts) < 2:
+        return ""
+    if count_cells(words) <= width:
+        return words
+    parts = [words[first:last].strip() for first, last in zip([0, *cuts], [*cuts, len(words)], strict=True)]
+    share = max(_SHORTEST, (width - min(count_cells(parts[0]), width // 4)) // len(cuts) - 1)
+    fitted = [fit_request(parts[0], width // 4), *(cut_words(one, share) for one in parts[1:])]
+    return " ".join(one for one in fitted if one)
+
+
+def cut_words(text: str, width: int) -> str:
+    """Return the beginning of a text, cut between two words."""
+    shown = cut_cells(text, width)
+    if shown == text:
+        return text
+    return f"{_LAST_WORD.sub('', shown.removesuffix('…')).rstrip(' ,;:，、')}…"

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import count_cells, cut_cells
-from everturn.text.stance_words import ASKING, ORDER
 
 _MAX_CHARS = 24_000
 _LONG = 4_000  # characters: no one types that many
@@ -60,6 +58,8 @@ def _typed_sentences(text: str) -> tuple[Sentence, ...]:
     if any(SHELL_PROMPT.match(lines[at]) for at in shown) or len(output) >= max(_FEW_LINES, len(shown) / 2):
         below = [line for line in lines[output[-1] + 1 :] if line.strip()] if output else []
         lines = [*lines[: output[0] if output else 0], "", *below[-_FEW_LINES:]]
+        from everturn.text.printable import orders_work  # the hook imports this module, and seldom meets a log
+
         lines = [one for one in lines if orders_work(one) or not _MACHINE.search(one)]
     else:
         lines = ["" if at in output else line for at, line in enumerate(lines)]
@@ -71,6 +71,8 @@ def _around_document(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of the first and the last paragraph of a long text, of those that ask for something."""
     blocks = [one for one in _BLANK.split(text) if one.strip()]
     ends = [one[:_EDGE] for one in (blocks[0], blocks[-1])] if blocks else []
+    from everturn.text.printable import orders_work
+
     return tuple(one for block in dict.fromkeys(ends) if orders_work(block) for one in split_sentences(block))
 
 
@@ -187,90 +189,3 @@ def _is_foreign(line: str) -> bool:
     """Whether the line is not prose: code, a quote, a log, a table."""
     body = line.strip()
     return bool(_FOREIGN.match(line)) or (len(body) > 20 and len(_SIGNS.findall(body)) > len(body) / 8)
-
-
-# --- requests shortened to whole sentences ---
-def orders_work(text: str) -> bool:
-    """Whether a sentence of a text asks for something."""
-    sentences = _SENTENCE_END.split(text[:_LONG])
-    return bool(ASKING.search(text[:_LONG])) or any(ORDER.match(one.lstrip("*_>- ")) for one in sentences if one)
-
-
-def fit_request(text: str, width: int) -> str:
-    """Return the sentences of a request that say what is wanted, as many as fit into `width` cells: the first, and those that ask."""
-    words = " ".join(text.split())
-    if count_cells(words) <= width:
-        return words
-    sentences = [one for one in _SENTENCE_END.split(words) if one]
-    asking = [at for at, one in enumerate(sentences) if orders_work(one)]
-    told = [at for at, one in enumerate(sentences) if one != "…"]
-    opening = told[:1] if told and count_cells(sentences[told[0]]) <= width // 3 else []  # it says what it is about
-    ranked = dict.fromkeys((*opening, *asking[:1], *asking[-1:], *asking, *told))
-    chosen: dict[int, str] = {}
-    room = width
-    for at in ranked:
-        part = _cut_sentence(sentences[at], room)
-        if part and (not chosen or len(part) == len(sentences[at]) or (at in asking[-1:] and room > _SHORTEST)):
-            chosen[at] = part
-            room -= count_cells(part) + 3
-    return _join_parts(chosen)
-
-
-def _join_parts(parts: dict[int, str]) -> str:
-    """Return sentences in their order, with a mark where some are left out."""
-    shown, last = "", -1
-    for at in sorted(parts):
-        gap = "" if not shown else " " if at == last + 1 else " … "
-        shown, last = f"{shown}{gap}{parts[at]}", at
-    return shown
-
-
-def _cut_sentence(text: str, width: int) -> str:
-    """Return a sentence; of one that is too long, the part from the words that ask, cut between two words."""
-    if count_cells(text) <= width:
-        return text
-    if width < _SHORTEST:
-        return ""
-    asked = ASKING.search(text)
-    at = asked.start() if asked is not None and not ORDER.match(text) and asked.start() > width // 3 else 0
-    at = max(text.rfind(mark, max(0, at - 60), at) for mark in " ，、。.") + 1 if at else 0
-    shown = cut_cells(text[at:], width - 2).removesuffix("…")
-    if len(shown) < len(text) - at:
-        shown = f"{_LAST_WORD.sub('', shown).rstrip(' ,;:，、')}…"
-    return f"…{shown}" if at else shown
-
-
-_SHORTEST = 40  # cells into which a part of a sentence is put
-_LAST_WORD = lazy_pattern(r"\s*[!-~À-ɏ]{1,4000}\Z")
-_SENTENCE_END = lazy_pattern(
-    r"(?<=[.!?…])[\"')\]]*\s+(?<!e\.g\.\s)(?<!i\.e\.\s)(?<!\b\d\.\s)(?<!\b\d\d\.\s)(?<!\b[A-Z]\.\s)|(?<=[。！？])"
-)
-
-
-_NUMBER = lazy_pattern(r"(?:^|(?<=\s))\(?(\d{1,2})[.)、:][ \t]*(?=\D)|(?P<round>[①-⑳])")
-
-
-def fit_parts(text: str, width: int) -> str:
-    """Return a request with all its numbered parts, each cut to its share of `width`; "" if it has none."""
-    words = " ".join(text.split())
-    cuts: list[int] = []
-    for found in _NUMBER.finditer(words):
-        number = ord(found["round"]) - ord("①") + 1 if found["round"] else int(found[1])
-        if number == len(cuts) + 1:
-            cuts.append(found.start())
-    if len(cuts) < 2:
-        return ""
-    if count_cells(words) <= width:
-        return words
-    parts = [words[first:last].strip() for first, last in zip([0, *cuts], [*cuts, len(words)], strict=True)]
-    share = max(_SHORTEST, (width - min(count_cells(parts[0]), width // 4)) // len(cuts) - 1)
-    fitted = [fit_request(parts[0], width // 4), *(cut_words(one, share) for one in parts[1:])]
-    return " ".join(one for one in fitted if one)
-
-
-def cut_words(text: str, width: int) -> str:
-    """Return the beginning of a text, cut between two words."""
-    shown = cut_cells(text, width)
-    if shown == text:
-        return text
-    return f"{_LAST_WORD.sub('', shown.removesuffix('…')).rstrip(' ,;:，、')}…"
