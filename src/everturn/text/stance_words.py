@@ -277,7 +277,7 @@ CHOSEN = _words(
 )
 
 # --- What a person says does not work ---
-_NOT = r"(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer"
+_NOT = r"\b(?=[acdhinw])(?:(?:does|did|is|are|was|were|has|have|ca|wo)n['’]?t|(?:does|did|is|are|was|were|has|have|can|will|do) not|(?<=[a-z]s )don['’]?t|(?<=\bthey )don['’]?t|cannot|never|no longer)"
 _ENGLISH = (
     rf"(?:{_NOT})(?: (?:seem|even|really|actually|to|been|be|being|get|properly|correctly|yet|quite|it))*"
     r" (?:work(?:ing|s)?|show(?:ing|n)?(?: up)?|appear(?:ing)?|visible|load(?:ing|ed)?|render(?:ing|ed)?|start(?:ing)?|compil(?:e|ing)|"
@@ -308,7 +308,7 @@ _WHY = (
 )
 #: What counts in a short message only: something does not do what it is there for, or there is an error, a gap, damage.
 _BRIEF_ENGLISH = (
-    r"(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
+    r"\b(?=[adciw])(?<!\bI )(?<!\bI really )(?<!\bI actually )(?<!\bwe )(?<!\byou )(?<!\bto )(?:does|did|is|are|was|were|(?<=\bit )wo|(?<=\bthey )wo|(?<=\bit )ca|(?<=\bthey )ca)(?:n['’]?t| not) (?:(?:\w+ly|even|seem to|being|been) )*"
     r"(?!(?:need|matter|mean|want|like|know|care|think|make sense|sense|require|have|include|contain|exist|limited|belong|depend|use|support|allow|sure|necessary|required|needed|going to|allowed|just|only|"
     r"the|an?|in|for|my|our|your|about|part|what|how|that|this|too|so|very|as|to|clear|done|ready|implement\w*|be|it|yet|possible|worth|want\w*|you|we|i|u|they|even|seem|being|been|\w+ly|great|good|nice|ideal|cool|enough|much|many)\b)[a-z]{2,}"
     r"|(?<=[a-z] )never (?!mind|again|use|commit|add|change|do|run|push|edit|touch|write|have|be|ever|been)[a-z]{3,}(?:s|ed)\b"
