@@ -24,8 +24,7 @@ from everturn.derive.intent import (
     word_count,
 )
 from everturn.derive.open_items import find_answers
-from everturn.text.printable import count_cells
-from everturn.text.sentences import fit_request, orders_work
+from everturn.text.printable import count_cells, fit_parts, fit_request, orders_work
 
 OFFER = Offer(7, "Which store should hold the baskets?", "", (("1", "Redis"), ("2", "PostgreSQL")))
 
@@ -113,7 +112,7 @@ def test_a_number_picks_an_option(reply: str, chosen: str) -> None:
 
 def test_an_approval_takes_the_proposal() -> None:
     offer = Offer(7, "Shall I go on?", "Move the cache to the temp folder.")
-    assert join_reply("yes", offer) == Answered("Move the cache to the temp folder. Shall I go on?", "yes")
+    assert join_reply("yes", offer) == Answered("Move the cache to the temp folder. Shall I go on?", "yes", agrees=True)
 
 
 def test_a_few_words_answer_an_open_question() -> None:

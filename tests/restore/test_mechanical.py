@@ -452,3 +452,19 @@ def test_commands_that_steer_the_client_are_not_left_to_do(archive: Archive, sto
     line = archive.history.line
     session = archive.take_in(line("user", "add baskets"), line("assistant", "Added baskets."), line("user", "/clear"))
     assert texts(build_document(store, SOURCES, session), "next_steps") == []
+
+
+def test_a_proposal_is_a_decision_when_the_person_agrees(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    proposal = "I'd use PostgreSQL instead of SQLite for the orders, since several servers write at once."
+    second = "A job clears old baskets every night."
+    asked = [
+        line("user", "how should we keep the orders?"),
+        line("assistant", f"{second}\n\n{proposal}\n\nShall I go on with that?"),
+    ]
+    session = archive.take_in(*asked, line("user", "yes"), line("assistant", "I wrote the table."))
+    told = [one.text for one in section(build_document(store, SOURCES, session), "key_decisions").statements]
+    assert any(proposal in one for one in told) and any(second in one for one in told)
+    again = archive.take_in(*asked, line("user", "no, what does it cost?"), line("assistant", "Nothing."))
+    told = [one.text for one in section(build_document(store, SOURCES, again), "key_decisions").statements]
+    assert not any(proposal in one or second in one for one in told)

@@ -8,12 +8,9 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import Commit
 from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
@@ -36,7 +33,7 @@ from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choic
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path
-from everturn.derive.turn_facts import CallFact, CodeName, TurnFacts, advance_names
+from everturn.derive.turn_facts import CallFact, CodeName, Saying, TurnFacts, advance_names
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -182,6 +179,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
     agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
     new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in (*agreed, *facts.choices)]
+    steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
+    sources = (state.token_source, facts.token_source)
+    source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
@@ -190,9 +190,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         model=facts.model or state.model,
         turn_count=max(state.turn_count, facts.turn + 1),
         total_tokens=state.total_tokens + facts.tokens,
-        token_source="estimate"
-        if "estimate" in (state.token_source, facts.token_source)
-        else facts.token_source or state.token_source,
+        token_source=source,
         goal=goal,
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
@@ -210,12 +208,10 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
-        commits=_update_commits(state.commits, facts.commits, facts.turn),
+        commits=_update_commits(state.commits, facts),
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
-        next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
-        if facts.answer and (facts.steps or not facts.cut_off)
-        else state.next_steps,
+        next_steps=steps if facts.answer and (steps or not facts.cut_off) else state.next_steps,
         loose=_update_loose_ends(state, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=_is_waiting(facts),
@@ -310,17 +306,15 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
 
 
-# --- commits ---
-def _update_commits(
-    known: tuple[CommitState, ...], new: Iterable[tuple[Commit, int]], turn: int
-) -> tuple[CommitState, ...]:
+def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[CommitState, ...]:
     """Return the commits after one more turn; those that a later one replaces are marked."""
     commits = list(known)
-    for one, seq in new:
-        if one.hash and any(old.hash and one.hash.startswith(old.hash[:7]) for old in commits):
+    for one, seq in facts.commits:
+        hashes = (old.hash[:7] for old in commits if old.hash)
+        if (one.hash and any(map(one.hash.startswith, hashes))) or (
+            one.url and any(old.url == one.url for old in commits)
+        ):
             continue  # printed again
-        if one.url and any(old.url == one.url for old in commits):
-            continue
         standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
         if one.amends:
             ended = standing[-1:]
@@ -328,7 +322,7 @@ def _update_commits(
             ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
         for number in ended:
             commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, turn, seq, url=one.url, by=one.by))
+        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
     return tuple(commits)
 
 
