@@ -57,15 +57,8 @@ _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one t
 SHORT = "=short"  # the feature of sentences in other messages
 _MIN_RULE = 3  # words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
-_MAX_CHOICES = 4  # of one answer
 _CHOICE_CHARS = 400
-_CHOICE_WORDS = (6, 60)
-_PASSAGE_WORDS = 4
-_ENOUGH = 4
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
-_PASSAGES_READ = 6_000  # characters of an answer
-_NO_CHOICE = -9
-_INTENDED = 4  # weight from which a sentence between calls says why something is done
 
 
 class DecisionMark(Struct, frozen=True):

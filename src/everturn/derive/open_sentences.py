@@ -4,7 +4,7 @@ Hand-made patterns (`text.stance_words`) know how this is mostly put, in six lan
 so further sentences count by weights that were learnt from labelled answers. A sentence is turned into named features: its
 words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
 beside it. Each feature has a weight (`open_sentences.json`); from a sum of 0 on the sentence counts. `python -m
-benchmarks.restore.learn` learns the weights. The words are English; names, paths, code and numbers become placeholders.
+benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
 Rules of a person (`derive.decisions`) and their reports of trouble (`likeliest_report`) are found the same way.
 
 The same text always gives the same sentences, whatever was read before. Pure; never raises.
