@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from everturn.derive.intent import topic_words
+from everturn.derive.session_state import SessionState, TurnRequest
 from everturn.model.archive import KeptRow, Session
+from everturn.restore import dialogue
 from everturn.restore.document import FACTS, SECTIONS, Document, section
 from everturn.restore.mechanical import build_document
 from everturn.store.contract import Store
@@ -468,3 +472,23 @@ def test_a_proposal_is_a_decision_when_the_person_agrees(archive: Archive, store
     again = archive.take_in(*asked, line("user", "no, what does it cost?"), line("assistant", "Nothing."))
     told = [one.text for one in section(build_document(store, SOURCES, again), "key_decisions").statements]
     assert not any(proposal in one or second in one for one in told)
+
+
+def test_looking_for_the_goal_of_a_long_session_is_work_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(7)
+    words = ["".join(draw.choices("abcdefghiklmnoprstu", k=7)) for _ in range(1_600)]
+    looked: list[str] = []
+
+    def count(text: str) -> frozenset[str]:
+        looked.append(text)
+        return topic_words(text)
+
+    monkeypatch.setattr(dialogue, "topic_words", count)
+    counts = []
+    for size in (100, 400):
+        asked = [f"add the {' '.join(words[4 * at : 4 * at + 4])} {at} to the page" for at in range(size)]
+        requests = tuple(TurnRequest(text, at, at, "human") for at, text in enumerate(asked))
+        looked.clear()
+        assert dialogue._find_growth(SessionState(requests=requests))
+        counts.append(len(looked))
+    assert counts[1] <= 5 * counts[0]

@@ -242,15 +242,14 @@ _MANNERS = {
 
 
 def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
-    """Whether a sentence hardly leaves anything open: too short, a heading, a polite end, narration, or a question that the next sentence answers."""
+    """Whether a sentence hardly leaves anything open: too short, a heading, a polite end, or a question that the next sentence answers."""
     words = one.text.strip("*_ ")
-    is_told = _NARRATES.match(words) is not None
     is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not is_question(words)
     is_polite = MILD_OFFER.search(words) is not None and len(loose_terms(words)) < _LAST and not is_question(words)
     goes_on = following is not None and following.passage == one.passage and not following.is_item
     is_answered = following is not None and goes_on and is_question(words) and not is_question(following.text)
     is_heading = words.endswith(":") and len(words.split()) <= _LEAST_WORDS
-    return is_short or is_polite or is_answered or is_heading or is_told
+    return is_short or is_polite or is_answered or is_heading
 
 
 #: What an agent says between its calls: it was done by the end of the answer.

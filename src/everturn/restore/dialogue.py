@@ -46,6 +46,7 @@ _SAME = 80  # characters: nobody types a longer message again and again
 _FEW_TOPICS = 2  # words that say what a request is about
 _MOST_WORK = 8  # of one turn
 _ALIKE, _LEAST_WORK = 0.6, 0.2  # of the words of two requests, and of the work of the first
+_MOST_HEADS = 100  # requests to which later ones are compared
 _PICK = 3  # characters: a shorter reply is a letter, a number or a yes
 _ASKED = 300
 _FOCUS = 300
@@ -315,16 +316,16 @@ def _weigh_requests(state: SessionState, goal: TurnRequest, added: list[TurnRequ
     for one in state.files.values():
         work.update({one.first, one.turn} if one.count else ())
     weights: Counter[int] = Counter()
-    heads, current, can_lead = [goal], goal, {one.seq for one in added}
+    heads, current, can_lead = [(goal, topic_words(_request_words(goal)))], goal, {one.seq for one in added}
     for request in state.requests:
         if request.seq <= goal.seq or request.starter != "human":
             continue
         words = _request_words(request)
         subject = topic_words(words)
-        known = next((one for one in heads if len(topic_words(_request_words(one)) & subject) >= _FEW_TOPICS), None)
+        known = next((one for one, topic in heads if len(topic & subject) >= _FEW_TOPICS), None)
         if known is None and request.seq in can_lead and orders_work(words):
             known = request
-            heads.append(request)
+            heads += [(request, subject)] if len(heads) < _MOST_HEADS else []
         current = known or current
         done = 1 + min(work[request.turn], _MOST_WORK)
         weights[current.seq] += done
