@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from everturn.derive.artifacts import Commit
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.intent import Offer
 from everturn.derive.open_items import PlanChange, PlanUpdate
@@ -20,6 +19,7 @@ from everturn.derive.session_state import (
     unresolved_failures,
 )
 from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
+from everturn.derive.version_control import Commit
 
 
 def turn(number: int, **facts: Any) -> TurnFacts:

@@ -15,9 +15,11 @@ from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
     FileState,
+    RanBefore,
     TreeBefore,
     advance_before,
     advance_files,
+    advance_ran,
     count_unnamed,
     first_task,
 )
@@ -140,6 +142,7 @@ class SessionState(Struct, frozen=True):
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked, and the client did not note what it changed
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
+    ran: RanBefore = RanBefore()  # the commands that went well
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
@@ -196,7 +199,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         requests=state.requests + requests,
         files=_update_files(state, facts),
         delegated=state.delegated or _has_delegated(facts),
-        unnamed=state.unnamed + _count_unnamed(facts),
+        unnamed=state.unnamed + count_unnamed(facts),
         named=_update_mentions(state, facts),
         names=advance_names(state.names, facts.names),
         decisions=decisions,
@@ -208,6 +211,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
+        ran=advance_ran(state.ran, facts),
         commits=_update_commits(state.commits, facts),
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
@@ -275,12 +279,7 @@ def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]
 
 def _tree_before(state: SessionState) -> TreeBefore:
     """Return what is known of the working tree before a turn."""
-    ran = [one.command for one in state.commands if one.status == "ok" and not one.exit_status]
-    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, ran, tuple(state.named))
-
-
-def _count_unnamed(facts: TurnFacts) -> int:
-    return count_unnamed(facts) if any(call.kind in CHANGES for call in facts.deeds) else 0
+    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, state.ran, state.named)
 
 
 def _has_delegated(facts: TurnFacts) -> bool:

@@ -15,18 +15,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import (
-    Commit,
-    announced_file,
-    find_branch,
-    find_commits,
-    find_head,
-    find_mentions,
-    is_rebase,
-    name_commits,
-    told_files,
-    tree_changes,
-)
+from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
 from everturn.derive.decisions import (
     LONGEST,
     DecisionMark,
@@ -47,7 +36,6 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import fixes_unnamed_files, staged_files, stated_changes
 from everturn.derive.intent import (
     Offer,
     Revision,
@@ -77,6 +65,17 @@ from everturn.derive.open_items import (
     is_task_file,
 )
 from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
+from everturn.derive.version_control import (
+    Commit,
+    find_branch,
+    find_commits,
+    find_head,
+    fixes_unnamed_files,
+    is_rebase,
+    name_commits,
+    staged_files,
+    tree_changes,
+)
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
@@ -153,7 +152,7 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     lasting: tuple[Saying, ...] = ()  # what the last answer and the client's note leave for another turn
-    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.commits
+    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
