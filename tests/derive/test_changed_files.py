@@ -245,7 +245,8 @@ def test_the_work_of_a_turn_does_not_grow_with_the_turns_before_it() -> None:
         state = SessionState("s", "/home/ann/lamp")
         for facts in before:
             state = advance_state(state, facts)
-        tree = TreeBefore(state.workspace, state.before, ran=state.ran, named=state.named)
+        ran = advance_ran(state.ran, [one.command for one in state.commands[state.ran.read :]], len(state.commands))
+        tree = TreeBefore(state.workspace, state.before, ran=ran, named=state.named)
         advance_files(state.files, last, tree)  # what is compiled once
         calls = 0
 
@@ -255,7 +256,7 @@ def test_the_work_of_a_turn_does_not_grow_with_the_turns_before_it() -> None:
 
         sys.setprofile(count_call)
         advance_files(state.files, last, tree)
-        advance_ran(state.ran, last)
+        advance_ran(ran, [f"rm -rf {count}"], count)
         sys.setprofile(None)
         return calls
 

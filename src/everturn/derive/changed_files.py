@@ -46,6 +46,7 @@ class FileState(Struct, frozen=True):
 class RanBefore(Struct, frozen=True):
     """The commands that went well before a turn, and what is asked of them again and again."""
 
+    read: int = 0  # how many commands were read for it
     commands: tuple[str, ...] = ()
     wide: tuple[str, ...] = ()  # the patterns of the files that they changed without naming them
     begins: bool = False  # one of them made the repository
@@ -62,14 +63,11 @@ class TreeBefore(Struct, frozen=True):
     named: Mapping[str, object] = {}  # files that were mentioned or listed
 
 
-def advance_ran(ran: RanBefore, facts: TurnFacts) -> RanBefore:
-    """Return the commands after one more turn."""
-    new = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
-    if not new:
-        return ran
+def advance_ran(ran: RanBefore, new: list[str], read: int) -> RanBefore:
+    """Return what is known of the commands that went well after some more of them."""
     wide = dict.fromkeys((*ran.wide, *(pattern for one in new for pattern in wide_targets(one))))
     begins = ran.begins or any("git init" in one for one in new)
-    return RanBefore((*ran.commands, *new), tuple(wide), begins)
+    return RanBefore(read, (*ran.commands, *new), tuple(wide), begins)
 
 
 class FileBook(dict[str, FileState]):

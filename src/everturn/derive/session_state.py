@@ -142,7 +142,7 @@ class SessionState(Struct, frozen=True):
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked, and the client did not note what it changed
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
-    ran: RanBefore = RanBefore()  # the commands that went well
+    ran: RanBefore = RanBefore()
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
@@ -188,6 +188,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     events = _failure_events(state, facts)
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
+    files, ran = _update_files(state, facts)
     return replace(
         state,
         model=facts.model or state.model,
@@ -197,7 +198,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         goal=goal,
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
-        files=_update_files(state, facts),
+        files=files,
         delegated=state.delegated or _has_delegated(facts),
         unnamed=state.unnamed + count_unnamed(facts),
         named=_update_mentions(state, facts),
@@ -211,7 +212,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
-        ran=advance_ran(state.ran, facts),
+        ran=ran,
         commits=_update_commits(state.commits, facts),
         plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
         questions=_update_questions(state, facts),
@@ -271,15 +272,18 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 
 # --- files and commands ---
-def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
+def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
     if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
-        return state.files
-    return advance_files(state.files, facts, _tree_before(state))
+        return state.files, state.ran
+    tree = _tree_before(state)
+    return advance_files(state.files, facts, tree), tree.ran
 
 
 def _tree_before(state: SessionState) -> TreeBefore:
     """Return what is known of the working tree before a turn."""
-    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, state.ran, state.named)
+    new = [one.command for one in state.commands[state.ran.read :] if one.status == "ok" and not one.exit_status]
+    ran = advance_ran(state.ran, new, len(state.commands))
+    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, ran, state.named)
 
 
 def _has_delegated(facts: TurnFacts) -> bool:
