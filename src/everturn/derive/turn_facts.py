@@ -27,18 +27,8 @@ from everturn.derive.artifacts import (
     told_files,
     tree_changes,
 )
-from everturn.derive.decisions import (
-    LONGEST,
-    DecisionMark,
-    MarkerLine,
-    choose_passages,
-    find_announcements,
-    find_decisions,
-    find_marker_lines,
-    find_proposed,
-    likeness,
-    weigh_choices,
-)
+from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
     attempt_keys,
@@ -58,6 +48,7 @@ from everturn.derive.intent import (
     is_choice,
     is_role,
 )
+from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,
