@@ -255,6 +255,16 @@ def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: 
     assert not document.unverified
 
 
+@pytest.mark.parametrize(
+    "later", ["is it all done now?", "全部做完了吗", "¿ya está todo listo?", "still the old page here"]
+)
+def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive, store: Store, later: str) -> None:
+    command = "<command-name>/set-up</command-name>\n<command-args></command-args>"
+    turns = (archive.history.turn(command, "The project is set up."), archive.history.turn(later, "Yes."))
+    document = build_document(store, SOURCES, archive.take_in(*turns))
+    assert texts(document, "high_level_goal") == ["/set-up"]
+
+
 def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> None:
     line = archive.history.line
     session = archive.take_in(

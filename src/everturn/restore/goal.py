@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from everturn.derive.intent import (
     BY_COMMAND,
+    CLIENT_COMMANDS,
     PASTED,
     adds_work,
     asks_for_work,
@@ -38,6 +39,7 @@ _MOST_WORK = 8  # of one turn
 _ALIKE, _LEAST_WORK = 0.6, 0.2  # of the words of two requests, and of the work of the first
 _MOST_HEADS = 100  # requests to which later ones are compared
 _FEW_WORDS = 4  # a shorter request is not the goal
+_MANY_WORDS = 12  # a longer request says something of its own
 
 
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -94,7 +96,7 @@ def _find_goal(state: SessionState) -> TurnRequest | None:
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
     long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
-    wanted = [one for one in requests if not one.about and asks_for_work(request_words(one))]
+    wanted = [one for one in requests if not one.about and _opens_work(request_words(one))]
     returning = routine_messages(state)
     spoken = [
         one
@@ -106,8 +108,20 @@ def _find_goal(state: SessionState) -> TurnRequest | None:
         None,
     )
     if told is not None and (told is spoken[0] or orders_work(request_words(told))):
-        return told
+        return wanted[0] if _only_asks_after(told, wanted[0]) else told
     return next(iter((*spoken, *wanted)), long)
+
+
+def _opens_work(words: str) -> bool:
+    """Whether a request asks for work, be it by a command without arguments that is not one of the client's."""
+    name = words.strip().removeprefix("/") if words.startswith("/") else ""
+    return asks_for_work(words) or (name.replace(":", "").replace("-", "").isalnum() and name not in CLIENT_COMMANDS)
+
+
+def _only_asks_after(told: TurnRequest, command: TurnRequest) -> bool:
+    """Whether a request that follows a command neither orders anything nor says much: the command is what the session is for."""
+    words = request_words(told)
+    return told.seq > command.seq and word_count(words) <= _MANY_WORDS and not orders_work(words)
 
 
 def _find_growth(state: SessionState) -> list[TurnRequest]:
