@@ -10,7 +10,7 @@ from everturn.sources.contract import Source, lazy_import, lazy_imports, named_f
 SOURCE = Source(
     name="specstory",
     title="SpecStory",
-    parser=2,
+    parser=3,
     view=lazy_import("everturn.sources.specstory.message:view"),
     workspace=no_workspace,
     roots=named_folders("specstory"),
