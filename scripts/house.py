@@ -59,6 +59,8 @@ IRREGULAR_PARTICIPLES = frozenset(
 #: Files touched by each job before the tree was rearranged, and the share of it that may remain.
 BEFORE = {"sync": 74, "search": 62, "restore": 66, "loop": 60, "page": 59}
 SHARE = 0.75
+#: Modules that came with sections of a restored document since then: each finds one kind of thing that was said (decision 25).
+ADDED = {"restore": 8}
 BARS = {"one importer": 100, "duplicate classes": 0, "-ing/-ed modules": 5}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -252,6 +254,11 @@ def trace_jobs() -> dict[str, list[str]]:
 # --- the report ---------------------------------------------------------------------------------------------------
 
 
+def most_files(job: str) -> float:
+    """Return how many files a job may touch."""
+    return BEFORE[job] * SHARE + ADDED.get(job, 0)
+
+
 def measure_change(job: str, files: list[str]) -> float:
     """Give the change against the figure before, as a share of it."""
     return round(len(files) / BEFORE[job] - 1, 3)
@@ -261,8 +268,8 @@ def find_misses(tree: Mapping[str, Figure], touched: Mapping[str, list[str]]) ->
     """Say which bars are missed."""
     misses = [f"{name}: {tree[name].value} > {bar}" for name, bar in BARS.items() if tree[name].value > bar]
     for job, files in touched.items():
-        if len(files) > BEFORE[job] * SHARE:
-            misses.append(f"files touched by {job}: {len(files)} > {BEFORE[job] * SHARE:g}")
+        if len(files) > most_files(job):
+            misses.append(f"files touched by {job}: {len(files)} > {most_files(job):g}")
     return misses
 
 
@@ -276,9 +283,7 @@ def print_table(tree: Mapping[str, Figure], touched: Mapping[str, list[str]], wi
     if touched:
         print(f"\n{'files touched by':20}{'before':>8}{'now':>6}{'change':>9}{'at most':>9}")
     for job, files in touched.items():
-        print(
-            f"{job:20}{BEFORE[job]:>8}{len(files):>6}{measure_change(job, files):>+9.0%}{int(BEFORE[job] * SHARE):>9}"
-        )
+        print(f"{job:20}{BEFORE[job]:>8}{len(files):>6}{measure_change(job, files):>+9.0%}{int(most_files(job)):>9}")
         if with_names:
             print(*(f"    {one}" for one in files), sep="\n")
 

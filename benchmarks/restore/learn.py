@@ -45,7 +45,7 @@ from benchmarks.restore.labels import READABLE, LabelledItem, archive_labelled, 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
-from everturn.derive import decisions, open_sentences
+from everturn.derive import choices, decisions, open_sentences
 from everturn.derive.intent import command_words, is_role
 from everturn.derive.open_sentences import (
     choose_open,
@@ -138,7 +138,7 @@ def _features(task: str, text: str, by: str = "", has_acted: bool = False) -> It
     if task == "reports":
         return zip(sentences, report_features(text, sentences), strict=True)
     if task == "choices":
-        return zip(sentences, decisions.choice_features(text, sentences, by, has_acted), strict=True)
+        return zip(sentences, choices.choice_features(text, sentences, by, has_acted), strict=True)
     return zip(sentences, open_features(sentences), strict=True)
 
 

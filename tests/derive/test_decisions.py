@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.decisions import (
-    LONGEST,
-    ChoicePassage,
-    DecisionMark,
-    choose_passages,
-    find_announcements,
-    find_decisions,
-    likeness,
-    sentence_mark,
-    weigh_choices,
-)
+from everturn.derive.choices import ChoicePassage, choose_passages, find_announcements, weigh_choices
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness, sentence_mark
 from everturn.derive.intent import find_revisions, revised_status
 from everturn.text.sentences import split_sentences
 

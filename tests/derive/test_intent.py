@@ -251,6 +251,8 @@ def test_the_argument_of_a_command_is_what_the_person_typed() -> None:
     empty = "## User Input\n\n```text\n\n```\n\n" + rest
     assert goal_words(empty) == "by command: Find gaps in the specification."
     assert not adds_work(goal_words(empty))
+    described = f"---\nname: gaps\ndescription: Find what a specification leaves out.\n---\n{empty}"
+    assert goal_words(described) == "by command: Find what a specification leaves out."
 
 
 @pytest.mark.parametrize(

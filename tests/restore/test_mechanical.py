@@ -10,7 +10,7 @@ import pytest
 from everturn.derive.intent import topic_words
 from everturn.derive.session_state import SessionState, TurnRequest
 from everturn.model.archive import KeptRow, Session
-from everturn.restore import dialogue
+from everturn.restore import goal
 from everturn.restore.document import FACTS, SECTIONS, Document, section
 from everturn.restore.mechanical import build_document
 from everturn.store.contract import Store
@@ -255,6 +255,16 @@ def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: 
     assert not document.unverified
 
 
+@pytest.mark.parametrize(
+    "later", ["is it all done now?", "全部做完了吗", "¿ya está todo listo?", "still the old page here"]
+)
+def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive, store: Store, later: str) -> None:
+    command = "<command-name>/set-up</command-name>\n<command-args></command-args>"
+    turns = (archive.history.turn(command, "The project is set up."), archive.history.turn(later, "Yes."))
+    document = build_document(store, SOURCES, archive.take_in(*turns))
+    assert texts(document, "high_level_goal") == ["/set-up"]
+
+
 def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> None:
     line = archive.history.line
     session = archive.take_in(
@@ -483,12 +493,12 @@ def test_looking_for_the_goal_of_a_long_session_is_work_in_proportion(monkeypatc
         looked.append(text)
         return topic_words(text)
 
-    monkeypatch.setattr(dialogue, "topic_words", count)
+    monkeypatch.setattr(goal, "topic_words", count)
     counts = []
     for size in (100, 400):
         asked = [f"add the {' '.join(words[4 * at : 4 * at + 4])} {at} to the page" for at in range(size)]
         requests = tuple(TurnRequest(text, at, at, "human") for at, text in enumerate(asked))
         looked.clear()
-        assert dialogue._find_growth(SessionState(requests=requests))
+        assert goal._find_growth(SessionState(requests=requests))
         counts.append(len(looked))
     assert counts[1] <= 5 * counts[0]

@@ -4,33 +4,16 @@ A sentence counts when it begins like an order (`never …`, `make sure …`), s
 (`Decision:`, `pin:`), or when learnt weights (`rules.json`, see `derive.open_sentences`) take it for a rule; they also speak
 against a rule in a template, a log or a question of the moment. A line whose mark asks to be remembered is *pinned*: no view leaves it out.
 
-`find_decisions` is for the text of a human. `find_announcements` is for the answer of a model: lines marked `Decision:`.
-`weigh_choices` is for both: it returns the passages that state what was chosen, by weights learnt from turns in which readers
-marked them (`choices.json`). `choose_passages` picks the likeliest.
-
-Marker lines: lines in which a person or an agent names what they say.
-
-    DECISION: use token buckets             PROPOSAL: a cache in front of it
-    CONSTRAINT: never use an ORM            RATIONALE: raw SQL is easier to profile
-    OPEN QUESTION: which region?            RESEARCH: three libraries compared
-    RISK: the migration locks a table       ACTION ITEM: ask the operations team
-
-A line is an entry with its evidence and a status. Further lines change the status of earlier entries with the same words:
-
-    RESOLVED: which region?                 REJECTED: a cache in front of it
-    SUPERSEDED: never use an ORM            PROPOSAL [rejected]: a cache in front of it
-
-A decision in the words of a proposal or an open question resolves it. Only capitals count, and nothing inside a code block.
-The output of tools is not read: a file may contain such lines, and they would be nobody's words. Pure; work is linear.
+`find_decisions` is for the text of a human. What was chosen in a turn is found by `derive.choices`, and lines with a mark in
+capitals by `derive.marker_lines`. Pure; work is linear.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from everturn.derive.intent import is_role, word_count
 from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
@@ -39,7 +22,6 @@ from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
     CHOICE,
-    CHOSEN,
     CORRECTION,
     LIMIT,
     LISTED_ORDER,
@@ -48,16 +30,15 @@ from everturn.text.stance_words import (
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
-_MAX_MARKS = 12  # of one message
+MAX_MARKS = 12  # of one message
 _MAX_PASTED = 5
-_MAX_LISTED = 16  # rules of one list
+MAX_LISTED = 16  # rules of one list
 _LAST = 2  # sentences at the end of a prompt that a program wrote, where an order is a rule
 _RULES_CHARS = 1_350  # that the rules of one list may take
 _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one that lists rules
 SHORT = "=short"  # the feature of sentences in other messages
 _MIN_RULE = 3  # words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
-_CHOICE_CHARS = 400
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 
 
@@ -94,7 +75,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
                 words = _excerpt(sentences[number])
                 found.setdefault((likeness(words), True), (number, DecisionMark(words, "imperative", binds=True)))
     rules = _choose_rules([one for one in found.values() if one[1].binds])
-    chosen = [one for one in found.values() if not one[1].binds][:_MAX_MARKS]
+    chosen = [one for one in found.values() if not one[1].binds][:MAX_MARKS]
     return [mark for _, mark in sorted((*rules, *chosen), key=lambda one: one[0])]
 
 
@@ -145,7 +126,7 @@ def _choose_rules(found: list[tuple[int, DecisionMark]]) -> list[tuple[int, Deci
     room, chosen = _RULES_CHARS, list[tuple[int, DecisionMark]]()
     for one in sorted(found, key=lambda one: (not _HARD.search(one[1].text), one[1].kind == "list", one[0])):
         is_part = one[1].kind == "list" and any(one[1].text in text for text in whole)
-        if len(one[1].text) <= room and len(chosen) < _MAX_LISTED and not is_part:
+        if len(one[1].text) <= room and len(chosen) < MAX_LISTED and not is_part:
             chosen.append(one)
             room -= len(one[1].text)
     return sorted(chosen)
@@ -160,80 +141,9 @@ def _is_mild_rule(sentence: Sentence, orders: bool) -> bool:
     return is_order or (not words.endswith(":") and LIMIT.search(words) is not None)
 
 
-def find_announcements(text: str) -> list[DecisionMark]:
-    """Return the decisions that a model marked as such, one per line."""
-    announced = (one_line(found[1].strip(" *_"), LONGEST) for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)))
-    return [DecisionMark(words, "marker") for words in announced if words][:_MAX_MARKS]
-
-
-class ChoicePassage(Struct, frozen=True):
-    """A sentence or a list item of a message, and the log-odds that it states a choice."""
-
-    text: str
-    weight: float
-    seq: int = -1
-
-
-def weigh_choices(text: str, by: str, has_acted: bool, seq: int = -1) -> list[ChoicePassage]:
-    """Return the passages of a message that state what was chosen, in order; `by` is one of `SPEAKERS`.
-
-    `has_acted` says whether the agent made calls in the turn.
-    """
-    weights, sentences = load_weights("choices"), list(split_sentences(text))
-    least = _REQUESTED if by == "person" else 0.0 if has_acted else _EXPLAINED
-    found: dict[str, ChoicePassage] = {}
-    for one, features in zip(sentences, choice_features(text, sentences, by, has_acted), strict=True):
-        if (weight := sum_weights(features, weights)) >= least:
-            words = one.passage if one.is_item and len(one.passage) <= _CHOICE_CHARS else one.text
-            if words not in found or found[words].weight < weight:
-                found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq)
-    return list(found.values())
-
-
-_REQUESTED = 1.0  # log-odds from which a sentence of a person is more than a request
-_EXPLAINED = 1.2  # log-odds from which one of an answer without a call is more than an explanation
-_PROPOSED = 1_000  # characters of what an answer proposes
-
-
-def find_proposed(text: str, seq: int) -> list[ChoicePassage]:
-    """Return the passages of an answer that are choices if the person agrees."""
-    return choose_passages(weigh_choices(text, "end", True, seq), _PROPOSED, _MAX_LISTED // 2) if text else []
-
-
-#: Who says something: the person, or the agent between its calls or at the end of the turn.
-SPEAKERS = ("person", "between", "end")
-
-
-def choice_features(text: str, sentences: Sequence[Sentence], by: str, has_acted: bool) -> Iterator[list[str]]:
-    """Yield the features by which the sentences of a turn are weighed."""
-    marks = [*message_marks(text, sentences), f"=by {by}", f"=acted {has_acted}"]
-    for features in sentence_features(sentences, [()] * len(sentences), marks):
-        yield [*features, *(f"{by} {name}" for name in features if name[0] == "=" and name.startswith(_BY_SPEAKER))]
-
-
-#: Features that mean something else in a prompt, between calls and in a report.
-_BY_SPEAKER = ("=begins", "=left", "=first", "=item", "=head", "=words")
-
-
-def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = _MAX_MARKS) -> list[ChoicePassage]:
-    """Return the strongest passages that fit into so many characters, in their order."""
-    ranked = sorted(enumerate(passages), key=lambda one: (-one[1].weight, one[0]))
-    chosen: list[tuple[int, ChoicePassage]] = []
-    for number, one in ranked:
-        if one.weight >= 0 and len(one.text) <= room and len(chosen) < most:
-            chosen.append((number, one))
-            room -= len(one.text)
-    return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
-
-
-def states_choice(text: str) -> bool:
-    """Whether a short text sounds as if something were decided in it. Rougher than the others: to prefer, not to report."""
-    return CHOSEN.search(text) is not None
-
-
 def likeness(text: str) -> str:
     """Return a key that is equal for two sentences with the same words."""
-    return " ".join(_WORD.findall(text.lower()))[:LONGEST]
+    return " ".join(WORD.findall(text.lower()))[:LONGEST]
 
 
 def sentence_mark(sentence: Sentence) -> DecisionMark | None:
@@ -267,10 +177,8 @@ def _marker_mark(name: str, rest: str) -> DecisionMark | None:
     return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 
 
-_WORD = lazy_pattern(r"[\w'’]+")
-_FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
-_ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
-
+WORD = lazy_pattern(r"[\w'’]+")
+FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _DECIDED = ("decision", "decided", "agreed")
 _REMARKS = ("note", "nb", "n.b.", "n.b", "todo")
 _PINNED = ("pin", "pinned", "constraint", "rule", "remember")
@@ -278,7 +186,6 @@ _MARKER = lazy_pattern(
     r"#?(pin|pinned|constraint|rule|remember|decision|decided|agreed|note|n\.?b\.?|todo|important)(?:\*\*|__)?\s*:(?!:)",
     re.IGNORECASE,
 )
-
 #: Polite openings before a request.
 _POLITE = lazy_pattern(
     r"^(?:(?:ok(?:ay)?|yes|yeah|yep|nope|hey|hm+|also|and|but|so|then|now|well|actually|please|pls|just|again|first|finally|remember)"
@@ -336,114 +243,3 @@ _STRICT = lazy_pattern(
     r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
     re.IGNORECASE,
 )
-
-
-# --- Marker lines: lines in which a person or an agent names what they say ---
-ACTIVE = "active"
-STATUSES = (ACTIVE, "superseded", "resolved", "rejected")
-KINDS = ("decision", "constraint", "proposal", "research", "rationale", "open question", "risk", "action item")
-
-_LONGEST = 200
-_MOST = 20  # lines of one message
-_MOST_ENTRIES = 200  # of one session
-_SAME = {
-    "done": "resolved",
-    "closed": "resolved",
-    "answered": "resolved",
-    "accepted": "resolved",
-    "dropped": "rejected",
-}
-_LINE = lazy_pattern(
-    r"^[ \t>*_#-]{0,8}(DECISION|CONSTRAINT|PROPOSAL|RESEARCH|RATIONALE|OPEN QUESTION|RISK|ACTION ITEM|RESOLVED|REJECTED|SUPERSEDED)"
-    r"(?:[ \t]?[\[(]([A-Za-z]{4,10})[\])])?[*_]{0,2}[ \t]?:[*_]{0,2}[ \t]*(\S[^\n]{0,2000})$",
-    re.MULTILINE,
-)
-_SUPERSEDES = lazy_pattern(r"[\[(]?\bsupersedes:?[ \t]+[\"“']?([^\"”'\])]{3,200})[\"”'\])]*\s*$", re.IGNORECASE)
-
-
-class MarkerLine(Struct, frozen=True):
-    """One line. Of kind `status` it is about an earlier entry."""
-
-    kind: str  # of KINDS, or status
-    text: str
-    status: str = ACTIVE
-    supersedes: str = ""  # the words of the entry that it replaces
-
-
-class MarkedEntry(Struct, frozen=True):
-    """An entry of the state with its evidence."""
-
-    text: str
-    kind: str
-    turn: int
-    seq: int
-    by: str = "person"  # or agent
-    status: str = ACTIVE
-    status_turn: int | None = None  # evidence of the status
-    status_seq: int | None = None
-    session: str = ""  # of the evidence, if it is inherited
-
-
-def find_marker_lines(text: str) -> list[MarkerLine]:
-    """Return the marker lines of a message, in order."""
-    found = [] if ":" not in text else list(_LINE.finditer(_FENCED.sub("\n", text) if "```" in text else text))
-    return [_marker_line(*one.groups()) for one in found[:_MOST]]
-
-
-def _marker_line(name: str, status: str | None, words: str) -> MarkerLine:
-    words, supersedes = words.strip(" *_\t\r"), ""
-    if (other := _SUPERSEDES.search(words)) is not None:
-        words, supersedes = words[: other.start()].rstrip(" ,;") or words, one_line(other[1], _LONGEST)
-    words = one_line(words, _LONGEST)
-    if name.lower() in STATUSES:
-        return MarkerLine("status", words, name.lower())
-    said = _SAME.get((status or "").lower(), (status or ACTIVE).lower())
-    return MarkerLine(name.lower(), words, said if said in STATUSES else ACTIVE, supersedes)
-
-
-def advance_entries(
-    known: tuple[MarkedEntry, ...], lines: Iterable[tuple[MarkerLine, int, str]], turn: int, new: bool = True
-) -> tuple[MarkedEntry, ...]:
-    """Return the entries after the lines of one more turn; without `new` only their statuses change."""
-    entries = list(known)
-    for line, seq, by in lines:
-        for number, one in enumerate(entries):
-            status = _status_after(one.text, one.kind, one.status, line)
-            if status != one.status:
-                entries[number] = replace(one, status=status, status_turn=turn, status_seq=seq)
-        if (
-            new
-            and line.kind != "status"
-            and not any(_same(one.text, line.text) and one.kind == line.kind for one in entries)
-        ):
-            entries.append(MarkedEntry(line.text, line.kind, turn, seq, by, line.status))
-    return tuple(entries[-_MOST_ENTRIES:])
-
-
-def changed_status(
-    text: str, status: str, said_at: tuple[int, int], lines: Iterable[tuple[MarkerLine, int, str]], turn: int
-) -> str:
-    """Return the status of a decision or constraint after the lines of a turn that come after it."""
-    for line, seq, _ in lines:
-        if (turn, seq) != said_at or line.kind == "status":
-            status = _status_after(text, "", status, line)
-    return status
-
-
-def _status_after(text: str, kind: str, status: str, line: MarkerLine) -> str:
-    if line.supersedes and _same(text, line.supersedes):
-        return "superseded"
-    if not _same(text, line.text):
-        return status
-    if line.kind == "status" or (line.kind == kind and line.status != ACTIVE):
-        return line.status
-    if line.kind == "decision" and kind in ("proposal", "open question"):
-        return "resolved"
-    return ACTIVE if line.kind in (kind, "decision", "constraint") and status != ACTIVE else status
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two texts have the same words, or one is the beginning of the other."""
-    first, second = " ".join(_WORD.findall(one.lower())), " ".join(_WORD.findall(other.lower()))
-    shorter, longer = sorted((first, second), key=len)
-    return first == second or (len(shorter) >= 12 and longer.startswith(f"{shorter} "))

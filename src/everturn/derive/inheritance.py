@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from everturn.derive.decisions import ACTIVE, MarkedEntry, likeness
+from everturn.derive.decisions import likeness
+from everturn.derive.marker_lines import ACTIVE, MarkedEntry
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.session_state import DecisionState, FailureState, InheritedState, SessionState
 from everturn.text.printable import one_line

@@ -48,13 +48,11 @@ from everturn.text.stance_words import (
     YES_NO,
 )
 
-_LONGEST = 240
-_OPTIONS = 12
+_LONGEST, _OPTIONS = 240, 12
 _GROWTH = 5  # words: a shorter request is a step of the same work
 _SHORT_REPLY = 12
 _REPLY_WORDS = 25  # a longer reply is a request of its own
-_END = 6_000  # characters at the end of an answer that can hold an offer
-_READ = 24_000
+_END, _READ = 6_000, 24_000  # characters at the end of an answer that can hold an offer; of a text
 _TITLE = 420  # cells of what a prompt asks for
 _MAX_WORDS = 60  # a longer sentence is a story
 
@@ -78,6 +76,9 @@ class Answered(Struct, frozen=True):
 
 # --- the words of a person ---
 _FRONT_MATTER = lazy_pattern(r"\A\s*\"?---[ \t]*\n.{0,4000}?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_DESCRIPTION = lazy_pattern(
+    r"\A\s*\"?---[ \t]*\n(?:[^\n]{0,400}\n){0,20}?description:[ \t]*['\"]?(\S[^\n]{3,400}?)['\"]?[ \t]*\n"
+)
 _COMMAND_NAME = lazy_pattern(r"<command-name>\s*/?([^<\s]{1,80})\s*</command-name>")
 _COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DOTALL)
 #: Commands of a client that say nothing about the work.
@@ -166,13 +167,13 @@ def says_nothing_new(text: str) -> bool:
 
 def goal_words(text: str) -> str:
     """Return what a prompt asks for, in whole sentences. Of a document: its title, its purpose and the orders around it."""
-    text = _FRONT_MATTER.sub("\n", text[:_READ])
+    described, text = _DESCRIPTION.findall(text[:_READ]), _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
         return fit_request(command, _TITLE)
     if (given := _ARGUMENT.search(text)) is not None:
         typed = (given[1] or given[2] or "").strip()
         words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
-        purpose = " ".join(_stated_purpose(text)) if word_count(words) < _GROWTH else ""
+        purpose = " ".join(described or _stated_purpose(text)) if word_count(words) < _GROWTH else ""
         told = ": ".join(one for one in (purpose, words) if one)
         return fit_request(told, _TITLE) if words else f"{BY_COMMAND}{purpose}"
     if is_role(text):

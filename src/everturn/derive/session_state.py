@@ -23,15 +23,9 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
-from everturn.derive.decisions import (
-    ACTIVE,
-    DecisionMark,
-    MarkedEntry,
-    advance_entries,
-    changed_status,
-    likeness,
-)
+from everturn.derive.decisions import DecisionMark, likeness
 from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
+from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path
@@ -200,7 +194,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         requests=state.requests + requests,
         files=files,
         delegated=state.delegated or _has_delegated(facts),
-        unnamed=state.unnamed + count_unnamed(facts),
+        unnamed=state.unnamed + (count_unnamed(facts) if any(one.kind in CHANGES for one in facts.deeds) else 0),
         named=_update_mentions(state, facts),
         names=advance_names(state.names, facts.names),
         decisions=decisions,

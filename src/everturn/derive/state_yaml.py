@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.decisions import ACTIVE
 from everturn.derive.inheritance import evidence_mark, in_force
+from everturn.derive.marker_lines import ACTIVE
 from everturn.derive.session_state import FailureState, SessionState
 from everturn.text.printable import one_line, printable
 from everturn.text.tokens import fits_tokens

@@ -16,18 +16,8 @@ from posixpath import basename
 from msgspec import Struct
 
 from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
-from everturn.derive.decisions import (
-    LONGEST,
-    DecisionMark,
-    MarkerLine,
-    choose_passages,
-    find_announcements,
-    find_decisions,
-    find_marker_lines,
-    find_proposed,
-    likeness,
-    weigh_choices,
-)
+from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
     attempt_keys,
@@ -46,6 +36,7 @@ from everturn.derive.intent import (
     is_choice,
     is_role,
 )
+from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,

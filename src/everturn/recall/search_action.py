@@ -230,7 +230,7 @@ def _held_share(words: QueryWords, hit: SearchHit) -> float:
 
 
 def _states_choice(text: str) -> bool:
-    from everturn.derive.decisions import states_choice  # many patterns, which few questions need
+    from everturn.derive.choices import states_choice  # many patterns, which few questions need
 
     return states_choice(text)
 

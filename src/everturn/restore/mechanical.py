@@ -26,17 +26,8 @@ from everturn.derive.session_state import (
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
-from everturn.restore.dialogue import (
-    constraints,
-    high_level_goal,
-    key_decisions,
-    left_before,
-    next_steps,
-    open_questions,
-    primary_task,
-    requests,
-    session_name,
-)
+from everturn.restore.decided import constraints, key_decisions
+from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -52,6 +43,8 @@ from everturn.restore.evidence import (
     weigh_by_use,
     weight_by_rank,
 )
+from everturn.restore.goal import high_level_goal, session_name
+from everturn.restore.loose_ends import left_before, next_steps, open_questions
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store
@@ -187,7 +180,7 @@ _OFTEN = 6  # messages: what is used more often is not more important
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- sections of files and facts; those of what was said are in restore.dialogue ---
+# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decided and loose_ends ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):

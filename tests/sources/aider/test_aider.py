@@ -184,3 +184,42 @@ def test_a_result_without_blanks_at_its_end_is_one_line() -> None:
     text = f"# aider chat started at 2025-01-01 00:00:00\n\n> Aider v1  \n\n#### one  \n\n{block}\n> Tokens: 1 sent.  \n> Applied edit to a.py\n\n{block}\n> Applied edit to a.py  \n"
     growth, _ = grow_session(JournalTail(), read(SOURCE, SourceCandidate(Path("x")), text.encode()).all())
     assert [call.status for call in growth.calls] == ["ok", "ok"]
+
+
+def _passed_on(answer: str, prompt: str) -> list[tuple[str, bool]]:
+    lines = ["# aider chat started at 2025-03-01 09:00:00", "", "#### add a login page  ", "", answer, ""]
+    lines += ["> Tokens: 2.1k sent, 300 received.  ", ""]
+    lines += [f"#### {line}  ".replace("####   ", "####  ") for line in prompt.splitlines()]
+    lines += ["", "The page is there.", ""]
+    data = "\n".join(lines).encode()
+    cut = data.index(b"\n\n> Tokens") + 2  # the state of the reader is stored between the two
+    read_once, in_pieces = (read(SOURCE, SourceCandidate(Path("x")), data, *how) for how in ((), ([cut], [True])))
+    said = [(one.origin, one.starts_turn) for one in read_once.all() if one.role == "user"]
+    assert said == [(one.origin, one.starts_turn) for one in in_pieces.all() if one.role == "user"]
+    return said
+
+
+PLAN = "Let us add a page with two fields and a button.\n\n1. **login.html**: the form\n2. `login.py`: the check\n\n    return ok"
+
+
+@pytest.mark.parametrize("plan", [PLAN, f"{PLAN}\n\n{PLAN * 40}"], ids=["short", "long"])
+def test_the_plan_that_aider_passes_from_architect_to_editor_is_not_the_words_of_a_person(plan: str) -> None:
+    assert _passed_on(plan, plan) == [("human", True), ("agent", False)]
+
+
+def test_a_person_who_types_something_else_or_little_is_a_person() -> None:
+    assert _passed_on(PLAN, "Let us add a page with three fields and no button.") == [("human", True)] * 2
+    assert _passed_on("yes", "yes") == [("human", True)] * 2
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\r\n"])
+def test_a_message_of_several_lines_on_the_command_line_is_not_an_answer(end: str) -> None:
+    given = (
+        f"> /bin/aider --architect --message {end}   1. Read the list.{end}   2. Write the page.  \n> Aider v0.86.2  \n"
+    )
+    prompt = "####   1. Read the list.  \n####   2. Write the page.  \n"
+    text = (
+        f"# aider chat started at 2025-01-01 00:00:00\n\n{given}\n{prompt}\nThe page is there.\n\n> Tokens: 1 sent.  \n"
+    )
+    messages = read(SOURCE, SourceCandidate(Path("x")), text.encode()).all()
+    assert [one.origin for one in messages] == ["system", "human", "model", "model"]

@@ -10,7 +10,7 @@ from everturn.sources.contract import Source, lazy_imports, named_folders, no_wo
 SOURCE = Source(
     name="aider",
     title="aider",
-    parser=2,
+    parser=3,
     workspace=no_workspace,
     folder_of=lambda path: str(path.parent) if path.is_absolute() else "",
     roots=named_folders("aider", "$AIDER_CHAT_HISTORY_FILE", "~/.aider.chat.history.md", files=True),

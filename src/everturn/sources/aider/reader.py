@@ -16,6 +16,9 @@ A line of the file is written by the human, by aider itself, or by the model:
 The model writes headings and quotations too. All but the oldest releases end the lines of aider and of the human with two
 blanks, and write a blank line before the model's answer: `opens` tells the writers apart by these.
 
+With an architect and an editor, aider sends the architect's answer to the editor and writes it down as a prompt. Its words are
+those of a model: a prompt that begins like an answer to the last one is the agent's.
+
 The model requests edits in its answer as SEARCH/REPLACE blocks, unified diffs or whole files. aider applies them and reports
 each in a line. There are no call ids, so a call is named after its file.
 """
@@ -167,6 +170,7 @@ def _parse_path(line: str) -> str:
 
 # --- lines and their writers ---
 HEAD = lazy_pattern(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
+_MESSAGE_GIVEN = lazy_pattern(r"> \S{0,300}aider\S{0,20} .{0,2000}?--?m(?:essage|sg)?\b")
 _HUMAN = "####"
 _AIDER = ">"
 
@@ -218,6 +222,9 @@ def _note_blank_line(known: AiderLineState) -> bool:
 def _find_speaker(known: AiderLineState, line: str, was_blank: bool) -> str:
     ended = line.endswith("  ")
     if line.startswith((_HUMAN + " ", _AIDER + " ")) or line.rstrip() in (_HUMAN, _AIDER):
+        if known.blanks < 0 and _MESSAGE_GIVEN.match(line) and not ended:
+            known.more = True  # a message of several lines, repeated in the first line
+            return "notice"
         if known.blanks < 0:
             known.blanks = int(ended)
         if ended or not known.blanks:
@@ -356,6 +363,9 @@ def _strip_marks(text: str) -> str:
 _CLIENT = re.compile(r"^> Aider v(\S+)", re.MULTILINE | re.IGNORECASE)
 _MODEL = re.compile(r"^> (?:Main model|Model|Models?): (\S+)", re.MULTILINE)
 _MOST_OPEN = 200
+_MOST_ANSWERS = 8
+_LEAST_SAME, _COMPARED, _READ = 40, 120, 1_000  # characters; nobody types 40 of the model's again
+_NOT_BLANK = re.compile(r"[^\s#>]+")
 
 
 class AiderReaderState(Struct):
@@ -368,6 +378,7 @@ class AiderReaderState(Struct):
     client: str = ""
     model: str = ""
     waiting: dict[str, int] = {}  # file → edits requested and not yet applied
+    answered: list[str] = []  # beginnings of the answers since the last prompt, without blanks
 
 
 class AiderReader:
@@ -420,7 +431,7 @@ class AiderReader:
         state.native_id = f"{started}-{state.same + 1}" if state.same else started
         state.index = state.answers = 0
         state.client = state.model = ""
-        state.waiting = {}
+        state.waiting, state.answered = {}, []
 
     def _learn(self, session: SessionTally, speaker: str, text: str) -> None:
         if speaker in ("head", "notice"):
@@ -432,8 +443,14 @@ class AiderReader:
     def _add_context(self, message: Message, speaker: str) -> Message:
         """Return the message with the response it is part of, and its results with the call they answer."""
         state = self._state
+        beginning = _begin(message) if speaker in ("model", "human") else ""
+        if speaker == "human":
+            is_passed_on = len(beginning) >= _LEAST_SAME and beginning in state.answered
+            state.answered = []
+            return replace(message, origin="agent", starts_turn=False) if is_passed_on else message
         if speaker == "model":
             state.answers += 1
+            state.answered = [*state.answered, beginning][-_MOST_ANSWERS:]
             message = replace(message, blocks=tuple(map(self._number_call, message.blocks)))
         if message.origin == "model":
             return replace(message, provider_id=f"{state.native_id}/{state.answers}", model=state.model)
@@ -459,6 +476,11 @@ class AiderReader:
         n = waiting.pop(name, 1)
         call = call_id(name or path)
         return replace(block, result=replace(block.result, call_id=call if n == 1 else f"{call} {n}"))
+
+
+def _begin(message: Message) -> str:
+    """Return the beginning of a message without blanks and marks: aider writes its lines down in another form."""
+    return "".join(_NOT_BLANK.findall(message.blocks[0].text[:_READ] if message.blocks else ""))[:_COMPARED]
 
 
 def _is_same_file(one: str, other: str) -> bool:

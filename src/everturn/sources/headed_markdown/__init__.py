@@ -15,6 +15,6 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.headed_markdown.message:view"),
     roots=named_folders("headed_markdown"),
     option="markdown-dir",
-    rank=-2,  # every format with a layout of its own comes first
+    rank=-3,  # every format with a layout of its own comes first
     **lazy_imports("everturn.sources.headed_markdown.reader", "find", "sniff", "workspace", reader="HeadedReader"),
 )

@@ -19,5 +19,5 @@ SOURCE = Source(
     find=no_candidates,
     **lazy_imports("everturn.sources.messages.reader", "sniff", "view", reader="MessagesReader"),
     workspace=no_workspace,
-    rank=-1,
+    rank=-2,
 )

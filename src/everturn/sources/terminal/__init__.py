@@ -16,6 +16,7 @@ SOURCE = Source(
     name=NAME,
     title="Terminal recordings",
     parser=4,
+    rank=-1,  # a text may show a terminal; every text format with a beginning of its own comes first
     roots=named_folders(NAME),
     **lazy_imports(
         "everturn.sources.terminal.reader",
