@@ -1,4 +1,4 @@
-"""What was decided and what holds from then on: the statements of key decisions and of constraints.
+"""What was decided: the statements of key decisions.
 
 The words are those of the session; every statement cites the messages it rests on.
 """
@@ -24,9 +24,8 @@ from everturn.text.printable import one_line
 _ASKED = 300
 _REQUEST = 160
 _CHOICE = 400
-_RULES = 1_400
 _STATUS_WORDS = {"rejected": "taken back"}
-_ENDED = 20  # weight of what was decided and no longer holds
+ENDED = 20  # weight of what was decided and no longer holds
 
 
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -49,25 +48,11 @@ def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
         if isinstance(entry, list):
             yield _draft_choices(material, entry, weight)
         else:
-            yield _draft_decision(material, entry, weight if entry.status == ACTIVE else _ENDED)
+            yield draft_decision(material, entry, weight if entry.status == ACTIVE else ENDED)
 
 
-def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on; those of one message in one entry."""
-    entries: dict[int, list[DecisionState]] = {}
-    for number, one in enumerate(material.state.constraints):
-        is_listed = one.status == ACTIVE and not one.pinned
-        entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
-    for rank, entry in rank_latest(list(entries.values())):
-        weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)
-        if len(entry) > 1:
-            text = one_line(" · ".join(one.text for one in entry), _RULES)
-            yield saying_statement(material, weight, (entry[0].seq, text), width=_RULES)
-        else:
-            yield _draft_decision(material, entry[0], weight if entry[0].status == ACTIVE else _ENDED)
-
-
-def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+def draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+    """Draft one decision or rule, with the question it answers and what became of it."""
     if one.about:
         return fact_statement(
             material,
