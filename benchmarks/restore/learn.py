@@ -48,8 +48,9 @@ from everturn.capture.sync import add_paths
 from everturn.derive import choices, decisions, open_sentences
 from everturn.derive.intent import command_words, is_role
 from everturn.derive.open_sentences import (
+    WeighedSentence,
+    asks_person,
     choose_open,
-    is_question,
     open_features,
     open_odds,
     report_features,
@@ -408,10 +409,11 @@ def entry_scores(
     right = listed = found = there = 0
     for sentences in messages.values():
         if rows[0].task == "open_sentences":
-            chosen = [sentences[at] for at in choose_open([odds for odds, _ in sentences], threshold)]
+            weighed = [WeighedSentence(odds, asks_person(one.text), "=item" in one.features) for odds, one in sentences]
+            chosen = [sentences[at] for at in choose_open(weighed, threshold)]
         else:
             chosen = [one for one in sentences if one[0] >= threshold]
-        asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and is_question(one.text)}
+        asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and asks_person(one.text)}
         labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
         right += sum(max(one) >= accepted for one in entries)

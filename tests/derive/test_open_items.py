@@ -20,6 +20,7 @@ from everturn.derive.open_items import (
     tick_run_steps,
 )
 from everturn.derive.open_sentences import (
+    WeighedSentence,
     choose_open,
     find_closing_questions,
     find_lasting_offers,
@@ -268,10 +269,42 @@ def test_whatever_the_text_every_entry_is_in_it(text: str) -> None:
         assert " ".join(one.rstrip("…").split()) in words
 
 
+def _weighed(*odds: float, asks: bool = False, item: bool = False) -> list[WeighedSentence]:
+    return [WeighedSentence(one, asks, item) for one in odds]
+
+
 def test_the_likeliest_sentences_count_and_their_number_is_bounded() -> None:
-    assert choose_open([1.0, -1.0, 2.0, -9.0]) == [2, 0]
-    assert choose_open([-1.0, -1.0]) == []
-    assert choose_open([float(number) for number in range(50)]) == list(range(49, 33, -1))
+    assert choose_open(_weighed(1.0, -1.0, 2.0, -9.0)) == [0, 2]
+    assert choose_open(_weighed(-1.0, -1.0)) == []
+    assert choose_open(_weighed(*map(float, range(50)))) == list(range(34, 50))
+
+
+def test_mild_steps_count_only_beside_a_clear_one() -> None:
+    assert choose_open(_weighed(0.0, 0.1)) == []
+    assert choose_open(_weighed(0.0, 2.0)) == [0, 1]
+
+
+def test_a_list_counts_as_a_whole_if_half_of_it_does() -> None:
+    assert choose_open([*_weighed(-5.0), *_weighed(2.0, -5.0, item=True)]) == [1, 2]
+    assert choose_open(_weighed(2.0, -5.0, -5.0, item=True)) == [0]
+
+
+_SENTENCES = st.lists(st.builds(WeighedSentence, st.floats(-9, 9), st.booleans(), st.booleans()), max_size=40)
+
+
+@given(_SENTENCES, st.integers(0, 40))
+def test_one_more_sentence_that_speaks_for_nothing_changes_nothing(weighed: list[WeighedSentence], at: int) -> None:
+    at = min(at, len(weighed))
+    parted = [one._replace(is_item=False) for one in weighed]
+    more = [*parted[:at], WeighedSentence(-9.0, False, False), *parted[at:]]
+    assert [one + (one >= at) for one in choose_open(parted)] == choose_open(more)
+
+
+@given(_SENTENCES)
+def test_a_question_counts_by_itself(weighed: list[WeighedSentence]) -> None:
+    alone = [one for one in weighed if one.is_question]
+    asked = [weighed[at] for at in choose_open(weighed) if weighed[at].is_question]
+    assert len(weighed) > 16 or asked == [alone[at] for at in choose_open(alone)]
 
 
 def test_what_an_agent_says_between_its_calls_is_no_step() -> None:

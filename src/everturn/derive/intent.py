@@ -3,8 +3,8 @@
 A person speaks in prompts, in slash commands with arguments, and in answers to questions. `own_words` leaves out what was
 pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
 its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
-proposal, `2` or `b` picks an option, and a few other words answer the question. `find_revisions` finds the sentences that change what was decided before. `advance_loose_ends` keeps what
-was offered, asked or put off until somebody takes it up. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
+proposal, `2` or `b` picks an option, and a few other words answer the question. `find_revisions` finds the sentences that change what was decided before.
+Replies are understood in English, German, French, Spanish, Japanese and Chinese.
 
 Pure: no input or output, no model. Never raises.
 """
@@ -36,7 +36,6 @@ from everturn.text.stance_words import (
     NO_TOPICS,
     ORDER,
     PRAISE,
-    PUT_TO_PERSON,
     REVISION,
     ROUTINE_LEAD,
     ROUTINE_ORDER,
@@ -379,20 +378,21 @@ def find_revisions(text: str) -> list[Revision]:
         if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
             continue
         if REVISION.search(words) or TAKEN_BACK.search(words):
-            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words), words))
+            found.append(Revision("superseded" if REVISION.search(words) else "rejected", content_terms(words), words))
     return found
 
 
 def revised_status(text: str, revisions: Iterable[Revision]) -> str:
     """Return what became of a decision after some later sentences, "" if none of them is about it."""
-    terms = _terms(text)
+    terms = content_terms(text)
     least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
     found = (one for one in revisions if len(terms & one.terms) >= least)
     return next((one.status for one in found if text not in one.text), "")  # one that repeats it revises something else
 
 
 @lru_cache(maxsize=1024)
-def _terms(text: str) -> frozenset[str]:
+def content_terms(text: str) -> frozenset[str]:
+    """Return the words of a sentence that say what it is about."""
     return frozenset(word.lower().removesuffix("s") for word in _TERM.findall(text)) - _EVERYDAY
 
 
@@ -404,83 +404,12 @@ _EVERYDAY = frozenset(
 )  # fmt: skip
 
 
-# --- loose ends ---
-class LooseEnd(Struct, frozen=True):
-    """A sentence that offers something, asks for a choice or puts something off, as long as nobody has taken it up."""
-
-    text: str
-    turn: int
-    seq: int
-    is_note: bool = False  # the client noted it as the next step
-
-    @property
-    def is_question(self) -> bool:
-        """Whether it asks the person something."""
-        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
-
-
-def advance_loose_ends(
-    known: Iterable[LooseEnd], turn: int, reply: str, words: Iterable[str], deeds: frozenset[str]
-) -> tuple[LooseEnd, ...]:
-    """Return what is left after one more turn, which begins with `reply`.
-
-    A reply settles what the last answer put to the person, unless it asks or orders something else. `words` are those of the
-    turn: what it asks for or reports was taken up. `deeds` names what was done with version control: `push`, `commit`, `pr`.
-    Offers are forgotten after some turns; what was put off is not.
-    """
-    ends = [one for one in known if turn - one.turn <= _OFFER_TURNS or not (one.is_question or _is_put(one))]
-    last = max((one.turn for one in ends), default=-1)
-    said = frozenset().union(*map(_terms, words))
-    answers = bool(reply) and not (asks_question(reply) or reply.startswith("/"))
-    agrees = answers and bool(AGREEMENT.match(reply))
-    settled = {
-        one
-        for one in ends
-        if one.turn == last and (answers if one.is_question or one.is_note else agrees and _is_put(one))
-    }
-    return tuple(one for one in ends if one not in settled and not _is_taken_up(one, said, deeds))[-_MOST_LOOSE:]
-
-
+# --- topics ---
 def asks_question(text: str) -> bool:
     """Whether a prompt asks something, with or without a question mark."""
     return text.rstrip("*_\"') ").endswith(("?", "？")) or bool(_LOOK.match(text.lstrip()))
 
 
-def _is_put(one: LooseEnd) -> bool:
-    return bool(PUT_TO_PERSON.search(one.text))
-
-
-def _is_taken_up(one: LooseEnd, said: frozenset[str], deeds: frozenset[str]) -> bool:
-    terms = loose_terms(one.text)
-    named = {name for name, sign in _DEED_NAMES.items() if sign.search(one.text)}
-    if named & deeds and len(terms) <= _FEW_TERMS:
-        return True
-    return len(terms & said) >= max(min(len(terms), _COMMON_TERMS), _TAKEN_SHARE * len(terms))
-
-
-def loose_terms(text: str) -> frozenset[str]:
-    """Return the words of an offer that say what it is about."""
-    return _terms(text) - _OFFER_TERMS
-
-
-_OFFER_TURNS = 3
-_FEW_TERMS = 4  # an offer with more is not only about version control
-_MOST_LOOSE = 40
-_TAKEN_SHARE = 0.5  # of the terms of a loose end that a turn which takes it up uses
-_DEED_NAMES = {
-    "push": lazy_pattern(r"\b(?:un)?push(?:ed|ing)?\b|\bgepusht\b|poussé|推送|プッシュ", re.IGNORECASE),
-    "commit": lazy_pattern(r"\b(?:un)?commit(?:ted|ting)?\b|committet|コミット|提交", re.IGNORECASE),
-    "pr": lazy_pattern(r"\bPRs?\b|\bpull requests?\b", re.IGNORECASE),
-}
-_OFFER_TERMS = frozenset(
-    (
-        "want know word need next step later future follow followup follow-up optional optionally you'd any anything something these those "
-        "would like proceed adjust option issue change specific file further code any."
-    ).split()
-)
-
-
-# --- topics ---
 def is_other_topic(text: str, about: str) -> bool:
     """Whether a message asks for something that has nothing to do with what another was about, as far as their words tell."""
     topic = topic_words(text)

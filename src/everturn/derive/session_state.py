@@ -24,7 +24,8 @@ from everturn.derive.changed_files import (
     first_task,
 )
 from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
+from everturn.derive.intent import Offer, is_choice, is_thanks, join_reply, revised_status
+from everturn.derive.loose_ends import LooseEnd, advance_loose_ends
 from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps

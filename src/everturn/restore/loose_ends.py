@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.derive.intent import CLIENT_COMMANDS, LooseEnd, says_nothing_new, word_count
+from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
+from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps, is_current
 from everturn.derive.session_state import unanswered_questions
 from everturn.restore.dialogue import last_request
