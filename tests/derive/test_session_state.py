@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from everturn.derive.decisions import DecisionMark
-from everturn.derive.intent import Offer
+from everturn.derive.offers import Offer
 from everturn.derive.open_items import PlanChange, PlanUpdate
 from everturn.derive.paths import local_path
 from everturn.derive.session_state import (

@@ -27,16 +27,14 @@ from everturn.derive.failures import (
     proves_anywhere,
 )
 from everturn.derive.intent import (
-    Offer,
     Revision,
     command_words,
-    find_offer,
     find_revisions,
     goal_words,
-    is_choice,
     is_role,
 )
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
+from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     PlanChange,

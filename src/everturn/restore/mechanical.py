@@ -26,7 +26,7 @@ from everturn.derive.session_state import (
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
-from everturn.restore.decided import key_decisions
+from everturn.restore.choices import key_decisions
 from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from everturn.derive.decision_states import DecisionState
 from everturn.derive.marker_lines import ACTIVE
-from everturn.derive.session_state import DecisionState
 from everturn.restore.decided import ENDED, draft_decision
 from everturn.restore.evidence import DraftStatement, StatementMaterial, rank_latest, saying_statement, weight_by_rank
 from everturn.text.printable import one_line
