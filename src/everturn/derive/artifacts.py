@@ -95,21 +95,22 @@ def _patch_touches(text: str, command: str) -> list[Touch]:
 # --- what a program says it did ---
 _DEEDS = {
     **dict.fromkeys(
-        ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported"), "created"),
+        ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported", "copied",
+         "copying"), "created"),
     **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified"), "edited"),
     **dict.fromkeys(("read", "reading", "loaded", "loading"), "read"),
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
     "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
     r"(?P<verb>[a-z]{4,12}):?\s{1,20}(?P<what>(?:(?:files?|the|new|output|reports?|results?|data|log|html|xml|json|csv|lines?|bytes|rows|"
     r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6}|[^\n>'\"`]{1,80}? (?:->|→|to:?)\s{1,4})"
     r"(?P<quote>['\"`]?)(?P<path>[\w@+~./\\](?:[^'\"`*?$<>|(),;\s]|(?<=\w) (?=\w)){0,300}?)(?P=quote)"
-    r"(?P<tail>\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
+    r"(?P<tail>:|\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
     re.IGNORECASE,
 )
 #: Commands that show texts of others, ask only, or run elsewhere.
@@ -128,14 +129,35 @@ def _told_by_output(command: str, output: str, start: str) -> Iterator[Touch]:
     """Yield the files of lines such as `Wrote out/report.csv`, where the command did something."""
     if not output or _NOT_DOING.search(_FILTERED.sub("", command)) or not any(mark in output for mark in _DEED_MARKS):
         return
-    told = [touch for line in output.splitlines() if (touch := _read_deed(line)) is not None]
-    told = [(action, path) for action, path in told if action == "read" or not is_generated(path)]
+    told = [one for one in _read_deeds(output) if one[0] == "read" or not is_generated(one[1])]
     folder = last_folder(command, start) if told else ""
     yield from ((action, place) for action, path in told if (place := resolve_path(folder, path)))
 
 
+#: Above a list of files, each on a line of its own: `Created 5 files:`.
+_LIST_HEAD = lazy_pattern(r"(?P<verb>[a-z]{4,12}) (?:the following |new |\d{1,4} ){0,2}(?:new )?files?:", re.IGNORECASE)
+_LIST_ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])?[ \t]*([\w@+~./\\()\[\]-]{2,300})[ \t]*")
+#: What a program puts before what it says: a sign, `[OK]`, `INFO:`.
+_LEAD = lazy_pattern(
+    r"(?:[^\w\s./~\\'\"`\[(-]{1,4}\s{1,3}|\[[A-Za-z]{2,8}\]:?\s{1,3}|(?:INFO|SUCCESS|DONE|OK)[:\s]\s{0,3}){1,3}"
+)
+
+
+def _read_deeds(output: str) -> Iterator[Touch]:
+    listed = ""  # what was done to the files of the list that the lines are in
+    for line in output.splitlines():
+        words = line.strip(" \t✓✔✅→\r")
+        if listed and (item := _LIST_ITEM.fullmatch(line.rstrip("\r"))) and has_ending(item[1]):
+            yield listed, item[1]
+            continue
+        listed = _DEEDS.get(head["verb"].lower(), "") if (head := _LIST_HEAD.fullmatch(words)) else ""
+        if (touch := _read_deed(line)) is not None:
+            yield touch
+
+
 def _read_deed(line: str) -> Touch | None:
-    words = line.strip(" \t✓✔✅→")
+    words = line.strip(" \t✓✔✅→\r")
+    words = words[lead.end() :] if (lead := _LEAD.match(words)) is not None else words
     action = _DEEDS.get(words.split(None, 1)[0].rstrip(":").lower()) if words and len(words) <= _LONGEST_DEED else None
     found = _DEED.fullmatch(words) if action is not None else None
     if action is None or found is None:
