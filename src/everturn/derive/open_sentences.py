@@ -172,7 +172,7 @@ def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
     return sum(weights[name] for name in features if name in weights)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def load_weights(name: str) -> dict[str, float]:
     """Return the weights of a file beside this module."""
     held: dict[str, float] = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))

@@ -32,13 +32,14 @@ from everturn.derive.decision_states import (
     find_reply,
 )
 from everturn.derive.intent import is_thanks
+from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import LooseEnd, advance_loose_ends
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
 from everturn.derive.paths import local_path
-from everturn.derive.turn_facts import CallFact, CodeName, Saying, TurnFacts, advance_names
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -132,7 +133,7 @@ class SessionState(Struct, frozen=True):
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
     ran: RanBefore = RanBefore()
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
-    names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
+    names: dict[str, KeyName] = {}  # in the order of their first use; those used least are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     choices: tuple[DecisionState, ...] = ()  # what turns say was chosen

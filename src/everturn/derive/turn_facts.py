@@ -3,14 +3,12 @@
 `turn_facts` reads the messages of a turn one by one and keeps excerpts only, so a turn of any length costs the memory of
 its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
 comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
-
-Names of code are what a successor looks for first. `find_code_names` finds them in back quotes or by their shape.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from posixpath import basename
 
 from msgspec import Struct
@@ -33,6 +31,7 @@ from everturn.derive.intent import (
     goal_words,
     is_role,
 )
+from everturn.derive.key_names import KeyName, NameCounter
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
@@ -75,7 +74,6 @@ from everturn.text.tokens import estimate_tokens
 _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
-_BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
 _CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
 _LIKELY, _CLEAR = 0.4, 2.0  # log-odds that the likeliest of them needs in a turn that changed files, and in another one
@@ -147,7 +145,7 @@ class TurnFacts(Struct, frozen=True):
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
-    names: tuple[CodeName, ...] = ()
+    names: tuple[KeyName, ...] = ()
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
     tokens: int = 0
@@ -196,7 +194,7 @@ class _FactCollector:
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
-        self.names: list[CodeName] = []
+        self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
         self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
@@ -210,9 +208,10 @@ class _FactCollector:
             if block.field in _NAMING and block.text:
                 self._add_mentions(row, block.text)
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
-                self.names += [CodeName(one, row.seq) for one in find_code_names(block.text)]
+                self.names.add_message(block.text, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
+                self.names.add_call(_given_texts(block.call), row.seq)
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
                 self._take_result(block, block.result.call_id)
@@ -242,7 +241,7 @@ class _FactCollector:
             offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
             begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            names=tuple(self.names),
+            names=self.names.names(),
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
@@ -296,7 +295,8 @@ class _FactCollector:
 
     def _add_request(self, row: MessageRow, text: str) -> None:
         self.requests.append(_request(text, text, row.seq))
-        self.names += [CodeName(branch, row.seq, _BRANCH_COUNT)] if (branch := find_branch(text)) else []
+        if branch := find_branch(text):
+            self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
             self.focus = one_line(next((line for line in text.splitlines() if line.strip()), ""), _FOCUS)
@@ -388,7 +388,7 @@ class _FactCollector:
 
     def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
         if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
-            self.names.append(CodeName(branch, call.result_seq, _BRANCH_COUNT))
+            self.names.add_branch(branch, call.result_seq)
 
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}
@@ -435,6 +435,15 @@ def _request(words: str, prompt: str, seq: int) -> Saying:
     return Saying(shown, seq, wants if wants != shown else "")
 
 
+def _given_texts(start: CallStart) -> Iterator[str]:
+    """Yield the texts that a call was given."""
+    yield from (start.path, start.command)
+    if isinstance(start.input, dict):
+        yield from (
+            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
+        )
+
+
 def _call_label(start: CallStart) -> str:
     if start.kind == "shell" and start.command:
         return one_line(start.command, LONGEST)
@@ -445,43 +454,3 @@ def _call_label(start: CallStart) -> str:
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
-
-
-# --- names of code ---
-_READ, _MOST_FOUND, _MOST_KEPT = 12_000, 60, 400  # characters and names of one text, and names in all
-
-_QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
-_SHAPED = lazy_pattern(
-    r"(?<![\w./\\@-])(?:[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})(?:\(\))?(?![\w/\\@-])"
-)
-_FILE = lazy_pattern(r"[/\\]|\.(?:[a-z]{1,5}|[a-z]\d)$")
-_NAME = lazy_pattern(r"(?=.*[A-Za-z])[\w!#$@.:()\[\]<>*=+-]+")
-
-
-class CodeName(Struct, frozen=True):
-    """A name, the number of messages that use it, and the last of them."""
-
-    text: str
-    seq: int
-    count: int = 1
-
-
-def find_code_names(text: str) -> list[str]:
-    """Return the names that a text uses, each once."""
-    shown = text[:_READ]
-    found = dict.fromkeys(
-        [one for one in _QUOTED.findall(shown) if _NAME.fullmatch(one) and not _FILE.search(one)]
-        + [one for one in _SHAPED.findall(shown) if not _FILE.search(one)]
-    )
-    return list(found)[:_MOST_FOUND]
-
-
-def advance_names(known: dict[str, CodeName], new: Iterable[CodeName]) -> dict[str, CodeName]:
-    """Return the names after one more turn, the latest last; the oldest are dropped."""
-    names = dict(known)
-    for one in new:
-        before = names.pop(one.text, None)
-        names[one.text] = CodeName(one.text, one.seq, one.count + (before.count if before else 0))
-    for text in list(names)[: max(0, len(names) - _MOST_KEPT)]:
-        del names[text]
-    return names

@@ -31,7 +31,7 @@ FACTS = {
     "plan_open": "Plan items open",
     "plan_done": "Plan items done",
     "commits": "Commits",
-    "names": "Names used most",
+    "names": "Other names that matter",
     "requests": "Requests, turn by turn",
     "files": "Files only read",
     "mentioned": "Files named but not opened",
