@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
 from everturn.derive.loose_ends import LooseEnd
-from everturn.derive.open_items import find_summary_steps, is_current
+from everturn.derive.open_items import find_summary_steps
+from everturn.derive.plans import is_current, is_task
 from everturn.derive.session_state import unanswered_questions
 from everturn.restore.dialogue import last_request
 from everturn.restore.evidence import (
@@ -41,20 +42,26 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
         lead = "last request, not reported as done: "
         yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
-    if state.begun is not None:
-        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and (state.next_steps[0].seq > newest or is_left):
-        begun = state.begun.text if state.begun is not None else ""
-        left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
-        if left:
-            yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
+    yield from _named_steps(material)
     if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
         words = " · ".join(dict.fromkeys(steps))
         yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
     current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
     waiting = next(current, None)
-    if waiting is not None:
+    if waiting is not None and not is_task(waiting):  # those of a file are told together
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+def _named_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Yield what answers name as to do, one entry for each; work that was announced and cut off comes first."""
+    begun, by_answer = material.state.begun, dict[int, list[str]]()
+    for one in (*((begun,) if begun is not None else ()), *material.state.next_steps):
+        by_answer.setdefault(one.seq, []).append(one.text)
+    for rank, (seq, steps) in rank_latest(sorted(by_answer.items())):
+        is_begun = begun is not None and seq == begun.seq
+        lead = "started but interrupted: " if is_begun else ""
+        weight = 89 if is_begun else weight_by_rank(87, rank, 60)
+        yield saying_statement(material, weight, (seq, " · ".join(dict.fromkeys(steps))), lead, width=_STEPS)
 
 
 def _steers_client(text: str) -> bool:
@@ -66,9 +73,10 @@ def _steers_client(text: str) -> bool:
 def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Yield what earlier answers asked, offered or put off and nobody took up; one entry for each of them."""
     last_request = max((one.seq for one in material.state.requests), default=-1)
+    named = {one.text for one in material.state.next_steps}
     by_answer: dict[int, list[LooseEnd]] = {}
     for one in material.state.loose:
-        if one.seq <= last_request:
+        if one.seq <= last_request and one.text not in named:
             by_answer.setdefault(one.seq, []).append(one)
     for rank, (seq, ends) in rank_latest(list(by_answer.items())):
         steps = " · ".join(dict.fromkeys(one.text for one in ends))
