@@ -475,7 +475,11 @@ def _update_steps(state: SessionState, facts: TurnFacts) -> tuple[TurnRequest, .
     reply = facts.requests[-1].text if facts.requests and facts.starter == "human" else ""
     steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
     is_cut = facts.cut_off or facts.interrupted or not facts.answer
-    return steps or (state.next_steps if leaves_steps(reply, is_cut, bool(facts.deeds), bool(facts.complaints)) else ())
+    return steps or (
+        state.next_steps
+        if leaves_steps(reply, is_cut, bool(facts.deeds or facts.asked), bool(facts.complaints))
+        else ()
+    )
 
 
 def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
