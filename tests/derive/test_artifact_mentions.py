@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.artifacts import announced_file, find_mentions, told_files
-from everturn.derive.file_commands import named_files
+from everturn.derive.artifacts import announced_file, find_mentions, named_files, told_files
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,19 @@ _SUMS = "v0 = v0 + v0\n" * 100
 @pytest.mark.parametrize("script", [_CALLS, f"v0 = ['a', 'b']\n{_LISTS}", f"v0 = 'ab'\n{_SUMS}"])
 def test_a_script_that_grows_without_end_is_read_in_bounded_time(script: str) -> None:
     assert by_shell(f"python - <<'E'\nopen('a.txt', 'w')\n{script}E\n") == ["edited a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("✔ Checking registry.\n✔ Created 2 files:\n  - ui/lamp.tsx\n  - app/[id]/page.tsx\n\nℹ Skipped 1 file:\n  - ui/a.tsx", ["created ui/lamp.tsx", "created app/[id]/page.tsx"]),
+        ("Updated 1 file:\r\n  - app/globals.css\r\n", ["edited app/globals.css"]),
+        ("Created files:\nand nothing else.md was there\nlamp.md\n", []),
+        ("Copied plan template to /shop/specs/plan.md", ["created /shop/specs/plan.md"]),
+        ("Wrote to /shop/package.json:\n\n{", ["created /shop/package.json"]),
+        ("[OK] Created SKILL.md\nINFO: Updated README.md\n📊 Generated out.csv", ["created SKILL.md", "edited README.md", "created out.csv"]),
+        ("✅ Created admin: Ann (ann@shop.com)\n- Update README.md", []),
+    ],
+)  # fmt: skip
+def test_a_program_says_which_files_it_made(output: str, found: list[str]) -> None:
+    assert by_shell("npx maker add lamp", output) == found

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from everturn.derive.artifacts import Commit, touched_files
-from everturn.derive.changed_files import FileState
+from everturn.derive.artifacts import touched_files
+from everturn.derive.changed_files import FileBook, FileState, TreeBefore, advance_files, advance_ran
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.derive.version_control import Commit
 from everturn.model.conversation import CallEnd, CallStart
 
 
@@ -217,3 +221,89 @@ def test_a_task_that_writes_leaves_files_behind(task: str) -> None:
 def test_a_new_repository_shows_the_files_of_everybody() -> None:
     deeds = CallFact(5, "Agent Build the lamp", "task", "ok"), CallFact(7, "git init && git status", "shell", "ok", 0)
     assert _names("/lamp", TurnFacts(0, 9, deeds=deeds, trees=STATUS)) == []
+
+
+def _busy_turns(count: int) -> list[TurnFacts]:
+    """Return turns that each edit a file, remove a folder, change the files of a pattern and commit it all."""
+    turns = []
+    for turn in range(count):
+        seq, path = 10 * turn, f"src/m{turn}.py"
+        commands = (f"find web -name '*.c{turn % 7}' | xargs sed -i 's/a/b/'", f"rm -rf old{turn}", "git commit -am x")
+        deeds = [CallFact(seq, f"Edit {path}", "edit", "ok")]
+        deeds += [CallFact(seq + at, one, "shell", "ok", 0) for at, one in enumerate(commands, 1)]
+        files = ((path, "edited", 0), (f"old{turn}", "deleted", 2), (path, "created", 3), (f"y{turn}.py", "created", 3))
+        facts = TurnFacts(turn, seq + 5, deeds=tuple(deeds), files=tuple(Touch(a, b, seq + at) for a, b, at in files))
+        tree = (Touch(f"web/a{turn}.c1", "edited", seq + 2),)
+        turns.append(replace(facts, trees=tree, commits=((Commit(f"{turn:07x}", f"x{turn}"), seq + 3),)))
+    return turns
+
+
+def test_the_work_of_a_turn_does_not_grow_with_the_turns_before_it() -> None:
+    def work(count: int) -> int:
+        """Return how many functions and methods run while the files of the last of some turns are folded in."""
+        *before, last = _busy_turns(count)
+        state = SessionState("s", "/home/ann/lamp")
+        for facts in before:
+            state = advance_state(state, facts)
+        ran = advance_ran(state.ran, [one.command for one in state.commands[state.ran.read :]], len(state.commands))
+        tree = TreeBefore(state.workspace, state.before, ran=ran, named=state.named)
+        advance_files(state.files, last, tree)  # what is compiled once
+        calls = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        sys.setprofile(count_call)
+        advance_files(state.files, last, tree)
+        advance_ran(ran, [f"rm -rf {count}"], count)
+        sys.setprofile(None)
+        return calls
+
+    assert work(320) < 1.3 * work(40)
+
+
+PATHS = st.sampled_from(
+    ("src/a.py", "src/web/a.py", "web/a.py", "src/web", "a.py", "docs/b.md", "/tmp/x/a.py", "lamp.ts")
+)
+
+
+@given(
+    st.lists(st.tuples(PATHS, st.sampled_from(("edited", "created", "read", "deleted")), st.booleans()), max_size=14)
+)
+def test_what_files_are_looked_up_by_is_that_of_their_names(steps: list[tuple[str, str, bool]]) -> None:
+    state = SessionState("s", "/home/ann/lamp")
+    for turn, (path, action, is_shell) in enumerate(steps):
+        facts = _ran(f"make {turn}", turn, turn, (action, path)) if is_shell else _edit(path, turn, turn, action)
+        state = advance_state(state, facts)
+        files = state.files
+        assert isinstance(files, FileBook)
+        fresh = FileBook(files, state.workspace)
+        assert {key: n for key, n in files.folders.items() if n} == {key: n for key, n in fresh.folders.items() if n}
+        assert set(files.gone) == {path for path, one in files.items() if one.action == "deleted"} == set(fresh.gone)
+        assert files.outside == fresh.outside
+        assert {key: set(v) for key, v in files.tails.items() if v} == {
+            key: set(v) for key, v in fresh.tails.items() if v
+        }
+
+
+@given(st.lists(st.tuples(PATHS, st.sampled_from(("edited", "created", "read"))), max_size=12), st.integers(0, 12))
+def test_more_input_never_gives_fewer_files(steps: list[tuple[str, str]], cut: int) -> None:
+    turns = [_edit(path, 3 * k, k, action) for k, (path, action) in enumerate(steps)]
+    assert len(_files("/home/ann/lamp", *turns[:cut])) <= len(_files("/home/ann/lamp", *turns))
+
+
+def test_an_earlier_state_stays_as_it_was() -> None:
+    first = advance_state(SessionState("s", "/lamp"), _edit("a/lamp.py", 1))
+    advance_state(first, _ran("rm -rf a", 4, 1, ("deleted", "a")))
+    again = advance_state(first, _edit("b/lamp.py", 4, 1))
+    assert [(path, one.action) for path, one in again.files.items()] == [
+        ("a/lamp.py", "edited"),
+        ("b/lamp.py", "edited"),
+    ]
+
+
+def test_a_folder_takes_the_place_of_what_was_only_deleted_in_it() -> None:
+    steps = [_edit("assets/a.md", 1), _ran("rm -r assets/old", 4, 1, ("deleted", "assets/old"))]
+    gone = _files("/lamp", *steps, _ran("rm -r assets", 7, 2, ("deleted", "assets")))
+    assert {path: one.action for path, one in gone.items()} == {"assets": "deleted", "assets/a.md": "deleted"}

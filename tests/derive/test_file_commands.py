@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.derive.file_commands import fixes_unnamed_files, staged_files
+from everturn.derive.version_control import fixes_unnamed_files, staged_files
 
 
 def test_files_staged_after_a_fixer_are_named_by_git_add() -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from everturn.derive.artifacts import Commit
 from everturn.derive.decisions import DecisionMark
-from everturn.derive.intent import Offer
+from everturn.derive.offers import Offer
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanChange, PlanUpdate
 from everturn.derive.session_state import (
@@ -20,6 +19,7 @@ from everturn.derive.session_state import (
     unresolved_failures,
 )
 from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
+from everturn.derive.version_control import Commit
 
 
 def turn(number: int, **facts: Any) -> TurnFacts:

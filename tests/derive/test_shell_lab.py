@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from everturn.derive.artifacts import touched_files, tree_changes
+from everturn.derive.artifacts import touched_files
 from everturn.derive.paths import local_path
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.derive.version_control import tree_changes
 from everturn.model.conversation import CallEnd, CallStart
 
 FILES = {

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.derive.changed_files import FileState
-from everturn.derive.session_state import DecisionState, FailureState, SessionState
+from everturn.derive.decision_states import DecisionState
+from everturn.derive.session_state import FailureState, SessionState
 from everturn.derive.state_yaml import BUDGET, as_yaml, prune_state
 from everturn.text.tokens import fits_tokens
 

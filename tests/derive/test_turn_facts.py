@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.artifacts import Commit, find_commits, find_head, is_rebase, name_commits
+from everturn.derive.version_control import Commit, find_commits, find_head, is_rebase, name_commits
 from everturn.model.conversation import CallStart
 
 

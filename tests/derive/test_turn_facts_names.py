@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from everturn.derive.artifacts import find_branch
 from everturn.derive.turn_facts import CodeName, advance_names, find_code_names
+from everturn.derive.version_control import find_branch
 
 
 def test_names_are_found_in_quotes_and_by_their_shape() -> None:

@@ -61,3 +61,15 @@ def test_a_star_stays_within_a_folder() -> None:
     assert matches_any("src/sub/a.go", ["src/**/*.go"])
     assert matches_any("src/sub/a.go", ["*.go"])
     assert not matches_any("src/a.gob", ["src/*.go"])
+
+
+def test_what_a_script_writes_into_a_temporary_folder_is_a_by_product() -> None:
+    script = "python3 - <<'EOF'\ntext = open('notes.md').read()\nopen('{}', 'w').write(text)\nEOF"
+    assert command_touches(script.format("/tmp/copy.md"), "") == []
+    assert command_touches(script.format("copy.md"), "") == [("edited", "copy.md")]
+    assert command_touches("cat > /tmp/body.md <<'EOF'\nHello\nEOF", "") == [("created", "/tmp/body.md")]
+
+
+def test_a_folder_that_was_removed_is_named_and_one_that_could_not_be_is_not() -> None:
+    assert command_touches("rmdir assets/old", "") == [("deleted", "assets/old")]
+    assert command_touches("rmdir old; ls", "rmdir: failed to remove 'old': Directory not empty\na.py") == []

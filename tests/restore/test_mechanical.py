@@ -265,6 +265,23 @@ def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive,
     assert texts(document, "high_level_goal") == ["/set-up"]
 
 
+@pytest.mark.parametrize(
+    ("requests", "goal"),
+    [
+        (("list the plans of the shop with their prices", "one has only a yearly price"), 0),
+        (("what is in this folder and why", "Add a page that lists the lamps of the shop."), 1),
+        (("konnichiwa", "soko-wa-kazu-wo-kazoeru-pe-ji-wo-tsukutte-kudasai"), 1),
+        (("<command-name>/chrome</command-name>", "git clone https://example.org/lamps and copy the rules"), 1),
+    ],
+)
+def test_a_remark_is_no_goal_and_neither_is_a_greeting_in_any_language(
+    archive: Archive, store: Store, requests: tuple[str, str], goal: int
+) -> None:
+    session = archive.take_in(*(archive.history.turn(one, "So it is.") for one in requests))
+    (found,) = texts(build_document(store, SOURCES, session), "high_level_goal")
+    assert found.startswith(requests[goal])
+
+
 def test_the_goal_grows_with_later_requests(archive: Archive, store: Store) -> None:
     line = archive.history.line
     session = archive.take_in(

@@ -1,24 +1,18 @@
-"""Find the files that a tool call touched, and the files that a text mentions.
+"""Find the files that a tool call touched, and the files that texts name.
 
 `touched_files` returns (action, path) pairs of one successful call: only what is certain, from the call, its result, the
 words of a shell command, the reports that version control and patch print, and lines such as `Wrote out.csv` of a command that
 acts. Files that a pull, a merge or a build brings are not touched by the agent. Paths stay as they were given (see
-`derive.paths` for one name per file); nothing is read from disk.
+`derive.paths` for one name per file).
 
 `find_mentions` recognises a file name by its ending, since many words contain a dot: versions, hosts, members of an object.
 Addresses, mails and the folders of package managers do not count.
 
-Both read a bounded part of long texts and never raise.
+Some transcripts do not name the file of an edit, and the report of a subagent is all that is known of its work. `announced_file`
+returns the file that a text says is changed next, `stated_changes` and `named_files` those that a report says were changed,
+and `told_files` puts both together for the edits of a turn that name no file.
 
-What version control shows: the commits that a call made, with their hashes, and the state of the working tree.
-
-The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
-mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given, and
-its hash is the one that `git log` or `git rev-parse` shows afterwards. A subagent may state its commit in its report.
-
-`tree_changes` reads the output of `git status` and `git diff --stat`. It shows which files were changed before the agent
-began, and what a subagent left behind whose own transcript is not archived. `stated_changes` reads the report of such a
-subagent. Both return (action, path) pairs and never raise.
+All read a bounded part of long texts, read nothing from disk and never raise.
 """
 
 from __future__ import annotations
@@ -26,28 +20,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from posixpath import normpath
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import (
+    LOG_NAME,
     MAX_CHARS,
     Touch,
     command_touches,
     last_folder,
-    named_files,
     reported_files,
-    stated_changes,
 )
 from everturn.derive.paths import ENDINGS, has_ending, is_generated, resolve_path
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
-from everturn.text.shell import unquote_git_path
+from everturn.text.printable import both_ends
 
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
 
@@ -59,10 +46,10 @@ def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
     others = [one for one in end.others if not is_generated(one[1])]
     found: list[Touch] = [(action, path), *others] if action and path and "${" not in path else others
-    given = _given_text(call)
+    given = given_text(call)
     found += _patch_touches(given, call.command)
     if call.kind == "shell" and not end.exit_status:
-        output = _both_ends(output, MAX_CHARS)
+        output = both_ends(output, MAX_CHARS)
         for command, folder in shell_commands(call):
             found += command_touches(command, output, folder)
             found += _patch_touches(command, command) if command != given else []
@@ -75,17 +62,13 @@ def shell_commands(call: CallStart) -> list[tuple[str, str]]:
     """Return the commands of a call, each with its folder: one, or those in a script that calls tools."""
     if call.command:
         return [(call.command, "")]
-    given = _given_text(call)
+    given = given_text(call)
     if "tools" not in given:
         return [("", "")]
     return [(text, folder) for _, text, folder in script_calls(given)]
 
 
-def _both_ends(text: str, chars: int) -> str:
-    return text if len(text) <= 2 * chars else f"{text[:chars]}\n{text[-chars:]}"
-
-
-def _given_text(call: CallStart) -> str:
+def given_text(call: CallStart) -> str:
     """Return the text that may be a patch or a script: a command, the whole input, or its one argument."""
     given = call.input.get("input", call.input.get("code")) if isinstance(call.input, dict) else call.input
     return call.command or (given if isinstance(given, str) else "")
@@ -112,21 +95,22 @@ def _patch_touches(text: str, command: str) -> list[Touch]:
 # --- what a program says it did ---
 _DEEDS = {
     **dict.fromkeys(
-        ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported"), "created"),
+        ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported", "copied",
+         "copying"), "created"),
     **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified"), "edited"),
     **dict.fromkeys(("read", "reading", "loaded", "loading"), "read"),
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
     "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
     r"(?P<verb>[a-z]{4,12}):?\s{1,20}(?P<what>(?:(?:files?|the|new|output|reports?|results?|data|log|html|xml|json|csv|lines?|bytes|rows|"
     r"records|entries|items|to|in|into|from|as|config|configuration|template|\d[\d,.]{0,12})\s{1,4}){0,6}|[^\n>'\"`]{1,80}? (?:->|→|to:?)\s{1,4})"
     r"(?P<quote>['\"`]?)(?P<path>[\w@+~./\\](?:[^'\"`*?$<>|(),;\s]|(?<=\w) (?=\w)){0,300}?)(?P=quote)"
-    r"(?P<tail>\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
+    r"(?P<tail>:|\.{0,3}|\s{0,4}\.{3}\s{0,4}(?:done|ok)?|\s{1,4}[(\[][^\n]{0,200}[)\]]|\s{1,4}in [\d.]{1,8} ?m?s|\s{1,4}successfully)!?",
     re.IGNORECASE,
 )
 #: Commands that show texts of others, ask only, or run elsewhere.
@@ -145,14 +129,35 @@ def _told_by_output(command: str, output: str, start: str) -> Iterator[Touch]:
     """Yield the files of lines such as `Wrote out/report.csv`, where the command did something."""
     if not output or _NOT_DOING.search(_FILTERED.sub("", command)) or not any(mark in output for mark in _DEED_MARKS):
         return
-    told = [touch for line in output.splitlines() if (touch := _read_deed(line)) is not None]
-    told = [(action, path) for action, path in told if action == "read" or not is_generated(path)]
+    told = [one for one in _read_deeds(output) if one[0] == "read" or not is_generated(one[1])]
     folder = last_folder(command, start) if told else ""
     yield from ((action, place) for action, path in told if (place := resolve_path(folder, path)))
 
 
+#: Above a list of files, each on a line of its own: `Created 5 files:`.
+_LIST_HEAD = lazy_pattern(r"(?P<verb>[a-z]{4,12}) (?:the following |new |\d{1,4} ){0,2}(?:new )?files?:", re.IGNORECASE)
+_LIST_ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])?[ \t]*([\w@+~./\\()\[\]-]{2,300})[ \t]*")
+#: What a program puts before what it says: a sign, `[OK]`, `INFO:`.
+_LEAD = lazy_pattern(
+    r"(?:[^\w\s./~\\'\"`\[(-]{1,4}\s{1,3}|\[[A-Za-z]{2,8}\]:?\s{1,3}|(?:INFO|SUCCESS|DONE|OK)[:\s]\s{0,3}){1,3}"
+)
+
+
+def _read_deeds(output: str) -> Iterator[Touch]:
+    listed = ""  # what was done to the files of the list that the lines are in
+    for line in output.splitlines():
+        words = line.strip(" \t✓✔✅→\r")
+        if listed and (item := _LIST_ITEM.fullmatch(line.rstrip("\r"))) and has_ending(item[1]):
+            yield listed, item[1]
+            continue
+        listed = _DEEDS.get(head["verb"].lower(), "") if (head := _LIST_HEAD.fullmatch(words)) else ""
+        if (touch := _read_deed(line)) is not None:
+            yield touch
+
+
 def _read_deed(line: str) -> Touch | None:
-    words = line.strip(" \t✓✔✅→")
+    words = line.strip(" \t✓✔✅→\r")
+    words = words[lead.end() :] if (lead := _LEAD.match(words)) is not None else words
     action = _DEEDS.get(words.split(None, 1)[0].rstrip(":").lower()) if words and len(words) <= _LONGEST_DEED else None
     found = _DEED.fullmatch(words) if action is not None else None
     if action is None or found is None:
@@ -176,7 +181,7 @@ _END = lazy_pattern(
     rf"\.(?:{ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
     r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
 )
-_NAME_BEFORE = lazy_pattern(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
+_NAME_BACKWARDS = lazy_pattern(r"[\w@.+~/\\-]*(?:(?<=[/\\]):[A-Za-z])?")
 _LONGEST = 200
 #: Endings that are as often members of an object: they count only after a folder.
 _DOUBTFUL = frozenset((".c", ".h", ".sum", ".mod", ".ex", ".cs", ".conf", ".less", ".fish", ".nu", ".lock", ".tf"))
@@ -185,7 +190,7 @@ _FOREIGN = lazy_pattern(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycac
 
 
 def find_mentions(text: str) -> Counter[str]:
-    shown = _both_ends(text, _MENTION_CHARS)
+    shown = both_ends(text, _MENTION_CHARS)
     found: Counter[str] = Counter()
     for end in _END.finditer(shown):
         if name := _mentioned_name(shown, end):
@@ -195,8 +200,8 @@ def find_mentions(text: str) -> Counter[str]:
 
 def _mentioned_name(text: str, end: re.Match[str]) -> str:
     first = max(0, end.start() - _LONGEST)
-    before = _NAME_BEFORE.search(text, first, end.start())
-    start = before.start() if before is not None else end.start()
+    before = _NAME_BACKWARDS.match(text[first : end.start()][::-1])
+    start = end.start() - (before.end() if before is not None else 0)
     name = text[start : end.end()]
     if (start and text[start - 1] in "@:$%") or "@" in name.partition("/")[0] or "//" in name:
         return ""  # a mail, an address, a variable
@@ -258,240 +263,89 @@ def told_files(
 _ABSOLUTE = lazy_pattern(r"/|[A-Za-z]:|file:")
 
 
-# --- What version control shows: the commits that a call made, with their hashes, and the state of the working tree ---
-_MOST_CHARS = 20_000
-_SUBJECT = 200
-
-
-class Commit(Struct, frozen=True):
-    """One commit; the hash as printed, or "". `amends`: it takes the place of an earlier one."""
-
-    hash: str
-    subject: str
-    amends: bool = False
-    rebased: bool = False  # made again by a rebase or a cherry-pick
-    url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
-    by: str = ""  # "subagent" if the report of a subagent states it
-
-
-_COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
-_COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
-_REPORT = lazy_pattern(
-    r"^(?:(?:Output: )?\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\]|Commit ([0-9a-f]{7,40})) (.{1,500})",
-    re.MULTILINE,
-)
-_REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
-_MESSAGE = lazy_pattern(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
-_DOCUMENT = lazy_pattern(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
-_DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
-
-
-def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
-    """Return the commits of a call, in order."""
-    if start.kind == "task":
-        return _stated_commits(output) if went_well and _is_to_commit(start) else []
-    text = _command_text(start)
-    if went_well and _OPENS.search(text[:_MOST_CHARS]):
-        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(_both_ends(output, _MOST_CHARS))][-1:]
-    if not text or not _COMMITS.search(text[:_MOST_CHARS]) or _DRY.search(text[:_MOST_CHARS]):
-        return []
-    amends = "--amend" in text
-    shown = _both_ends(output, _MOST_CHARS)
-    rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
-    reports = [one for one in _REPORT.finditer(shown) if one[1] or start.kind != "shell"]
-    found = [Commit(one[1] or one[2], one_line(one[3], _SUBJECT), amends, rebased) for one in reports]
-    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
-        return found
-    proven = (_PROXY.sub("", part) for part in strip_attempt(text).proven)
-    quiet = any(map(_COMMIT.match, proven)) or ("<<" in text and _COMMIT.search(text))
-    subject = _commit_subject(text) if quiet else ""
-    if not subject:
-        return []
-    head = find_head(start, output)
-    is_same = head is not None and _is_subject(head.subject, subject)
-    return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
-
-
-_OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
-_URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
-_PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
-_REFUSED = lazy_pattern(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
-_LOG = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
-_ONE_LINE = lazy_pattern(
-    r"^(?:\* )?([0-9a-f]{7,40})(?: \([^()\n]{1,200}\))? (?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
-    re.MULTILINE,
-)
-_FULL = lazy_pattern(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
-_BARE = lazy_pattern(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
-
-
-def find_head(start: CallStart, output: str) -> Commit | None:
-    """Return the newest commit that a log, a push or `git rev-parse HEAD` shows; without a subject for the latter two."""
-    text = _command_text(start)
-    if "git push" in text and (pushed := _PUSHED.search(output[:_MOST_CHARS])):
-        return Commit(pushed[1], "")
-    log = _LOG.search(text[:_MOST_CHARS]) if "git" in text else None
-    if log is None or _ELSEWHERE.search(log[1]):
-        return None
-    shown = output[:_MOST_CHARS]
-    full, short = _FULL.search(shown), _ONE_LINE.search(shown)
-    found = min(filter(None, (full, short)), key=lambda one: one.start(), default=None)
-    if found is not None:
-        return Commit(found[1], one_line(found[2], _SUBJECT))
-    bare = _BARE.search(shown) if "rev-parse" in log[0] or "%" in log[0] else None
-    return Commit(bare[1], "") if bare is not None else None
-
-
-_PUSHED = lazy_pattern(r"^[ \t]+[0-9a-f]{7,40}\.\.([0-9a-f]{7,40})[ \t]+(\S+) -> (?:\S+/)?\2\s*$", re.MULTILINE)
-#: A log of another branch, of one file, or of a range.
-_ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--grep|\s--(?:\s|$)|\s-S|\^|~\d|HEAD@")
-
-
-def is_rebase(start: CallStart) -> bool:
-    """Whether a call puts commits on another base, so that their hashes change."""
-    return bool(_REBASE.search(_command_text(start)[:_MOST_CHARS]))
-
-
-_REBASE = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\s(?:rebase\b|pull\b[^;&|\n]{0,80}\s(?:--rebase|-r)\b)")
-
-
-def name_commits(commits: list[tuple[Commit, int]], head: Commit, rebased: int | None = None) -> None:
-    """Give the last commit the hash that a later log shows for it; `rebased` is where it got another one."""
-    if not commits or commits[-1][0].url:
-        return
-    last, seq = commits[-1]
-    if not _is_subject(head.subject, last.subject) or last.hash.startswith(head.hash[:7]):
-        return
-    if not last.hash:
-        commits[-1] = replace(last, hash=head.hash), seq
-    elif rebased is not None:
-        commits.append((Commit(head.hash, last.subject, rebased=True), rebased))
-
-
-def _is_subject(shown: str, subject: str) -> bool:
-    """Whether a shown subject, which may be cut, is that of a commit; "" is of any."""
-    start = shown.rstrip(".…").strip()
-    return subject.startswith(start) if len(start) >= 12 or not start else start == subject
-
-
-_STATED = lazy_pattern(
-    r"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: (?:as|is|at))?[:=]?(?:\*\*)?[ \t]{0,4}`?\b(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b",
+# --- what a report says ---
+_CHANGES = lazy_pattern(
+    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new|"
+    r"removed|reworded|reworked|renamed|deleted|moved|replaced|converted|adjusted|simplified|enhanced|improved|documented|"
+    r"(?:hin|ein)?zugefügt|eingefügt|geändert|angepasst|erstellt|angelegt|aktualisiert|bearbeitet|ergänzt|erweitert|ersetzt|entfernt|gelöscht|"
+    r"umbenannt|verschoben|korrigiert|behoben|überarbeitet|implementiert|neue?[rs]?|"
+    r"(?:ajout|modifi|cré|corrig|supprim|remplac|renomm|déplac|édit|amélior|implément)ée?s?|mis(?:e|es)? à jour|réécrite?s?|nouve(?:au|lle)|"
+    r"(?:añad|correg|mov|reescr)id[oa]s?|(?:agreg|modific|cre|actualiz|elimin|reemplaz|renombr|edit|implement|mejor)(?:ad[oa]s?|é)|modifiqué|añadí|corregí|"
+    r"agregué|nuev[oa])\b"
+    r"|添加|新增|新建|创建|創建|建立|修改|更新|编辑|編輯|删除|刪除|移除|替换|替換|重命名|重写|重寫|实现|實現|修复|修復|调整|調整|优化"
+    r"|追加|作成|変更|修正|編集|削除|置き換え|書き換え|実装",
     re.IGNORECASE,
 )
-
-
-#: Words before a commit that was there already.
-_OLDER = lazy_pattern(
-    r"\b(?:recent|previous|prior|earlier|existing|upstream|base|per|since|after|before|from|see|introduced (?:in|by))(?: the| this| that)? (?:\w+ )?$",
+#: What may stand between a name and the word that says how it was changed.
+_LINK = lazy_pattern(
+    r"[\s*:：—–(-]*(?:(?:is|was|were|has been|have been|now|wurden?|ist|habe ich|a été|est|fue|ha sido|está)\s|(?:文件|を|に|の|が|は|里|裡|中|已)\s?){0,2}",
     re.IGNORECASE,
 )
-
-
-def _stated_commits(report: str) -> list[Commit]:
-    """Return the commits that the report of a subagent states as its own."""
-    if "ommit" not in report and "COMMIT" not in report:
-        return []
-    shown = _both_ends(report, _MOST_CHARS)
-    named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
-    found = {one[1].lower(): one for one in named}
-    return [Commit(number, "", by="subagent") for number in found]
-
-
-_ASKED = lazy_pattern(
-    r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
-    r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",
-    re.IGNORECASE | re.MULTILINE,
+_DENIES = lazy_pattern(
+    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected|nicht|keine?[nrsm]?|ohne|unverändert|sollten?|"
+    r"pas|sans|aucune?|devrait|lu|sin|debería|leído)\b|n't\b|不|没|沒|未|无|應該|应该|建议|如果|ない|ません|べき"
+    r"|\b(?:(?:defined|described|documented|specified|stated) in|based on|according to|per|see|from|following|against)(?: \w+){0,3} $",
+    re.IGNORECASE,
 )
-
-
-def _is_to_commit(start: CallStart) -> bool:
-    """Whether a subagent was asked to commit, or what it was asked is not known: only then it states commits of its own."""
-    given = start.input.values() if isinstance(start.input, dict) else ()
-    words = " ".join((start.prompt, *(one for one in given if isinstance(one, str))))[:_MOST_CHARS]
-    return not words.strip() or _ASKED.search(words) is not None
-
-
-def _command_text(start: CallStart) -> str:
-    """Return the command line of a call: of a shell, of a version control tool, or of a script that calls tools."""
-    if start.kind != "shell":
-        return _git_command_line(start)
-    if start.command:
-        return start.command
-    given = start.input.get("input", start.input.get("code")) if isinstance(start.input, dict) else start.input
-    return "\n".join(text for _, text, _ in script_calls(given)) if isinstance(given, str) else ""
-
-
-def _git_command_line(start: CallStart) -> str:
-    """Return the arguments of a version control tool as a command line."""
-    if "git" not in start.name.lower() or not isinstance(start.input, dict):
-        return ""
-    words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
-    return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
-
-
-def _commit_subject(text: str) -> str:
-    after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
-    if document := _DOCUMENT.search(after):
-        return one_line(document[2], _SUBJECT)
-    if (message := _MESSAGE.search(after)) is None:
-        return ""
-    words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
-    return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
-
-
-# --- the working tree ---
-
-_MAX_CHARS = 20_000
-_MOST = 200
-_ASKS = lazy_pattern(
-    r"\bgit\b(?:\s+-C\s+(\"[^\"\n]{1,400}\"|\S{1,400}))?(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(status|diff)\b([^;&|\n]{0,200})"
+#: Words before a name that is only referred to.
+_REFERS = lazy_pattern(
+    r"(?:\b(?:in|with|from|against|via|see|of|by|at|under|than|for|using|run|open|read|find|cat|pytest|siehe|mit|aus|von|voir|dans|avec|de|en|con|desde|ver)"
+    r"|参见|查看|运行|使用)(?: (?:the|your|our|der|die|das|le|la|el))? ?[\"'*(]{0,3}$",
+    re.IGNORECASE,
 )
-_OTHER_TREE = lazy_pattern(
-    r"\.\.|\bHEAD[~^]|--cached\b.{0,40}\b[0-9a-f]{7,40}\b|\b(?:origin|upstream)/|\bmain\b|\bmaster\b|--no-index"
+_UNCHANGED = lazy_pattern(
+    r"\s?(?:(?:is|was|were|stays?|remains?|left|bleibt|wurde|ist|reste|est) )?(?:not|unchanged|untouched|nicht|unverändert|inchangée?|sin cambios|は変更し|没有|未)",
+    re.IGNORECASE,
 )
-_SHORT = lazy_pattern(
-    r"^(?:([ MADRC?][MD ?]) |(?:\t| {8})?(modified|deleted|new file): {1,8})(\S.{0,400}?)\r?$", re.MULTILINE
+_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
+_LISTED = lazy_pattern(
+    r"^[ \t]*(?:[-*•]|#{1,6}|(?:#{1,6} )?\d{1,3}\.) {1,4}[✅✓ ]{0,3}\**`([\w@.+-]{3,100})`", re.MULTILINE
 )
-_STAT = lazy_pattern(r"^ (\S.{0,400}?) +\| +(?:\d+ [+-]*|Bin .{0,60})\r?$", re.MULTILINE)
+_LONGEST_LINE = 600
+_NEAR, _AFTER = 120, 30
 
 
-def tree_changes(command: str, output: str) -> list[Touch]:
-    """Return the files that differ from the last commit; empty for a command that shows something else."""
-    asks = _ASKS.search(command[:_MAX_CHARS]) if "git" in command else None
-    if asks is None or not output or _OTHER_TREE.search(asks[3]):
-        return []
-    shown = output[:_MAX_CHARS]
-    found: dict[str, str] = {}
-    for code, word, path in _SHORT.findall(shown):
-        if code and not code.strip():
-            continue
-        is_new = "?" in code or "A" in code or word == "new file"
-        is_gone = "D" in code or word == "deleted"
-        found[_last_name(path)] = "created" if is_new else "deleted" if is_gone else "edited"
-    folder = last_folder(command[: asks.start()]) if found and asks[2] == "status" else ""
-    folder = (asks[1] or "").strip('"') or folder
-    if folder:  # `git status` names files from where it runs
-        found = {normpath(f"{folder}/{path}"): action for path, action in found.items() if not path.endswith("/")}
-    if "stat" in asks[3] or not found:
-        for path in _STAT.findall(shown):
-            found.setdefault(_last_name(path), "edited")
-    kept = [(action, path) for path, action in found.items() if not path.endswith("/") and not is_generated(path)]
-    return kept if len(kept) <= _MOST else []
+def stated_changes(report: str) -> list[Touch]:
+    """Return the files that the report of a subagent states as changed."""
+    found: dict[str, None] = {}
+    for line in report[:MAX_CHARS].splitlines():
+        if "`" in line and len(line) <= _LONGEST_LINE:
+            found.update(dict.fromkeys(one[1] for one in _IN_CODE.finditer(line) if _is_stated(line, one)))
+    return [("edited", path) for path in found]
 
 
-def _last_name(path: str) -> str:
-    """Return the new name of a renamed file, without quotes, and without the sign for folders that are left out."""
-    name = unquote_git_path(path.rpartition(" -> ")[2].rstrip()).removeprefix(".../")
-    return f"{name}/" if name.endswith(" content)") else name  # a submodule
+def named_files(report: str) -> list[str]:
+    """Return the files that a report names as code: at the beginning of an item, as changed, or with a folder where nothing denies it."""
+    found: dict[str, None] = dict.fromkeys(_LISTED.findall(report[:MAX_CHARS]))
+    for line in report[:MAX_CHARS].splitlines():
+        if "`" in line and len(line) <= _LONGEST_LINE:
+            named = [one for one in _IN_CODE.finditer(line) if "://" not in one[1]]
+            found.update({one[1]: None for one in named if _says_changed(line, one) or _names_plainly(line, one)})
+    listed = (path for path in found if not any(one.endswith(f"/{path}") for one in found))
+    return [
+        path
+        for path in listed
+        if has_ending(path) and not (is_generated(path) or LOG_NAME.search(path) or "..." in path)
+    ]
 
 
-def find_branch(output: str) -> str:
-    """Return the branch that version control says it is on, "" if it says none."""
-    found = _BRANCH.findall(output[:2_000])
-    return next(filter(None, found[-1])) if found else ""
+def _names_plainly(line: str, name: re.Match[str]) -> bool:
+    """Whether a line names a file in a folder and does not only refer to it."""
+    before = line[max(0, name.start() - _NEAR) : name.start()]
+    is_kept = _DENIES.search(before) or _REFERS.search(before) or _UNCHANGED.match(line, name.end())
+    return "/" in name[1] and not is_kept
 
 
-_BRANCH = lazy_pattern(
-    r"^(?:On branch |Switched to (?:a new )?branch '|\[)([^\s'\]]{2,80})(?:'|\r?$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])|^\W{0,6}(?:current |git )branch:\W{0,4}([\w./-]{2,80})",
-    re.MULTILINE | re.IGNORECASE,
-)
+def _is_stated(line: str, name: re.Match[str]) -> bool:
+    """Whether a line says that a file was changed: with a verb before its name, or right after it."""
+    path = name[1].replace("\\", "/")
+    if "/" not in path or "://" in path or not has_ending(path) or is_generated(path):
+        return False
+    return _says_changed(line, name)
+
+
+def _says_changed(line: str, name: re.Match[str]) -> bool:
+    before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
+    link = _LINK.match(after)
+    is_said = _CHANGES.search(before) or _CHANGES.match(after, link.end() if link else 0)
+    return is_said is not None and not _DENIES.search(before)

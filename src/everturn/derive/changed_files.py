@@ -14,7 +14,7 @@ One file has one name, see `derive.paths`. Pure; nothing is read from disk.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from msgspec import Struct
@@ -43,6 +43,15 @@ class FileState(Struct, frozen=True):
     given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
 
 
+class RanBefore(Struct, frozen=True):
+    """The commands that went well before a turn, and what is asked of them again and again."""
+
+    read: int = 0  # how many commands were read for it
+    commands: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()  # the patterns of the files that they changed without naming them
+    begins: bool = False  # one of them made the repository
+
+
 class TreeBefore(Struct, frozen=True):
     """What is known of the working tree before a turn."""
 
@@ -50,44 +59,143 @@ class TreeBefore(Struct, frozen=True):
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked, and the client did not note what it changed
     unnamed: bool = False  # there were edits that name no file
-    ran: list[str] = []  # commands that went well
-    named: tuple[str, ...] = ()  # files that were mentioned or listed
+    ran: RanBefore = RanBefore()
+    named: Mapping[str, object] = {}  # files that were mentioned or listed
 
 
-def advance_files(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> dict[str, FileState]:
-    """Return the files after one more turn, the last one touched at the end."""
-    files = dict(known)
-    names = _FileNames(files, facts, tree)
-    committed = {seq for _, seq in facts.commits}
-    shown = _left_by_patterns(facts, tree)
-    touches = (*facts.files, *_left_by_subagents(known, facts, tree), *shown, *_covered(known, facts, tree))
-    for touch in sorted(touches, key=attrgetter("seq")):
-        path, given = names.find(touch)
-        is_own = path in files and files[path].count > 0
-        if touch.seq in committed and touch.action != "read" and not _is_committed(facts, tree, touch, path, is_own):
-            continue  # a commit of what somebody else changed
-        shorter = names.take_shorter(path, given)
-        before = _join_states(files.pop(path, None), shorter)
-        files[path] = _update_file(before, touch, path, given, facts.turn)
-        names.add(path, given)
-        if touch.action == "deleted":
-            _delete_inside(files, path)
-        elif touch.action != "read":
-            names.restore_folders(path)
-    _restore_shown(files, facts)
-    return files
+def advance_ran(ran: RanBefore, new: list[str], read: int) -> RanBefore:
+    """Return what is known of the commands that went well after some more of them."""
+    wide = dict.fromkeys((*ran.wide, *(pattern for one in new for pattern in wide_targets(one))))
+    begins = ran.begins or any("git init" in one for one in new)
+    return RanBefore(read, (*ran.commands, *new), tuple(wide), begins)
 
 
-def _restore_shown(files: dict[str, FileState], facts: TurnFacts) -> None:
-    """Drop the deletion of files that a later command shows: something wrote them again."""
-    gone = [(path, one) for path, one in files.items() if one.action == "deleted"]
-    calls = [call for call in _well_done(facts) if call.kind == "shell" and "||" not in call.what] if gone else []
-    for path, one in gone:
-        later = (call.what for call in calls if call.seq > one.seq and path in call.what)
-        if any(_SHOWS.search(command, 0, command.index(path)) for command in later):
-            files[path] = _present_again(one)
+class FileBook(dict[str, FileState]):
+    """The files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
+
+    def __init__(self, files: Mapping[str, FileState], workspace: str) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self.spelled: dict[str, str] = {}  # names by what their spellings share
+        self.whole: dict[str, tuple[str, ...]] = {}  # names by themselves in small letters
+        self.tails: dict[str, tuple[str, ...]] = {}  # longer names by their ends in small letters
+        self.folders: dict[str, int] = {}  # how many files there are below each folder
+        self.gone: dict[str, None] = {}
+        self.outside = 0  # files outside the workspace that are not temporary
+        self.has_workspace = False  # a name given as absolute lies in it
+        for path, one in files.items():
+            self.put(path, one)
+
+    def copy(self) -> FileBook:
+        other = FileBook({}, self.workspace)
+        other.update(self)
+        other.spelled, other.whole, other.tails = dict(self.spelled), dict(self.whole), dict(self.tails)
+        other.folders, other.gone = dict(self.folders), dict(self.gone)
+        other.outside, other.has_workspace = self.outside, self.has_workspace
+        return other
+
+    def put(self, path: str, one: FileState) -> None:
+        """Note a file as the last one touched."""
+        self.has_workspace |= one.given == "absolute" and not is_absolute(path)
+        if path in self:
+            del self[path]
+        else:
+            self._count(path, 1)
+            if self.spelled.setdefault(same_case(path, self.workspace), path) == path:
+                _add_name(self.whole, path.lower(), path)
+                for tail in _tails(path.lower()):
+                    _add_name(self.tails, tail, path)
+        self[path] = one
+        self.gone.pop(path, None)
+        if one.action == "deleted":
+            self.gone[path] = None
+
+    def take(self, path: str) -> FileState:
+        """Take a file out."""
+        one = self.pop(path)
+        self._count(path, -1)
+        self.gone.pop(path, None)
+        if self.spelled.get(same_case(path, self.workspace)) == path:
+            del self.spelled[same_case(path, self.workspace)]
+            _drop_name(self.whole, path.lower(), path)
+            for tail in _tails(path.lower()):
+                _drop_name(self.tails, tail, path)
+        return one
+
+    def _count(self, path: str, step: int) -> None:
+        for folder in _folders(path):
+            self.folders[folder] = self.folders.get(folder, 0) + step
+        self.outside += step * (is_absolute(path) and not is_scratch(path))
+
+    def enders(self, path: str) -> tuple[str, ...]:
+        """Return the longer names that end with a name, upper and lower case aside."""
+        return self.tails.get(path.lower(), ())
+
+    def ends(self, path: str) -> list[str]:
+        """Return the names that are the end of a name or the name itself, the longest first."""
+        parts = (path.lower(), *_tails(path.lower()))
+        return [one for part in parts for one in self.whole.get(part, ())]
+
+    def is_root(self, folder: str) -> bool:
+        """Whether most of the files outside the workspace are in a folder or below it, and not just one."""
+        below = self.folders.get(folder, 0) if is_absolute(folder) and not is_scratch(f"{folder}/") else 0
+        return below > 1 and 2 * below > self.outside
+
+    def delete_inside(self, folder: str) -> None:
+        """Note for the changed files of a folder that they are gone with it. Those that were only deleted are part of it."""
+        if not self.folders.get(folder):
+            return
+        for path in [path for path, one in self.items() if one.count and path.startswith(f"{folder}/")]:
+            if self[path].action == "deleted" and self[path].count == 1:
+                self.take(path)
+            else:
+                self[path] = replace(self[path], action="deleted")
+                self.gone[path] = None
+
+    def restore_folders(self, path: str) -> None:
+        """Drop the deletion of a folder in which a file is written again."""
+        for folder in _folders(path):
+            if folder in self.gone:
+                self.take(folder)
+
+    def restore_shown(self, facts: TurnFacts) -> None:
+        """Drop the deletion of files that a later command shows: something wrote them again."""
+        calls = (
+            [call for call in _well_done(facts) if call.kind == "shell" and "||" not in call.what] if self.gone else []
+        )
+        for call in calls:
+            for word in _WORD.finditer(call.what):
+                for path in (word[0], *_tails(word[0])):
+                    if path in self.gone and call.seq > self[path].seq and _SHOWS.search(call.what, 0, word.start()):
+                        del self.gone[path]
+                        self[path] = _present_again(self[path])
 
 
+def _tails(path: str) -> Iterator[str]:
+    """Yield the ends of a path after each of its folders, the longest first."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[at + 1 :]
+        at = path.find("/", at + 1)
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the innermost first."""
+    at = path.rfind("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+
+
+def _add_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
+    names[key] = (*names.get(key, ()), path)
+
+
+def _drop_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
+    names[key] = tuple(one for one in names[key] if one != path)
+
+
+_WORD = lazy_pattern(r"[^\s\"'`()<>|;&=]+")
 #: Before the name of a file: a program that needs the file to be there.
 _SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|]{0,200}$")
 
@@ -95,6 +203,28 @@ _SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|
 def _present_again(one: FileState) -> FileState:
     left = one.count - 1
     return replace(one, action="edited" if left else "read", count=left)
+
+
+def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> FileBook:
+    """Return the files after one more turn, the last one touched at the end."""
+    files = known.copy() if isinstance(known, FileBook) else FileBook(known, tree.workspace)
+    names, commits = _FileNames(files, facts, tree), _CommittedFiles(facts, tree)
+    shown = _left_by_patterns(facts, tree)
+    touches = (*facts.files, *_left_by_subagents(known, facts, tree), *shown, *_covered(known, facts, tree))
+    for touch in sorted(touches, key=attrgetter("seq")):
+        path, given = names.find(touch)
+        is_own = path in files and files[path].count > 0
+        if touch.action != "read" and not commits.is_own(touch, path, is_own):
+            continue  # a commit of what somebody else changed
+        shorter = names.take_shorter(path, given)
+        before = _join_states(files.get(path), shorter)
+        files.put(path, _update_file(before, touch, path, given, facts.turn))
+        if touch.action == "deleted":
+            files.delete_inside(path)
+        elif touch.action != "read":
+            files.restore_folders(path)
+    files.restore_shown(facts)
+    return files
 
 
 class _FileNames:
@@ -106,29 +236,25 @@ class _FileNames:
     absolute name lies in it. `files` is changed by the caller, and looked up here.
     """
 
-    def __init__(self, files: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> None:
-        self.files, self.facts, self.tree = files, facts, tree
+    def __init__(self, files: FileBook, facts: TurnFacts, tree: TreeBefore) -> None:
+        self.files, self.tree = files, tree
         self.shell = {call.seq for call in facts.deeds if call.kind == "shell"}
         self.labels: dict[int, str] = {}
         for call in facts.deeds:
             self.labels[call.seq] = f"{self.labels.get(call.seq, '')}\n{call.what}".replace("\\", "/")
-        self.spelled = {same_case(path, tree.workspace): path for path in files}
-        self.near: dict[str, list[str]] = {}  # names by their last part
-        for path in files:
-            self.near.setdefault(_last_part(path), []).append(path)
-        self.inside = any(one.given == "absolute" and not is_absolute(path) for path, one in files.items())
+        self.own = [call for call in _well_done(facts) if call.kind == "shell"]
 
     def find(self, touch: Touch) -> tuple[str, str]:
         """Return the name of a file, and what gave it: "absolute" or "relative" for a call, "shell", or "told"."""
         path = local_path(touch.path.rstrip("/\\") or "/", self.tree.workspace)
         given = self._given(touch, path)
-        if known := self.spelled.get(same_case(path, self.tree.workspace)):
+        if known := self.files.spelled.get(same_case(path, self.tree.workspace)):
             return known, given
-        near = [one for one in self.near.get(_last_part(path), ()) if self.files[one].count]
+        near = [one for one in (*self.files.enders(path), *self.files.ends(path)) if self.files[one].count]
         same = [one for one in near if self._is_same(path, given, one, touch.seq)]
         same = [one for one in same if len(one) >= len(path)] or same
         if len(same) > 1 and "/" not in path:
-            same = [one for one in same if self._is_root(one[: -len(path) - 1])]
+            same = [one for one in same if self.files.is_root(one[: -len(path) - 1])]
         return (same[0] if len(same) == 1 else path), given
 
     def _given(self, touch: Touch, path: str) -> str:
@@ -143,66 +269,41 @@ class _FileNames:
         """Take out the file that so far had a name without its folder, or with another case, and that a call names in full."""
         if path in self.files or given not in _BY_CALLS:
             return None
-        near = self.near.get(_last_part(path), [])
-        for one in near:
-            is_shorter = path.endswith(f"/{one}") and not any(other.endswith(f"/{one}") for other in near)
+        for one in self.files.ends(path):
+            is_shorter = path.endswith(f"/{one}") and not any(
+                other.endswith(f"/{one}") for other in self.files.enders(one)
+            )
             if (is_shorter or path.lower() == one.lower()) and self._is_same(one, self.files[one].given, path, NEVER):
-                self._forget(one)
-                return self.files.pop(one)
+                return self.files.take(one)
         return None
-
-    def add(self, path: str, given: str) -> None:
-        """Take note of a file."""
-        self.inside |= given == "absolute" and not is_absolute(path)
-        if self.spelled.setdefault(same_case(path, self.tree.workspace), path) == path:
-            near = self.near.setdefault(_last_part(path), [])
-            near += [path] if path not in near else []
-
-    def restore_folders(self, path: str) -> None:
-        """Drop the deletion of a folder in which a file is written again."""
-        while "/" in path:
-            path = path.rpartition("/")[0]
-            if path in self.files and self.files[path].action == "deleted":
-                self._forget(path)
-                del self.files[path]
-
-    def _forget(self, path: str) -> None:
-        self.near[_last_part(path)].remove(path)
-        self.spelled.pop(same_case(path, self.tree.workspace), None)
 
     def _is_same(self, path: str, given: str, known: str, seq: int) -> bool:
         """Whether a name that something gave means the file of another name."""
-        is_weak = given not in _BY_CALLS
+        is_weak, inside = given not in _BY_CALLS, self.files.has_workspace
         if path.lower() == known.lower():
             return given == "told"
-        if given == "told" and not self.inside and path.endswith(f"/{known}"):
+        if given == "told" and not inside and path.endswith(f"/{known}"):
             return True
         if is_absolute(path):
             return is_weak and "/" in known and path.endswith(f"/{known}")
         if path.startswith("~") or not known.endswith(f"/{path}"):
             return False
-        if given == "told" or (is_weak and "/" in path) or (not self.inside and self._given_before(known) == "told"):
+        if given == "told" or (is_weak and "/" in path) or (not inside and self._given_before(known) == "told"):
             return True
         folder = known[: -len(path) - 1]
-        if self.inside or is_scratch(known):
+        if inside or is_scratch(known):
             return is_weak and folder == self._current_folder(seq)
         is_rare = "/" not in path and not _COMMON.match(path)
-        return is_rare or (is_absolute(known) and ("/" in path or self._is_root(folder)))
+        return is_rare or (is_absolute(known) and ("/" in path or self.files.is_root(folder)))
 
     def _given_before(self, path: str) -> str:
         return self.files[path].given if path in self.files else ""
 
-    def _is_root(self, folder: str) -> bool:
-        """Whether most of the files outside the workspace are in a folder or below it, and not just one."""
-        outside = [one for one in self.files if is_absolute(one) and not is_scratch(one)]
-        below = sum(one.startswith(f"{folder}/") for one in outside)
-        return below > 1 and 2 * below > len(outside)
-
     def _current_folder(self, seq: int) -> str:
         """Return the folder to which the commands before a message went, if it is certain."""
-        own = [call.what for call in _well_done(self.facts) if call.kind == "shell" and call.seq <= seq]
+        own = [call.what for call in self.own[-_MOST_RAN:] if call.seq <= seq]
         below = ""
-        for command in reversed((*self.tree.ran[-_MOST_RAN:], *own)):
+        for command in reversed((*self.tree.ran.commands[-_MOST_RAN:], *own)):
             for entered in reversed(_ENTERS.findall(command)):
                 folder = local_path(entered.strip("\"'"), self.tree.workspace)
                 below = f"{folder}/{below}".rstrip("/")
@@ -225,10 +326,6 @@ _COMMON = lazy_pattern(
 )
 
 
-def _last_part(path: str) -> str:
-    return path.rsplit("/", 1)[-1].lower()
-
-
 def _join_states(one: FileState | None, two: FileState | None) -> FileState | None:
     """Return what is known of a file that had two names."""
     if one is None or two is None:
@@ -244,16 +341,9 @@ def _join_states(one: FileState | None, two: FileState | None) -> FileState | No
     )
 
 
-def _delete_inside(files: dict[str, FileState], folder: str) -> None:
-    """Note for the changed files of a folder that they are gone with it."""
-    for path, one in files.items():
-        if one.count and path.startswith(f"{folder}/"):
-            files[path] = replace(one, action="deleted")
-
-
 def advance_before(facts: TurnFacts, tree: TreeBefore) -> tuple[str, ...]:
     """Return the files that were changed before the agent changed or delegated anything."""
-    if tree.delegated or tree.unnamed or any(map(wide_targets, tree.ran)):
+    if tree.delegated or tree.unnamed or tree.ran.wide:
         return tree.before
     first = min((one.seq for one in facts.files if one.action != "read"), default=NEVER)
     acts = [call.seq for call in _well_done(facts) if call.kind in CHANGES or _targets(call)]
@@ -270,19 +360,45 @@ def count_unnamed(facts: TurnFacts) -> int:
     return 0 if told else sum(seq not in noted for seq in seqs)
 
 
-def _is_committed(facts: TurnFacts, tree: TreeBefore, touch: Touch, path: str, is_own: bool) -> bool:
-    """Whether what the report of a commit says of a file is the agent's doing: the file is, or something that it did can have made it."""
-    name = path.rsplit("/", 1)[-1]
-    ran = [*tree.ran, *(call.what for call in _well_done(facts) if call.kind == "shell" and call.seq <= touch.seq)]
-    if touch.action == "deleted" and any(_UNTRACKS.search(one) for one in ran if name in one):
-        return False  # it is only no longer tracked
-    if is_own or any(_ACTS_ON.search(one, 0, one.index(name)) for one in ran if name in one):
-        return True
-    if path in tree.before:
-        return False
-    unnamed = tree.unnamed or any(call.kind in CHANGES and not _is_noted(call, facts) for call in _well_done(facts))
-    delegated = tree.delegated or first_task(facts) < touch.seq
-    return unnamed or delegated or any(matches_any(path, wide_targets(one)) for one in ran)
+class _CommittedFiles:
+    """Tells of the files that the reports of commits name whether the agent can have changed them."""
+
+    def __init__(self, facts: TurnFacts, tree: TreeBefore) -> None:
+        self.tree, self.seqs = tree, {seq for _, seq in facts.commits}
+        self.before, self.own, self.wide = "", list[CallFact](), list[str]()
+        if self.seqs:
+            self.before = "\n".join(tree.ran.commands)
+            self.own = [call for call in _well_done(facts) if call.kind == "shell"]
+            self.wide = [*tree.ran.wide, *(pattern for call in self.own for pattern in _targets(call))]
+            self.task = first_task(facts)
+            noted = {one.seq for one in facts.files if one.action != "read"}
+            self.unnamed = tree.unnamed or any(
+                call.kind in CHANGES and call.seq not in noted for call in _well_done(facts)
+            )
+            self.own_text = "\n".join(call.what for call in self.own)
+
+    def is_own(self, touch: Touch, path: str, is_known: bool) -> bool:
+        """Whether a change is the agent's: no commit reports it, the file is, or something that it did can have made it."""
+        if touch.seq not in self.seqs:
+            return True
+        name = path.rsplit("/", 1)[-1]
+        ran = [*_lines_with(name, self.before), *_lines_with(name, self.own_text)]
+        if touch.action == "deleted" and any(map(_UNTRACKS.search, ran)):
+            return False  # it is only no longer tracked
+        if is_known or any(_ACTS_ON.search(one, 0, one.index(name)) for one in ran):
+            return True
+        if path in self.tree.before:
+            return False
+        return self.unnamed or self.tree.delegated or self.task < touch.seq or matches_any(path, self.wide)
+
+
+def _lines_with(name: str, text: str) -> Iterator[str]:
+    at = text.find(name)
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield text[text.rfind("\n", 0, at) + 1 : end]
+        at = text.find(name, end)
 
 
 #: Before the name of a file: a program that does more than show it or hand it to version control.
@@ -293,10 +409,6 @@ _ACTS_ON = lazy_pattern(
 
 
 _UNTRACKS = lazy_pattern(r"\bgit rm (?:-\S+ )*--cached\b")
-
-
-def _is_noted(call: CallFact, facts: TurnFacts) -> bool:
-    return any(one.seq == call.seq and one.action != "read" for one in facts.files)
 
 
 def _well_done(facts: TurnFacts) -> Iterator[CallFact]:
@@ -311,15 +423,16 @@ def _left_by_patterns(facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
     """Yield the changed files that version control shows after a command that changed files by a pattern."""
     if not facts.trees:
         return
-    wide = [(-1, wide_targets(one)) for one in tree.ran] + [(call.seq, _targets(call)) for call in _well_done(facts)]
-    wide = [(seq, patterns) for seq, patterns in wide if patterns]
-    for one in facts.trees if wide else ():
+    own = [(call.seq, patterns) for call in _well_done(facts) if (patterns := _targets(call))]
+    for one in facts.trees if own or tree.ran.wide else ():
         path = local_path(one.path, tree.workspace)
-        if path not in tree.before and any(seq < one.seq and matches_any(path, patterns) for seq, patterns in wide):
+        if path in tree.before:
+            continue
+        if matches_any(path, tree.ran.wide) or any(seq < one.seq and matches_any(path, wide) for seq, wide in own):
             yield one
 
 
-def _covered(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
+def _covered(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
     """Yield the files that were read or listed before and that the pattern of an editing command covers."""
     for call in _well_done(facts):
         patterns = [one for one in _targets(call) if not one.endswith("**/*") and _EDITS.search(call.what)]
@@ -338,11 +451,10 @@ _EDITS = lazy_pattern(
 )
 
 
-def _left_by_subagents(known: dict[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
+def _left_by_subagents(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
     """Yield files that are changed after a task of a subagent and were not before. A new repository shows all files."""
     first = -1 if tree.delegated else first_task(facts)
-    ran = (*tree.ran, *(call.what for call in facts.deeds if call.kind == "shell")) if facts.trees else ()
-    if any("git init" in one for one in ran):
+    if not facts.trees or tree.ran.begins or any("git init" in call.what for call in facts.deeds):
         return
     own = {local_path(one.path, tree.workspace) for one in facts.files if one.action != "read"}
     for one in facts.trees:

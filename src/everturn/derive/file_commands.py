@@ -56,19 +56,20 @@ def _touches_in(one: ShellCommand, output: str, folder: str | None, scripts: lis
         if place and (action == "read" or not _is_by_product(action, place, one.document)):
             yield action, place
     if scripts and _RUNS_SCRIPT.match(one.name):
-        yield from ((action, place) for action, path in scripts if (place := resolve_path(folder, path)))
+        places = ((action, resolve_path(folder, path)) for action, path in scripts)
+        yield from (touch for touch in places if touch[1] and not is_scratch(touch[1]))
 
 
 _SHELLS = frozenset(("bash", "sh", "zsh"))
 _RUNS_SCRIPT = lazy_pattern(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\b")
-_LOG = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
+LOG_NAME = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
 
 
 def _is_by_product(action: str, path: str, authored: bool) -> bool:
     """Whether a file only holds what a program printed or built. A here-document is written by the agent."""
     if is_by_tools(path):
         return True
-    return action == "created" and not authored and (is_scratch(path) or _LOG.search(path) is not None)
+    return action == "created" and not authored and (is_scratch(path) or LOG_NAME.search(path) is not None)
 
 
 def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
@@ -114,34 +115,6 @@ _CHECKS_ONLY = frozenset(("--check", "--diff", "--check-only", "--list-different
 _OPTION_WITH_FILE = lazy_pattern(
     r"-c|--config(?:-path)?|--ignore-path|--settings(?:-path|-file)?|--rcfile|--parser|--rule|--ext"
 )
-
-
-_FIXES = lazy_pattern(
-    r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
-)
-_FIXED = lazy_pattern(
-    r"\b(?:fixed|reformatted|formatted) [1-9]\d* files?\b|\b[1-9]\d* files? (?:were )?(?:reformatted|fixed|formatted)\b",
-    re.IGNORECASE,
-)
-
-
-def fixes_unnamed_files(command: str, output: str) -> bool:
-    """Whether a formatter or fixer that was given no files says that it changed some."""
-    return bool(_FIXES.search(command) and _FIXED.search(output))
-
-
-def staged_files(command: str) -> list[str]:
-    """Return the files that `git add` names one by one."""
-    found = []
-    for one in split_commands(command):
-        words = [word.text for word in one.words]
-        if (
-            "git" in words[:2]
-            and "add" in words
-            and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words)
-        ):
-            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
-    return [word for word in found if not set("*?[$") & set(word)]
 
 
 def _fixed_files(names: list[str], output: str) -> Iterator[Touch]:
@@ -237,6 +210,7 @@ _GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nEr
 _CONTEXT = r"(?:after-|before-)?context|max-count"
 _PROGRAMS: dict[str, _Program] = {
     "rm": _Program(_DELETES, lazy_pattern(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
+    "rmdir": _Program(_DELETES, lazy_pattern(r"-[pv]+|--(?:parents|verbose|ignore-fail-on-non-empty)")),
     "git rm": _Program(_DELETES, lazy_pattern(r"-[rfq]+|--(?:force|quiet)")),
     "mv": _Program(_move_touches, lazy_pattern(r"-[fvi]+|--(?:force|verbose)")),
     "git mv": _Program(_move_touches, lazy_pattern(r"-[fvk]+|--(?:force|verbose)")),
@@ -326,7 +300,16 @@ def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     return None if not sure or folder is None else resolve_path(folder, named)
 
 
-_REFUSALS = ("No such file", "annot ", "ermission denied", "s a directory", "ot a directory", "not found", "ead-only")
+_REFUSALS = (
+    "No such file",
+    "annot ",
+    "failed to ",
+    "ermission denied",
+    "s a directory",
+    "ot a directory",
+    "not found",
+    "ead-only",
+)
 
 
 def _refusals(output: str) -> list[str]:
@@ -404,89 +387,3 @@ def _rename_touches(text: str) -> Iterator[Touch]:
         old, new = text.split(" => ")
         yield "deleted", unquote_git_path(old)
         yield "created", unquote_git_path(new)
-
-
-# --- what the report of a subagent says ---
-_CHANGES = lazy_pattern(
-    r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new|"
-    r"removed|reworded|reworked|renamed|deleted|moved|replaced|converted|adjusted|simplified|enhanced|improved|documented|"
-    r"(?:hin|ein)?zugefügt|eingefügt|geändert|angepasst|erstellt|angelegt|aktualisiert|bearbeitet|ergänzt|erweitert|ersetzt|entfernt|gelöscht|"
-    r"umbenannt|verschoben|korrigiert|behoben|überarbeitet|implementiert|neue?[rs]?|"
-    r"(?:ajout|modifi|cré|corrig|supprim|remplac|renomm|déplac|édit|amélior|implément)ée?s?|mis(?:e|es)? à jour|réécrite?s?|nouve(?:au|lle)|"
-    r"(?:añad|correg|mov|reescr)id[oa]s?|(?:agreg|modific|cre|actualiz|elimin|reemplaz|renombr|edit|implement|mejor)(?:ad[oa]s?|é)|modifiqué|añadí|corregí|"
-    r"agregué|nuev[oa])\b"
-    r"|添加|新增|新建|创建|創建|建立|修改|更新|编辑|編輯|删除|刪除|移除|替换|替換|重命名|重写|重寫|实现|實現|修复|修復|调整|調整|优化"
-    r"|追加|作成|変更|修正|編集|削除|置き換え|書き換え|実装",
-    re.IGNORECASE,
-)
-#: What may stand between a name and the word that says how it was changed.
-_LINK = lazy_pattern(
-    r"[\s*:：—–(-]*(?:(?:is|was|were|has been|have been|now|wurden?|ist|habe ich|a été|est|fue|ha sido|está)\s|(?:文件|を|に|の|が|は|里|裡|中|已)\s?){0,2}",
-    re.IGNORECASE,
-)
-_DENIES = lazy_pattern(
-    r"\b(?:not|no|never|without|unchanged|should|would|could|read|reviewed|expected|nicht|keine?[nrsm]?|ohne|unverändert|sollten?|"
-    r"pas|sans|aucune?|devrait|lu|sin|debería|leído)\b|n't\b|不|没|沒|未|无|應該|应该|建议|如果|ない|ません|べき"
-    r"|\b(?:(?:defined|described|documented|specified|stated) in|based on|according to|per|see|from|following|against)(?: \w+){0,3} $",
-    re.IGNORECASE,
-)
-#: Words before a name that is only referred to.
-_REFERS = lazy_pattern(
-    r"(?:\b(?:in|with|from|against|via|see|of|by|at|under|than|for|using|run|open|read|find|cat|pytest|siehe|mit|aus|von|voir|dans|avec|de|en|con|desde|ver)"
-    r"|参见|查看|运行|使用)(?: (?:the|your|our|der|die|das|le|la|el))? ?[\"'*(]{0,3}$",
-    re.IGNORECASE,
-)
-_UNCHANGED = lazy_pattern(
-    r"\s?(?:(?:is|was|were|stays?|remains?|left|bleibt|wurde|ist|reste|est) )?(?:not|unchanged|untouched|nicht|unverändert|inchangée?|sin cambios|は変更し|没有|未)",
-    re.IGNORECASE,
-)
-_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
-_LISTED = lazy_pattern(
-    r"^[ \t]*(?:[-*•]|#{1,6}|(?:#{1,6} )?\d{1,3}\.) {1,4}[✅✓ ]{0,3}\**`([\w@.+-]{3,100})`", re.MULTILINE
-)
-_LONGEST_LINE = 600
-_NEAR, _AFTER = 120, 30
-
-
-def stated_changes(report: str) -> list[Touch]:
-    """Return the files that the report of a subagent states as changed."""
-    found: dict[str, None] = {}
-    for line in report[:MAX_CHARS].splitlines():
-        if "`" in line and len(line) <= _LONGEST_LINE:
-            found.update(dict.fromkeys(one[1] for one in _IN_CODE.finditer(line) if _is_stated(line, one)))
-    return [("edited", path) for path in found]
-
-
-def named_files(report: str) -> list[str]:
-    """Return the files that a report names as code: at the beginning of an item, as changed, or with a folder where nothing denies it."""
-    found: dict[str, None] = dict.fromkeys(_LISTED.findall(report[:MAX_CHARS]))
-    for line in report[:MAX_CHARS].splitlines():
-        if "`" in line and len(line) <= _LONGEST_LINE:
-            named = [one for one in _IN_CODE.finditer(line) if "://" not in one[1]]
-            found.update({one[1]: None for one in named if _says_changed(line, one) or _names_plainly(line, one)})
-    listed = (path for path in found if not any(one.endswith(f"/{path}") for one in found))
-    return [
-        path for path in listed if has_ending(path) and not (is_generated(path) or _LOG.search(path) or "..." in path)
-    ]
-
-
-def _names_plainly(line: str, name: re.Match[str]) -> bool:
-    """Whether a line names a file in a folder and does not only refer to it."""
-    before = line[max(0, name.start() - _NEAR) : name.start()]
-    is_kept = _DENIES.search(before) or _REFERS.search(before) or _UNCHANGED.match(line, name.end())
-    return "/" in name[1] and not is_kept
-
-
-def _is_stated(line: str, name: re.Match[str]) -> bool:
-    """Whether a line says that a file was changed: with a verb before its name, or right after it."""
-    path = name[1].replace("\\", "/")
-    if "/" not in path or "://" in path or not has_ending(path) or is_generated(path):
-        return False
-    return _says_changed(line, name)
-
-
-def _says_changed(line: str, name: re.Match[str]) -> bool:
-    before, after = line[max(0, name.start() - _NEAR) : name.start()], line[name.end() : name.end() + _AFTER]
-    link = _LINK.match(after)
-    is_said = _CHANGES.search(before) or _CHANGES.match(after, link.end() if link else 0)
-    return is_said is not None and not _DENIES.search(before)

@@ -16,6 +16,19 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.check_lines import (
+    CUT_SHORT,
+    ECHO_STATUS,
+    ECHOED,
+    LISTS_RUNS,
+    NEWEST_RUN,
+    NO_OUTPUT,
+    ONLY_FAILURES,
+    PROBLEM,
+    SAVED,
+    TROUBLE,
+    UNCONFIGURED,
+)
 from everturn.derive.checks import (
     CheckOutcome,
     CheckRun,
@@ -35,7 +48,6 @@ from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
-from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
@@ -51,7 +63,7 @@ _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
 _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
-_STOPPED = frozenset((124, 126, 127, 130, 137, 143))
+_STOP_STATUS = frozenset((124, 126, 127, 130, 137, 143))
 #: Kinds that fail only if their output says so: they also end with an error for other reasons.
 _TOLD_BY_OUTPUT = frozenset(("commit", "push", "merge", "ci", "program"))
 #: Kinds whose programs are the project's own: when one dies, there is no summary.
@@ -115,7 +127,6 @@ def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "")
     return judged + _judge_hooks(judged, text, workspace)
 
 
-_ECHOED = lazy_pattern(r"^[$>] (\S[^\n]{2,300})$", re.MULTILINE)
 _MOST_HOOKS = 10
 
 
@@ -123,24 +134,17 @@ def _judge_hooks(judged: tuple[CheckResult, ...], text: str, workspace: str) -> 
     """Return the checks that the hooks of a commit or a push ran, as their echoed commands show: it went well, so they did."""
     if not any(one.run.kind in ("commit", "push") and one.verdict == "passed" for one in judged):
         return ()
-    echoed = _ECHOED.findall(text)[:_MOST_HOOKS]
+    echoed = ECHOED.findall(text)[:_MOST_HOOKS]
     return tuple(CheckResult(run, "passed") for line in echoed for run in find_checks(line, workspace))
 
 
-#: How clients report what their editor or language server found in a file that was saved, and its errors.
-_SAVED = lazy_pattern(
-    r"problems detected after saving the file|(?:This file has|LSP) errors(?: detected in this file)?, please fix"
-)
-_PROBLEM = lazy_pattern(
-    r"^[ \t]*(?:- \[[^\]\n]{0,40}\bError\]|(?:ERROR|Error) \[\d{1,7}:\d{1,7}\]) \S.{0,400}$", re.MULTILINE
-)
 _MOST_SAVED = 8_000
 
 
 def _judge_saved(start: CallStart, output: str) -> tuple[CheckResult, ...]:
     """Return the errors that the editor found in a file after a call had changed it."""
-    found = _SAVED.search(output)
-    lines = _PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
+    found = SAVED.search(output)
+    lines = PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
     if not lines or not start.path:
         return ()
     path = start.path.replace("\\", "/")
@@ -167,7 +171,7 @@ def _judge_succeeded(
             continue
         outcome = _read_run(run, text)
         if outcome.verdict == "failed":
-            if outcome.line not in taken and not (run.kind == "ci" and _LISTS_RUNS.search(command)):
+            if outcome.line not in taken and not (run.kind == "ci" and LISTS_RUNS.search(command)):
                 yield _failed_result(run, outcome, text)
             taken.add(outcome.line)
         elif outcome.verdict == "passed" or (
@@ -180,18 +184,12 @@ def _judge_succeeded(
 
 #: Kinds whose failures are seen in their output, signs of any failure, and what may keep them out of sight.
 _MAY_BE_CLEAN = frozenset(("test", "build", "lint", "types"))
-_TROUBLE = lazy_pattern(
-    r"^(?![ \t]*[✓✔√]).*(?:(?<![\w/.-])(?<!\b0 )(?<!\bno )(?:errors?|fail(?:ed|s|ures?|ing)?|exception|fatal|panic|abort(?:ed|ing)?|cannot|timed out)(?![\w/-])"
-    r"|exit(?:ed)? (?:with )?(?:code|status):? *[1-9]|[✖✗✘❌×]|not ok|\.\.\. ?\(?(?:output )?truncated)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CUT_SHORT = lazy_pattern(r"\|\s*(?:head|[ef]?grep|rg|awk|sed|wc|Select-\w+)\b|/dev/null|&\s*$|--quiet|--silent")
 
 
 def _is_clean(kind: str, text: str, command: str) -> bool:
     """Whether an output is shown to its end, says something, and nothing of a failure. Linters name theirs in one way only."""
-    is_whole = bool(text.strip()) and not _CUT_SHORT.search(command) and _printed_status(text, command) is None
-    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not _TROUBLE.search(text))
+    is_whole = bool(text.strip()) and not CUT_SHORT.search(command) and _printed_status(text, command) is None
+    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not TROUBLE.search(text))
 
 
 def _judge_failed(
@@ -203,7 +201,7 @@ def _judge_failed(
     culprit = _find_culprit(seen, outcomes, text)
     if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
         culprit = 0
-    if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
+    if culprit is None and exit_status not in _STOP_STATUS and not is_no_failure(text):
         culprit = next((at for at, one in enumerate(outcomes) if _can_be_blamed(seen[at], one)), None)
     for at, run in enumerate(seen if culprit is not None else ()):
         if at < (culprit or 0):
@@ -224,7 +222,7 @@ def _find_culprit(seen: list[CheckRun], outcomes: list[CheckOutcome], text: str)
 
 def _runs_hooks(text: str) -> bool:
     """Whether a commit or a push that failed ran a check first."""
-    return any(find_checks(line) for line in _ECHOED.findall(text)[:_MOST_HOOKS])
+    return any(find_checks(line) for line in ECHOED.findall(text)[:_MOST_HOOKS])
 
 
 def _can_be_blamed(run: CheckRun, outcome: CheckOutcome) -> bool:
@@ -235,9 +233,9 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if run.kind == "program":
         line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
         return CheckOutcome("failed", 0, line) if line else CheckOutcome()
-    if run.kind == "ci" and (row := _NEWEST_RUN.search(text)):
+    if run.kind == "ci" and (row := NEWEST_RUN.search(text)):
         text = row[0]
-    outcome = read_output(run.kind, text) if run.kind != "types" or not _UNCONFIGURED.search(text) else CheckOutcome()
+    outcome = read_output(run.kind, text) if run.kind != "types" or not UNCONFIGURED.search(text) else CheckOutcome()
     if not outcome.verdict and run.kind in _MAY_CRASH and not is_no_failure(text):
         crash = has_crashed(text)
         outcome = CheckOutcome("failed", 0, crash) if crash else outcome
@@ -245,12 +243,6 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
         return CheckOutcome()
     return outcome
-
-
-#: A list of CI runs, of which only the newest counts, and only if it went well; errors of a compiler that was called without the settings of the project.
-_LISTS_RUNS = lazy_pattern(r"\bgh run list\b")
-_NEWEST_RUN = lazy_pattern(r"^(?:completed|in_progress|queued)\t[^\n]*|^\[\{\"conclusion\":\s*\"\w*\"", re.MULTILINE)
-_UNCONFIGURED = lazy_pattern(r"error TS(?:17004|6142|5\d{3}|18003):")
 
 
 def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResult:
@@ -264,23 +256,13 @@ def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
     printed = _printed_status(text, command)
     if printed is not None:
         return printed == 0
-    is_silent = not _NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
-    return is_silent and (run.kind in _QUIET_KINDS or bool(_ONLY_FAILURES.search(command)))
-
-
-#: What a client prints for an empty output, and filters that let only failures through.
-_NO_OUTPUT = lazy_pattern(r"\((?:\w+ completed with )?no output\)", re.IGNORECASE)
-_ONLY_FAILURES = lazy_pattern(
-    r"\|\s*[ef]?grep\s+(?:-\w+\s+)*?(?:-\w*v\w*\s|[^|]{0,80}(?:fail|error|panic|✗|✘|not ok))", re.IGNORECASE
-)
-
-
-_ECHO_STATUS = lazy_pattern(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
+    is_silent = not NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
+    return is_silent and (run.kind in _QUIET_KINDS or bool(ONLY_FAILURES.search(command)))
 
 
 def _printed_status(text: str, command: str) -> int | None:
     """Return the exit status that `echo "exit: $?"` printed."""
-    echo = _ECHO_STATUS.search(command)
+    echo = ECHO_STATUS.search(command)
     if echo is None:
         return None
     found = re.findall(rf"^{re.escape(echo[1])}(\d{{1,3}})\s*$", text, re.MULTILINE)

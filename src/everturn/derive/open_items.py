@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.intent import Answered
+from everturn.derive.offers import Answered
 from everturn.derive.open_sentences import is_question
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern

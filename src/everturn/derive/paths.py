@@ -176,7 +176,7 @@ def matches_any(path: str, patterns: Iterable[str]) -> bool:
     return any(_glob(one).fullmatch(path if "/" in one else name) is not None for one in patterns)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _glob(pattern: str) -> re.Pattern[str]:
     """Return a shell pattern as a regular expression: `*` within a folder, `**/` over any number of them."""
     parts = re.split(r"(\*\*/|\*+|\?)", pattern[:_LONGEST_GLOB])

@@ -15,16 +15,26 @@ from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
     FileState,
+    RanBefore,
     TreeBefore,
     advance_before,
     advance_files,
+    advance_ran,
     count_unnamed,
     first_task,
 )
-from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.intent import Offer, is_choice, is_thanks, join_reply, revised_status
+from everturn.derive.decision_states import (
+    DecisionState,
+    advance_choices,
+    advance_constraints,
+    advance_decisions,
+    change_statuses,
+    find_reply,
+)
+from everturn.derive.intent import is_thanks
 from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
-from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
+from everturn.derive.marker_lines import MarkedEntry, advance_entries
+from everturn.derive.offers import Offer
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
@@ -46,21 +56,6 @@ class CommitState(Struct, frozen=True):
     replaced: bool = False
     url: str = ""  # of a pull request or an issue
     by: str = ""  # "subagent" if the report of a subagent states it
-
-
-class DecisionState(Struct, frozen=True):
-    """A decision or a constraint, in its original words."""
-
-    text: str
-    turn: int
-    seq: int
-    kind: str  # marker | imperative | list | choice | answer | commit | pin
-    pinned: bool = False
-    about: str = ""  # the question or proposal of the agent that it answers
-    about_seq: int = -1
-    by: str = "person"  # or agent
-    status: str = ACTIVE  # of decisions.STATUSES
-    session: str = ""  # of the evidence, if it is inherited
 
 
 class FailureState(Struct, frozen=True):
@@ -136,6 +131,7 @@ class SessionState(Struct, frozen=True):
     before: tuple[str, ...] = ()  # files that were changed already when the agent began
     delegated: bool = False  # a subagent has worked, and the client did not note what it changed
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
+    ran: RanBefore = RanBefore()
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
@@ -164,22 +160,21 @@ class SessionState(Struct, frozen=True):
 
 def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     """Return the state after one more turn."""
-    reply = _find_reply(state, facts)
+    reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
         TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
-    decisions, constraints = _update_decisions(state, facts, reply)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
     agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
-    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in (*agreed, *facts.choices)]
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
+    files, ran = _update_files(state, facts)
     return replace(
         state,
         model=facts.model or state.model,
@@ -189,20 +184,21 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         goal=goal,
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
-        files=_update_files(state, facts),
+        files=files,
         delegated=state.delegated or _has_delegated(facts),
-        unnamed=state.unnamed + _count_unnamed(facts),
+        unnamed=state.unnamed + (count_unnamed(facts) if any(one.kind in CHANGES for one in facts.deeds) else 0),
         named=_update_mentions(state, facts),
         names=advance_names(state.names, facts.names),
-        decisions=decisions,
-        constraints=constraints,
-        choices=_change_statuses(_add_decisions(state.choices, new), facts),
+        decisions=advance_decisions(state.decisions, facts, reply),
+        constraints=advance_constraints(state.constraints, facts),
+        choices=advance_choices(state.choices, agreed, facts),
         proposed=facts.proposed,
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),
         errors=_update_failures(state, facts),
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
+        ran=ran,
         commits=_update_commits(state.commits, facts),
         plan=fold_plan(
             state.plan,
@@ -268,20 +264,18 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 
 # --- files and commands ---
-def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
+def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
     if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
-        return state.files
-    return advance_files(state.files, facts, _tree_before(state))
+        return state.files, state.ran
+    tree = _tree_before(state)
+    return advance_files(state.files, facts, tree), tree.ran
 
 
 def _tree_before(state: SessionState) -> TreeBefore:
     """Return what is known of the working tree before a turn."""
-    ran = [one.command for one in state.commands if one.status == "ok" and not one.exit_status]
-    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, ran, tuple(state.named))
-
-
-def _count_unnamed(facts: TurnFacts) -> int:
-    return count_unnamed(facts) if any(call.kind in CHANGES for call in facts.deeds) else 0
+    new = [one.command for one in state.commands[state.ran.read :] if one.status == "ok" and not one.exit_status]
+    ran = advance_ran(state.ran, new, len(state.commands))
+    return TreeBefore(state.workspace, state.before, state.delegated, state.unnamed > 0, ran, state.named)
 
 
 def _has_delegated(facts: TurnFacts) -> bool:
@@ -355,8 +349,8 @@ def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[Fail
         if not call.outcome and call.keys:
             _resolve_failures(errors, call, facts.turn)
     return InheritedState(
-        _change_statuses(known.constraints, facts),
-        _change_statuses(known.decisions, facts),
+        change_statuses(known.constraints, facts),
+        change_statuses(known.decisions, facts),
         tuple(errors),
         tuple(one for one in advance_failures(known.failing, events, facts.turn) if one.session),
         advance_entries(known.entries, facts.lines, facts.turn, new=False),
@@ -415,61 +409,7 @@ def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> 
             errors[number] = replace(error, needs=needs, **done)
 
 
-# --- decisions and questions ---
-def _update_decisions(
-    state: SessionState, facts: TurnFacts, reply: DecisionState | None
-) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
-    decisions = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
-    if reply is not None:
-        decisions = [one for one in decisions if one.seq != reply.seq] + [reply]
-    decisions += [
-        DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
-        for one, seq in facts.commits
-        if not one.url
-    ]
-    constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
-    decisions.sort(key=lambda one: one.seq)
-    return (
-        _change_statuses(_add_decisions(state.decisions, decisions), facts),
-        _change_statuses(_add_decisions(state.constraints, constraints), facts),
-    )
-
-
-def _change_statuses(known: tuple[DecisionState, ...], facts: TurnFacts) -> tuple[DecisionState, ...]:
-    """Apply the sentences and lines that say what became of an earlier decision."""
-    if facts.revisions:
-        known = tuple(_revise(one, facts) for one in known)
-    if not any(line.kind in ("status", "decision", "constraint") for line, _, _ in facts.lines):
-        return known
-    return tuple(
-        replace(one, status=changed_status(one.text, one.status, (one.turn, one.seq), facts.lines, facts.turn))
-        for one in known
-    )
-
-
-def _revise(one: DecisionState, facts: TurnFacts) -> DecisionState:
-    later = [revision for revision, seq in facts.revisions if seq > one.seq]
-    status = "" if one.pinned or one.kind == "commit" else revised_status(one.text, later)
-    return replace(one, status=status) if status and one.status == ACTIVE else one
-
-
-def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
-    by = "agent" if mark.kind == "choice" else "person"
-    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned, by=by)
-
-
-def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
-    """Return the decision in the first words of a turn if they answer what the agent put to the person."""
-    if state.offer is None or facts.starter != "human" or not facts.requests or state.interrupted:
-        return None
-    first = facts.requests[0]
-    joined = join_reply(first.text, state.offer)
-    if joined is None or not is_choice(joined):
-        return None
-    kind = "agreement" if joined.agrees else "answer"
-    return DecisionState(joined.answer, facts.turn, first.seq, kind, False, joined.question, state.offer.seq)
-
-
+# --- what is open ---
 def _update_steps(state: SessionState, facts: TurnFacts) -> tuple[TurnRequest, ...]:
     """Return what is to do after a turn: the steps its answer names, else those of the answer before if it leaves them open."""
     reply = facts.requests[-1].text if facts.requests and facts.starter == "human" else ""
@@ -480,16 +420,6 @@ def _update_steps(state: SessionState, facts: TurnFacts) -> tuple[TurnRequest, .
         if leaves_steps(reply, is_cut, bool(facts.deeds or facts.asked), bool(facts.complaints))
         else ()
     )
-
-
-def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
-    """Add new decisions; a repeated one keeps its first position."""
-    if not new:
-        return known
-    by_words = {likeness(one.text): one for one in known}
-    for one in new:
-        by_words.setdefault(likeness(one.text), one)
-    return tuple(by_words.values())
 
 
 def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:

@@ -15,18 +15,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import (
-    Commit,
-    announced_file,
-    find_branch,
-    find_commits,
-    find_head,
-    find_mentions,
-    is_rebase,
-    name_commits,
-    told_files,
-    tree_changes,
-)
+from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -37,18 +26,15 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import fixes_unnamed_files, staged_files, stated_changes
 from everturn.derive.intent import (
-    Offer,
     Revision,
     command_words,
-    find_offer,
     find_revisions,
     goal_words,
-    is_choice,
     is_role,
 )
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
+from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     find_announced,
@@ -70,6 +56,17 @@ from everturn.derive.plans import (
     find_ticked,
     is_task_file,
     writes_ticks,
+)
+from everturn.derive.version_control import (
+    Commit,
+    find_branch,
+    find_commits,
+    find_head,
+    fixes_unnamed_files,
+    is_rebase,
+    name_commits,
+    staged_files,
+    tree_changes,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
@@ -147,7 +144,7 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     lasting: tuple[Saying, ...] = ()  # what the last answer and the client's note leave for another turn
-    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.commits
+    trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it

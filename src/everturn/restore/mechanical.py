@@ -26,7 +26,7 @@ from everturn.derive.session_state import (
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
-from everturn.restore.decided import constraints, key_decisions
+from everturn.restore.choices import key_decisions
 from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
@@ -45,6 +45,7 @@ from everturn.restore.evidence import (
 )
 from everturn.restore.goal import high_level_goal, session_name
 from everturn.restore.loose_ends import left_before, next_steps, open_questions
+from everturn.restore.rules import constraints
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store

@@ -364,3 +364,8 @@ def cut_words(text: str, width: int) -> str:
     if shown == text:
         return text
     return f"{_LAST_WORD.sub('', shown.removesuffix('…')).rstrip(' ,;:，、')}…"
+
+
+def both_ends(text: str, chars: int) -> str:
+    """Return a text without its middle if it is longer than twice so many characters."""
+    return text if len(text) <= 2 * chars else f"{text[:chars]}\n{text[-chars:]}"

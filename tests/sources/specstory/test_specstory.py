@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,10 @@ def test_a_real_session_is_read_whole(path: Path) -> None:
     assert_keeps_promises(SOURCE, data, whole, lines=False)
     assert_same_in_pieces(SOURCE, found, data, 7, stopping=False)
     assert whole.problems == []
-    tools = sum(line.startswith(b"<tool-use ") for line in data.splitlines())
+    bare = re.compile(
+        rb"^<tool-use [^>\n]+><details>\r?\n<summary>Tool use: \*\*\w+\*\*</summary>\s+</details></tool-use>", re.M
+    )
+    tools = sum(line.startswith(b"<tool-use ") for line in data.splitlines()) - len(bare.findall(data))
     calls = [block.call for message in whole.all() for block in message.blocks if block.call]
     assert len(calls) >= tools
     with ingest("specstory", path) as taken:
@@ -235,6 +239,59 @@ def test_items_of_the_older_form_that_name_their_tool_are_calls() -> None:
     shell = "Tool use: **run_terminal_cmd**\n\n```bash\ngit status\n```\n\n```\nclean\n```"
     assert _calls(f"---\n\n{think}\n\n{shell}\n") == [("shell", "", "git status")]
     assert _calls("---\n\nRead file: undefined\n") == [("read", "", "")]
+
+
+def _tool(name: str, body: str, summary: str = "") -> str:
+    head = f'<tool-use data-tool-type="write" data-tool-name="{name}"><details>'
+    return f"{head}\n<summary>Tool use: **{name}**{summary}</summary>\n{body}\n</details></tool-use>\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "paths"),
+    [
+        ("edit_file_v2", 'Parameters:\n\n```json\n{\n  "relativeWorkspacePath": "C:\\\\shop\\\\lamp.py"\n}\n```', ["C:\\shop\\lamp.py"]),
+        ("replace", "Path: `/shop/lamp.kt`\n\n```diff\n+ `on`\n```", ["/shop/lamp.kt"]),
+        ("apply_patch", "Output:\n```\nSuccess. Updated the following files:\nM app/lamp.kt\nM app/fence.kt\n```", ["app/lamp.kt", "app/fence.kt"]),
+        ("search_replace", "```diff\n`not/this.py` and\n```", ["web/lamp.ts"]),
+        (
+            "multi_replace_string_in_file",
+            "- replacements:\n\n```\n[map[explanation:On filePath:/my shop/[id]/lamp.ex newString:on oldString:off] "
+            "map[explanation:Off filePath:/my shop/fence.ex newString:x oldString:y]]\n```",
+            ["/my shop/[id]/lamp.ex", "/my shop/fence.ex"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_files_of_an_edit_are_found_where_the_tool_names_them(name: str, body: str, paths: list[str]) -> None:
+    text = "_**Agent (model auto)**_\n\n" + _tool(name, body, " • Edit file: web/lamp.ts" * (name == "search_replace"))
+    blocks = build(parse_mark(text.partition("\n")[0]), text).blocks
+    touched = touched_files(blocks[0].call, blocks[1].result, "")  # type: ignore[arg-type]
+    assert touched == [("edited", path) for path in paths]
+
+
+def test_the_bare_name_of_the_tool_after_its_call_is_no_second_call() -> None:
+    edit, bare = _tool("edit_file_v2", "", " • Edit file: src/lamp.py"), _tool("edit_file_v2", "")
+    head = "_**Agent (model auto)**_\n\n"
+    assert _calls(head + edit + bare + edit + bare) == [("edit", "src/lamp.py", "")] * 2
+    assert _calls(head + _tool("delete_file", "") + _tool("delete_file", "")) == [("delete", "", "")]
+    assert _calls(head + edit + _tool("write", "")) == [("edit", "src/lamp.py", ""), ("create", "", "")]
+
+
+@pytest.mark.parametrize(
+    "why", ["The string to replace was not found in the file.", "Incorrect tool arguments", "Status: **loading**"]
+)
+def test_an_edit_of_which_only_an_error_is_left_has_failed(why: str) -> None:
+    text = "_**Agent (model auto)**_\n\n" + _tool("edit_file_v2", why)
+    (result,) = (one.result for one in build(parse_mark(text.partition("\n")[0]), text).blocks if one.result)
+    assert result.is_error
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_command_and_its_output_are_a_call_whatever_ends_the_lines(end: str) -> None:
+    lines = ("---", "", "```bash", "rm lamp.py", "rm fence.py", "```", "", "```", "$ rm lamp.py", "$", "```", "")
+    assert _calls(end.join(lines)) == [("shell", "", "rm lamp.py\nrm fence.py")]
+    tag = '<tool-use data-tool-type="shell" data-tool-name="run_terminal_cmd">'
+    newer = ("_**Agent (model auto)**_", "", tag, "```bash", "rm lamp.py", "rm fence.py", "```", "</tool-use>", "")
+    assert _calls(end.join(newer)) == [("shell", "", "rm lamp.py\nrm fence.py")]
 
 
 def test_tools_of_copilot_have_their_kinds_and_linked_files() -> None:

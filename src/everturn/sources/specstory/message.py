@@ -48,13 +48,22 @@ _ARGUMENT = lazy_pattern(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]
 _PATH = lazy_pattern(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
 #: An address without words: `Reading [](file:///c%3A/shop/lamp.py#1-1), lines 1 to 20`.
 _LINKED = lazy_pattern(r"\[\]\((file://[^()\s]{1,1000}(?:\([^()\s]{1,200}\)[^()\s]{0,1000}){0,4})\)")
-_LISTED_PATH = lazy_pattern(r"^- (?:file_?)?path: `([^`\n]+)`", re.MULTILINE | re.IGNORECASE)
+_LISTED_PATH = lazy_pattern(r"^(?:- )?(?:file_?)?path: `([^`\n]+)`", re.MULTILINE | re.IGNORECASE)
 _BARE_PATH = lazy_pattern(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\n<]*[^`\s<])")
+#: A path among arguments that are kept as JSON, and those of several edits in one call.
+_KEYED_PATH = lazy_pattern(
+    r"^[ \t]*\"(?:relativeWorkspacePath|target_?file|file_?path|path)\": \"((?:[^\"\\\n]|\\.){1,1000})\"",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MAPPED_PATH = lazy_pattern(r"\bfilePath:([^\n]{1,1000}?) (?:newString|oldString|explanation):")
 #: The files of a patch, each before its lines: `**Update: `lamp.py`**`, or as they were given.
 _PATCHED = lazy_pattern(
     r"^\*\*(?:\* )?(Update|Add|Delete)(?: File)?: `?([^`\n]{1,1000}?)(?:`\*\*)?[ \t]*$", re.MULTILINE
 )
 _PATCHES = {"Update": "edited", "Add": "created", "Delete": "deleted"}
+#: The same after the work, below `Success. Updated the following files:`.
+_UPDATED_PATH = lazy_pattern(r"^([AMD]) ([^\n]{1,1000}?)[ \t\r]*$", re.MULTILINE)
+_LISTED = {"M": "edited", "A": "created", "D": "deleted"}
 _LABELS = lazy_pattern(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:|Error:)\s*$", re.MULTILINE)
 _FAILED = lazy_pattern(r"^(?:\*\*Error:\*\*|Error:)\s*$\s*```", re.MULTILINE)
 _TOUCHED = lazy_pattern(
@@ -66,6 +75,11 @@ _REFUSED = (
     "The user doesn't want to proceed",
     "Error: ",
     "The string to replace was not found in the file",
+    "Incorrect tool arguments",
+    "Invalid arguments:",
+    "Model supplied an ambiguous edit",
+    "The model provided an ambiguous search string",
+    "Status: **loading**",
 )
 
 #: The tools of items of the older form, by the beginning of their summary.
@@ -88,6 +102,7 @@ _COPILOT = {
     "createFile": "create", "findFiles": "search", "findTextInFiles": "search", "searchCodebase": "search",
     "listDirectory": "read",
 }  # fmt: skip
+_VERSION = lazy_pattern(r"_v\d$")
 #: All that older releases keep of an edit by Copilot.
 _EMPTY_FENCE = lazy_pattern(r"^```[ \t\r]*\n\s{0,20}```[ \t\r]*$", re.MULTILINE)
 
@@ -108,7 +123,7 @@ def tool_blocks(text: str) -> list[Block]:
     arguments, result = (_LABELS.sub("", body).strip(), "") if is_only_asked else _split_result(body)
     if arguments.startswith(_REFUSED):
         arguments, result = "", arguments
-    neutral = tool_kind(bare := name.removeprefix("copilot_"))
+    neutral = tool_kind(bare := _VERSION.sub("", name.removeprefix("copilot_")))
     neutral = _COPILOT.get(bare) or _KINDS.get(kind, "other") if neutral == "other" else neutral
     head = _BOLD.sub("", head).strip().removeprefix("•").strip()
     return _call_blocks(name, neutral, f"{head}\n{arguments}".strip(), result, text, bool(_FAILED.search(body)))
@@ -118,7 +133,7 @@ def item_blocks(item: str) -> list[Block]:
     """Return the blocks of an item of the older form: text or one call between two rules."""
     item = item.strip()
     read = _READ.fullmatch(item)
-    shell = _SHELL.fullmatch(item) if item.endswith("```") else None
+    shell = _SHELL.fullmatch(item.replace("\r\n", "\n")) if item.endswith("```") else None
     details = _DETAILS.fullmatch(item) if item.endswith("</details>") else None
     if read:
         return _call_blocks("read_file", "read", f"`{read[1].strip()}`", "", item)
@@ -150,6 +165,9 @@ def _said_blocks(text: str) -> list[Block]:
 def _call_blocks(name: str, kind: str, arguments: str, result: str, text: str, failed: bool = False) -> list[Block]:
     call = digest(text)
     patched = [(_PATCHES[action], word(path)) for action, path in _PATCHED.findall(arguments) if kind == "edit"]
+    patched += [(_LISTED[sign], word(path)) for sign, path in _updated(result) if kind == "edit" and not patched]
+    if kind == "edit" and "map[" in (given := f"{arguments}\n{result}"):
+        patched += dict.fromkeys(("edited", word(path)) for path in _MAPPED_PATH.findall(given))
     end = _call_end(call, kind, result, patched, failed)
     path = _find_path(arguments) if kind not in ("shell", "plan", "other") and not patched else ""
     path = path or end.path
@@ -170,6 +188,10 @@ def _call_end(call: str, kind: str, result: str, patched: list[tuple[str, str]],
     action, path = patched[0] if patched else (action, path)
     why = error_class(result) if failed else ""
     return CallEnd(call, failed, why, status, action=action, path=path, others=tuple(patched[1:]))
+
+
+def _updated(result: str) -> list[tuple[str, str]]:
+    return _UPDATED_PATH.findall(result) if result.startswith("Success. Updated the following files:") else []
 
 
 def _split_result(body: str) -> tuple[str, str]:
@@ -194,13 +216,19 @@ def _split_result(body: str) -> tuple[str, str]:
 def _find_path(arguments: str) -> str:
     if listed := _LISTED_PATH.findall(arguments):  # beside the text of a file, which may hold such a line too
         return str(listed[0 if arguments.startswith("- file") else -1])
-    path = _LINKED.search(arguments) or _PATH.search(arguments) or _BARE_PATH.search(arguments)
+    if (keyed := _KEYED_PATH.search(arguments)) is not None:
+        return re.sub(r"\\(.)", r"\1", keyed[1])
+    head = arguments.partition("\n")[0]
+    path = (
+        _BARE_PATH.search(head) or _LINKED.search(arguments) or _PATH.search(arguments) or _BARE_PATH.search(arguments)
+    )
     if path is None or path[1] == _UNKNOWN:
         return ""
     return unquote(path[1].partition("#")[0]) if path[1].startswith("file://") else path[1]
 
 
 def _find_command(arguments: str) -> str:
+    arguments = arguments.replace("\r\n", "\n")
     lines = arguments.split("\n")
     for number, line in enumerate(lines):
         if _FENCE.fullmatch(line):
@@ -390,14 +418,18 @@ def _answer_blocks(text: str, is_older: bool) -> list[Block]:
     if is_older and "<tool-use " not in text and not text.startswith(("<think>", "Tool use: **")):
         return item_blocks(text)
     blocks: list[Block] = []
-    at = 0
+    at, tool = 0, ""
     for start, end in _element_ranges(text):
         blocks += _said_blocks(text[at:start].strip())
         element, at = text[start:end], end
         if element.startswith("<think>"):
             blocks.append(Block("thinking", _THINK.sub("", element).strip(), "thinking"))
-        else:
-            blocks += tool_blocks(element)
+            continue
+        made = tool_blocks(element)
+        name, arguments = made[0].text.partition("\n")[::2]
+        if arguments or made[1].text or name != tool:  # else the bare name of the call before it, once more
+            blocks += made
+        tool = name
     rest = text[at:].strip()
     return [*blocks, *(item_blocks(rest) if is_older and rest else _said_blocks(rest))]
 

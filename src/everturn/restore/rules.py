@@ -1,0 +1,31 @@
+"""What a person laid down that holds from then on: the statements of constraints.
+
+The words are those of the session; every statement cites the messages it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everturn.derive.decision_states import DecisionState
+from everturn.derive.marker_lines import ACTIVE
+from everturn.restore.decided import ENDED, draft_decision
+from everturn.restore.evidence import DraftStatement, StatementMaterial, rank_latest, saying_statement, weight_by_rank
+from everturn.text.printable import one_line
+
+_RULES = 1_400
+
+
+def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Instructions of a person that hold from then on; those of one message in one entry."""
+    entries: dict[int, list[DecisionState]] = {}
+    for number, one in enumerate(material.state.constraints):
+        is_listed = one.status == ACTIVE and not one.pinned
+        entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
+    for rank, entry in rank_latest(list(entries.values())):
+        weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)
+        if len(entry) > 1:
+            text = one_line(" · ".join(one.text for one in entry), _RULES)
+            yield saying_statement(material, weight, (entry[0].seq, text), width=_RULES)
+        else:
+            yield draft_decision(material, entry[0], weight if entry[0].status == ACTIVE else ENDED)
