@@ -414,10 +414,9 @@ def test_an_offer_that_nobody_took_up_is_left_and_one_that_was_is_not(archive: A
     ]
     document = build_document(store, SOURCES, archive.take_in(*said))
     before = "mentioned in turn 1, before the last request: "
-    assert texts(document, "open_questions") == texts(document, "next_steps") == []
-    assert texts(document, "loose_ends") == [
-        f"{before}Want me to draft a note for the harbour master? · The CSV export is a follow-up."
-    ]
+    assert texts(document, "open_questions") == []
+    assert texts(document, "next_steps") == ["The CSV export is a follow-up."]  # a question takes up nothing
+    assert texts(document, "loose_ends") == [f"{before}Want me to draft a note for the harbour master?"]
 
 
 def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> None:
@@ -430,10 +429,25 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
     )
     document = build_document(store, SOURCES, session)
     assert texts(document, "next_steps") == [
-        "last request, not reported as done: add baskets to the shop page",
-        "started but interrupted: I look at the page first.",
+        "last request, not reported as done: add baskets to the shop page → started but interrupted: I look at the page first."
     ]
     assert texts(document, "plan_open") == []  # nothing was ticked
+
+
+def test_the_tasks_of_a_file_are_one_entry_and_those_ticked_later_are_done(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    ticks = {"file_path": "/shop/tasks.md", "old_string": "- [ ] T002 Paint", "new_string": "- [x] T002 Paint"}
+    session = archive.take_in(
+        line("user", "do the first task of tasks.md"),
+        use("Read", "c1", file_path="/shop/tasks.md"),
+        back("c1", "- [ ] T001 Build\n- [ ] T002 Paint\n- [ ] T003 Oil\n- [ ] T004 Hang"),
+        line("assistant", "It is built."),
+        line("user", "now the second one"),
+        use("Edit", "c2", **ticks),
+        back("c2", "updated"),
+        line("assistant", "It is painted."),
+    )
+    assert texts(build_document(store, SOURCES, session), "plan_open") == ["[ ] T001 Build · T003 Oil · T004 Hang"]
 
 
 def test_a_decision_that_was_taken_back_says_so(archive: Archive, store: Store) -> None:

@@ -21,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from everturn.derive.loose_ends import loose_terms
+from everturn.derive.intent import loose_terms
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import FileState
 from everturn.derive.key_names import NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.open_items import PlanItem, is_current
+from everturn.derive.plans import PlanItem, is_current, is_task
 from everturn.derive.session_state import (
     FailureState,
     SessionState,
@@ -179,6 +179,7 @@ _SUMMARY = 1200
 _MOST_NAMED = 200
 _MOST_NAMES = 64
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
+_TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -231,11 +232,15 @@ def name_setting(state: SessionState) -> NameSetting:
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Plan items that are not done."""
+    """Plan items that are not done; the tasks of a file in one entry."""
     last = material.state.turn_count - 1
-    left = (one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last))
-    for rank, one in enumerate(left):
+    left = [one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last)]
+    tasks = [one for one in left if is_task(one)]
+    for rank, one in enumerate(one for one in left if not is_task(one)):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60) if rank < _NEXT_ITEMS else _LATER_ITEM)
+    if tasks:
+        text = " · ".join(one_line(one.text, _TASK_WORDS) for one in tasks)
+        yield saying_statement(material, 88, (tasks[0].seq, text), f"{_SIGNS['open']} ", width=_TASKS)
 
 
 def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
