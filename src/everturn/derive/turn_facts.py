@@ -15,7 +15,14 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
+from everturn.derive.artifacts import (
+    announced_file,
+    find_mentions,
+    makes_new_file,
+    only_named_file,
+    stated_changes,
+    told_files,
+)
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -374,9 +381,13 @@ class _FactCollector:
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
-            near = announced_file(self.said)
-            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
-            self.near = ""
+            announced = announced_file(self.said)
+            is_known = announced is None and start.kind == "edit" and not makes_new_file(start)
+            self.near = announced or (
+                self.near or only_named_file(self.said) if is_known else only_named_file(self.said)
+            )
+            self.nameless.append((self.near, seq))
+            self.said = ""
         elif start.kind == "shell":
             self.near = ""
 
