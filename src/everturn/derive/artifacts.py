@@ -265,6 +265,17 @@ def only_named_file(text: str) -> str:
     return found[0][2] if len({name for _, _, name in found}) == 1 and not looks else ""
 
 
+def edited_file(start: CallStart, said: str, near: str) -> str:
+    """Return the file of an edit that names none: the one announced, or the one read right before; "" if neither is known.
+
+    A new file was not read. Then, and if nothing was read, the only file that the words name is meant.
+    """
+    announced = announced_file(said)
+    if announced or (announced is None and near and start.kind == "edit" and not makes_new_file(start)):
+        return announced or near
+    return only_named_file(said)
+
+
 def _announced_names(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the files of a text with their places: those in code, and paths in words."""
     code = [(one.start(1), one.end(1), one[1].lstrip("@")) for one in _CODE_SPAN.finditer(text)]

@@ -15,14 +15,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import (
-    announced_file,
-    find_mentions,
-    makes_new_file,
-    only_named_file,
-    stated_changes,
-    told_files,
-)
+from everturn.derive.artifacts import edited_file, find_mentions, stated_changes, told_files
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -68,6 +61,7 @@ from everturn.derive.version_control import (
     find_branch,
     find_commits,
     find_head,
+    find_undone,
     fixes_unnamed_files,
     is_rebase,
     name_commits,
@@ -288,6 +282,8 @@ class _FactCollector:
         return [Saying(one.text, one.seq) for one in chosen]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        if row.kind == "notice":
+            self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
@@ -381,11 +377,7 @@ class _FactCollector:
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
-            announced = announced_file(self.said)
-            is_known = announced is None and start.kind == "edit" and not makes_new_file(start)
-            self.near = announced or (
-                self.near or only_named_file(self.said) if is_known else only_named_file(self.said)
-            )
+            self.near = edited_file(start, self.said, self.near)
             self.nameless.append((self.near, seq))
             self.said = ""
         elif start.kind == "shell":
