@@ -10,6 +10,7 @@ from everturn.derive.artifacts import (
     announced_file,
     edited_file,
     find_mentions,
+    listed_changes,
     makes_new_file,
     named_files,
     told_files,
@@ -164,3 +165,30 @@ def test_an_edit_is_of_the_file_announced_or_read_or_the_only_one_named() -> Non
     assert edited_file(new, "**Step 1: the new lamp (`a.ts`)**", "b.ts") == "a.ts"
     assert edited_file(old, "", "") == edited_file(old, "See `a.ts` and `b.ts`.", "") == ""
     assert not makes_new_file(old) and makes_new_file(new)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["### Files changed", "**Modified files:**", "修改的文件：", "### 新增的文件", "## Geänderte Dateien – neue", "**Fichiers modifiés :**",
+     "### Archivos creados", "変更したファイル：", "### Созданные файлы:", "Arquivos criados:", "**수정된 파일**"],
+)  # fmt: skip
+def test_the_files_below_a_heading_that_says_so_were_changed(heading: str) -> None:
+    items = "- ✅ `src/lamp.py` - on\n2. **`VERSION.txt`**: 2\n| `docs/lamp.md` | new |\n- see `other.py`\n"
+    assert listed_changes(f"Done.\n\n{heading}\n\n{items}\nThe rest:\n- `tests/a.py`") == [
+        "src/lamp.py", "VERSION.txt", "docs/lamp.md",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "### Files to change",
+        "Files that will be created:",
+        "需要修改的文件：",
+        "### Relevant files",
+        "Files not changed:",
+        "変更予定のファイル：",
+    ],
+)
+def test_a_list_of_what_is_to_come_tells_of_no_change(heading: str) -> None:
+    assert listed_changes(f"{heading}\n- `src/lamp.py`\n") == []

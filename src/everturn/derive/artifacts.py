@@ -342,7 +342,8 @@ _CHANGES = lazy_pattern(
     r"umbenannt|verschoben|korrigiert|behoben|überarbeitet|implementiert|neue?[rs]?|"
     r"(?:ajout|modifi|cré|corrig|supprim|remplac|renomm|déplac|édit|amélior|implément)ée?s?|mis(?:e|es)? à jour|réécrite?s?|nouve(?:au|lle)|"
     r"(?:añad|correg|mov|reescr)id[oa]s?|(?:agreg|modific|cre|actualiz|elimin|reemplaz|renombr|edit|implement|mejor)(?:ad[oa]s?|é)|modifiqué|añadí|corregí|"
-    r"agregué|nuev[oa])\b"
+    r"agregué|nuev[oa]s?|(?:cria|modifica|atualiza|altera|adiciona|remove|removi|corrigi|edita)d[oa]s?|nov[oa]s)\b"
+    r"|\b(?:созда|измен|обнов|добав|удал|исправ|переписа|перемещ|переименов)\w{1,12}\b|\bновы[еййх]\w?\b|(?:수정|생성|추가|변경|삭제|작성)"
     r"|添加|新增|新建|创建|創建|建立|修改|更新|编辑|編輯|删除|刪除|移除|替换|替換|重命名|重写|重寫|实现|實現|修复|修復|调整|調整|优化"
     r"|追加|作成|変更|修正|編集|削除|置き換え|書き換え|実装",
     re.IGNORECASE,
@@ -383,6 +384,35 @@ def stated_changes(report: str) -> list[Touch]:
         if "`" in line and len(line) <= _LONGEST_LINE:
             found.update(dict.fromkeys(one[1] for one in _IN_CODE.finditer(line) if _is_stated(line, one)))
     return [("edited", path) for path in found]
+
+
+#: The heading of a list of files, and one that speaks of what is still to do.
+_HEADING = lazy_pattern(r"[ \t]*(?:#{1,6} .{1,200}|\*\*.{1,200}\*\*:?|.{1,200}[:：](?:\*\*)?)[ \t]*")
+_FILE_WORD = lazy_pattern(
+    r"\bfiles?\b|文件|ファイル|\bfichiers?\b|\b(?:archiv|ficher|arquiv)os?\b|\bDatei(?:en)?\b|файл|파일", re.IGNORECASE
+)
+_PLANNED = lazy_pattern(
+    r"\b(?:to (?:be )?\w+|will|should|needs?|plan\w*|would|could|must|next|not|if|zu \w+|soll\w*|à \w+er|por \w+|a \w+[aei]r|нужно|надо|будут)\b|需要|将|計画|计划|建议|待|予定|预期|すべき|해야|필요",
+    re.IGNORECASE,
+)
+_LIST_FILE = lazy_pattern(
+    r"[ \t]*(?:[-*•+]|\d{1,3}[.)]|\|)[ \t]{1,4}(?:[^\w\s`*\[./~|]{1,3}[ \t]{1,2})?(?:\*\*|__)?(?:\[)?(?:`([^`\n]{2,300})`|([\w@.+~/\\-]{2,300}\.\w{1,8})(?![\w/]))"
+)
+
+
+def listed_changes(report: str) -> list[str]:
+    """Return the files below a heading such as `Files changed:`, each at the beginning of an item or of a row."""
+    found: dict[str, None] = {}
+    is_list = False
+    for line in report[:MAX_CHARS].splitlines():
+        if item := _LIST_FILE.match(line):
+            if is_list and _WHOLE.fullmatch(item[1] or item[2]):
+                found[item[1] or item[2]] = None
+        elif _HEADING.fullmatch(line):
+            is_list = bool(_FILE_WORD.search(line) and _CHANGES.search(line) and not _PLANNED.search(line))
+        elif line.strip() and not line.startswith((" ", "\t", "|", "-", "*")):
+            is_list = False
+    return [path for path in found if not (is_generated(path) or LOG_NAME.search(path))]
 
 
 def named_files(report: str) -> list[str]:

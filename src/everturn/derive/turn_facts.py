@@ -15,7 +15,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import edited_file, find_mentions, stated_changes, told_files
+from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -259,6 +259,8 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
+        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
+            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
         return [Touch(path, "edited", seq) for path, seq in told.items()]
 
     def _lasting(self, ending: str) -> list[Saying]:
@@ -450,6 +452,8 @@ def _call_label(start: CallStart) -> str:
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
+#: After these, an answer may list what somebody else changed.
+_SHOWS_CHANGES = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\b(?:diff|log|show|status)\b|\bgh pr\b")
 
 
 # --- names of code ---

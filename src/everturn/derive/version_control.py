@@ -98,7 +98,7 @@ _API_SUBJECT = lazy_pattern(r"^[ \t]*\* (?:commit_)?message: (\S[^\r\n]{0,500})"
 def _api_commit(start: CallStart, output: str) -> Commit | None:
     """Return the commit that a tool of a forge made, if its answer has the hash."""
     given = start.input if isinstance(start.input, dict) else {}
-    asked = given.get("asked") if isinstance(given.get("asked"), str) else ""  # with the answer, in some transcripts
+    asked = str(given.get("asked", ""))  # with the answer, in some transcripts
     shown = f"{both_ends(output, _MOST_CHARS)}\n{both_ends(asked, _MOST_CHARS)}"
     found = _API_HASH.search(shown) if _API.search(start.name) else None
     if found is None:
