@@ -306,6 +306,9 @@ def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[C
     """Return the commits after one more turn; those that a later one replaces are marked."""
     commits = list(known)
     for one, seq in facts.commits:
+        if one.undone:
+            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
+            continue
         hashes = (old.hash[:7] for old in commits if old.hash)
         if (one.hash and any(map(one.hash.startswith, hashes))) or (
             one.url and any(old.url == one.url for old in commits)

@@ -13,7 +13,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
+from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -61,6 +61,7 @@ from everturn.derive.version_control import (
     find_branch,
     find_commits,
     find_head,
+    find_undone,
     fixes_unnamed_files,
     is_rebase,
     name_commits,
@@ -260,6 +261,8 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
+        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
+            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
         return [Touch(path, "edited", seq) for path, seq in told.items()]
 
     def _lasting(self, ending: str) -> list[Saying]:
@@ -283,6 +286,8 @@ class _FactCollector:
         return [Saying(one.text, one.seq) for one in chosen]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        if row.kind == "notice":
+            self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
@@ -381,9 +386,9 @@ class _FactCollector:
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
-            near = announced_file(self.said)
-            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
-            self.near = ""
+            self.near = edited_file(start, self.said, self.near)
+            self.nameless.append((self.near, seq))
+            self.said = ""
         elif start.kind == "shell":
             self.near = ""
 
@@ -464,3 +469,5 @@ def _call_label(start: CallStart) -> str:
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
+#: After these, an answer may list what somebody else changed.
+_SHOWS_CHANGES = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\b(?:diff|log|show|status)\b|\bgh pr\b")
