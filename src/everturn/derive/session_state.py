@@ -240,11 +240,14 @@ def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
 
 
 def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the turn before, or files were changed for it and no answer says that this did not help."""
+    """Whether a report is older than the last turns.
+
+    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
+    A change that a check speaks for and that the answer reports as done is not failing.
+    """
     ago = state.turn_count - 1 - one.last_turn
-    if one.complaint is None or not one.edits:
-        return one.complaint is not None and ago > 1
-    return ago > 0 or not _leaves_unfixed(state)
+    is_left = not one.edits or _leaves_unfixed(state)
+    return one.complaint is not None and (ago > is_left or (one.checked and not is_left))
 
 
 def _leaves_unfixed(state: SessionState) -> bool:

@@ -174,7 +174,8 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
 
 _COMMAND = 110
 _COMPLAINT = 120
-_REPORTED = 200
+_REPORTED = 300
+_EARLIER = 120
 _SUMMARY = 1200
 _MOST_NAMED = 200
 _MOST_NAMES = 64
@@ -195,6 +196,7 @@ def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Checks whose last run failed, and what the person reported in the last turns, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
+        refs += [(said.seq, said.text) for said in one.earlier]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 
 
@@ -358,13 +360,21 @@ def _failing_text(material: StatementMaterial, one: OpenFailure) -> Callable[[],
         if one.run is None:
             detail = safe_excerpt(material, (one.last_seq, one.text), _COMPLAINT)
             words = f"{what} {detail}".strip()
-            return (
-                f"reported{times} in turn {one.last_turn + 1}{age}: {words}; not confirmed as fixed{_edits_text(one)}"
-            )
+            first = _earlier_text(material, one)
+            return f"reported{times} in turn {one.last_turn + 1}{age}: {words}{first}; not confirmed as fixed{_edits_text(one)}"
         count = f" ({one.count} failure{'s' if one.count > 1 else ''})" if one.count else ""
-        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_rerun_text(one)}"
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_earlier_text(material, one)}{_rerun_text(one)}"
 
     return text
+
+
+def _earlier_text(material: StatementMaterial, one: OpenFailure) -> str:
+    """Return what the person said of a failure before: a repeated report often says no more than "still"."""
+    told = {one.what: None, **{said.text: said for said in one.earlier}}
+    said = [
+        f"turn {one.turn + 1}: {safe_excerpt(material, (one.seq, one.text), _EARLIER)}" for one in told.values() if one
+    ]
+    return f" (before, in {'; '.join(said)})" if said else ""
 
 
 def _rerun_text(one: OpenFailure) -> str:
