@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive import decision_states
+from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import DecisionState, advance_choices, advance_decisions
 from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.turn_facts import Saying, TurnFacts
+from everturn.derive.turn_facts import TurnFacts
 
 
 def turn(number: int, *choices: str) -> TurnFacts:
-    return TurnFacts(number, number * 10, choices=tuple(Saying(one, number * 10) for one in choices))
+    return TurnFacts(number, number * 10, choices=tuple(ChoicePassage(one, 1.0, number * 10) for one in choices))
 
 
 def folded(turns: list[list[str]]) -> tuple[DecisionState, ...]:
     known: tuple[DecisionState, ...] = ()
     for number, choices in enumerate(turns):
-        known = advance_choices(known, (), turn(number, *choices))
+        known = advance_choices(known, (), turn(number, *choices), None)
     return known
 
 
@@ -51,7 +52,7 @@ def test_decisions_of_a_state_without_keys_are_read_once(monkeypatch: pytest.Mon
 )
 def test_the_same_words_count_once_at_their_first_place(turns: list[list[str]]) -> None:
     known = folded(turns)
-    first = {}
+    first = dict[str, tuple[str, int]]()
     for number, choices in enumerate(turns):
         for one in choices:
             first.setdefault(likeness(one) or one, (one, number))
