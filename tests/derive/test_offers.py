@@ -151,6 +151,17 @@ def test_what_follows_an_invitation_is_no_answer(question: str, reply: str) -> N
     assert join_reply(reply, Offer(7, question)) is None
 
 
+def test_praise_settles_nothing() -> None:
+    offer = Offer(7, "Want me to add a link to the page, or write a test next?")
+    assert join_reply("great work!", offer) is None
+    assert join_reply("yes, add the link", offer) == Answered(offer.question, "yes, add the link")
+
+
+def test_a_question_for_the_reason_leaves_no_choice() -> None:
+    assert join_reply("两种缓存", Offer(7, "为什么会这样？")) is None
+    assert join_reply("两种缓存", Offer(7, "你想用什么缓存？")) is not None
+
+
 def test_a_request_about_something_else_answers_nothing() -> None:
     assert join_reply("rename the checkout window to saved carts", OFFER) is None
     assert join_reply("baskets belong into PostgreSQL tables", OFFER) is not None

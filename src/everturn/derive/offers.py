@@ -12,7 +12,7 @@ import re
 
 from msgspec import Struct
 
-from everturn.derive.intent import is_approval, topic_words, word_count
+from everturn.derive.intent import is_approval, is_thanks, topic_words, word_count
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
@@ -69,7 +69,7 @@ _PICK = lazy_pattern(
 #: Questions that leave a choice: they name alternatives or ask which, what or how.
 _LEAVES_CHOICE = lazy_pattern(
     r"\b(?:or|which|what|how|where|who|prefer\w*|choose|oder|welche\w*|was|wie|wo|lieber|ou|quel\w*|quoi|où|préf\w*|comment|o|u|cuál\w*|qué|cómo|dónde|prefier\w*|qual|quais|como|onde)\b"
-    r"|还是|還是|哪|什么|什麼|怎么|怎麼|如何|多少|几|それとも|どちら|どれ|どの|どう|何|いつ|아니면|어느|어떤|무엇|어떻게",
+    r"|还是|還是|哪|(?<!为)什么|(?<!為)什麼|怎么|怎麼|如何|多少|几|それとも|どちら|どれ|どの|どう|何|いつ|아니면|어느|어떤|무엇|어떻게",
     re.IGNORECASE,
 )
 #: Questions that only invite the person to speak, or ask what it sees.
@@ -137,7 +137,7 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
     if is_approval(words):
         about = " ".join(one for one in (offer.proposal, offer.question) if one)
         return Answered(about, words, True) if about else None
-    if not offer.question or IDLE_REPLY.match(words) or not _answers(words, offer):
+    if not offer.question or IDLE_REPLY.match(words) or is_thanks(words) or not _answers(words, offer):
         return None
     return Answered(offer.question, words)
 
