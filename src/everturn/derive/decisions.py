@@ -172,11 +172,13 @@ def _excerpt(sentence: Sentence) -> str:
 
 
 def _marker_mark(name: str, rest: str) -> DecisionMark | None:
-    if not (words := one_line(rest.strip(" *_"), LONGEST)):
+    if not (words := one_line(rest.strip(" *_"), LONGEST)) or _PLACEHOLDER.fullmatch(words):
         return None
     return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 
 
+#: What a template says of a text that is to stand there.
+_PLACEHOLDER = lazy_pattern(r"[\[<{]+[^\[\]<>{}]*[\]>}]+[.;]?")
 WORD = lazy_pattern(r"[\w'’]+")
 FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _DECIDED = ("decision", "decided", "agreed")

@@ -23,6 +23,7 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
+from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import (
     DecisionState,
     advance_choices,
@@ -40,7 +41,7 @@ from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_fai
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
+from everturn.derive.turn_facts import CallFact, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -138,7 +139,7 @@ class SessionState(Struct, frozen=True):
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     choices: tuple[DecisionState, ...] = ()  # what turns say was chosen
-    proposed: tuple[Saying, ...] = ()  # what the last answer proposes
+    proposed: tuple[ChoicePassage, ...] = ()  # what the last answer proposes
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
@@ -169,7 +170,6 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
-    agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
@@ -192,7 +192,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         names=advance_names(state.names, facts.names),
         decisions=advance_decisions(state.decisions, facts, reply),
         constraints=advance_constraints(state.constraints, facts),
-        choices=advance_choices(state.choices, agreed, facts),
+        choices=advance_choices(state.choices, state.proposed, facts, reply),
         proposed=facts.proposed,
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),

@@ -14,7 +14,7 @@ from posixpath import basename
 from msgspec import Struct
 
 from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
-from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
+from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -79,8 +79,6 @@ _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
-_CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
-_LIKELY, _CLEAR = 0.4, 2.0  # log-odds that the likeliest of them needs in a turn that changed files, and in another one
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -130,8 +128,10 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
-    choices: tuple[Saying, ...] = ()  # what a turn says was chosen
-    proposed: tuple[Saying, ...] = ()  # what an answer without changes says could be: chosen if the person agrees
+    choices: tuple[ChoicePassage, ...] = ()  # what a turn says was chosen
+    proposed: tuple[
+        ChoicePassage, ...
+    ] = ()  # what an answer without changes says could be: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -234,17 +234,18 @@ class _FactCollector:
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
         is_noted = any(one.action != "read" for one in artifacts)
         changed, told = edited or is_noted, self._told(artifacts)
+        offer = find_offer(ending, self.answer.seq) if ending else None
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed)), proposed=tuple(Saying(one.text, one.seq) for one in find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
-            offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
+            offer=offer, recap=self.recap,
             begun=self._begun(turn), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             names=self.names.names(),
@@ -273,17 +274,18 @@ class _FactCollector:
             *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
         ]
 
-    def _choices(self, changed: bool) -> list[Saying]:
-        """Return what the turn says was chosen; where it changed no files, a passage must say so clearly."""
-        has_acted = bool(self.deeds)
-        weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
-        for text, seq in self.answers:
-            weighed += weigh_choices(text, "end" if seq == self.answer.seq else "between", has_acted, seq)
-        if max((one.weight for one in weighed), default=0.0) < (_LIKELY if changed else _CLEAR):
-            return []
+    def _choices(self, changed: bool, offer: Offer | None) -> list[ChoicePassage]:
+        """Return what the turn says was chosen. An answer without calls that asks the person only proposes."""
+        last = self.answer.seq
+        is_proposal = not self.deeds and offer is not None and offer.question != ""
+        said = [Spoken(text, seq, "person") for text, seq in self.prompts]
+        said += [
+            Spoken(text, seq, "end" if seq == last else "between")
+            for text, seq in self.answers
+            if seq != last or not is_proposal
+        ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        chosen = choose_passages((one for one in weighed if likeness(one.text) not in told), _CHOICES, _MOST_CHOICES)
-        return [Saying(one.text, one.seq) for one in chosen]
+        return find_choices(said, bool(self.deeds), changed, told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.kind == "notice":
