@@ -55,6 +55,7 @@ class Terms(Struct, frozen=True):
     price: Price
     heading: Callable[[str], float]  # the price of the heading of a section that is shown only if it holds statements
     tidy: Callable[[Statement], Statement]  # statements are tidied when they come up: most of a long session never do
+    head: str = ""  # what stands before the sections
 
 
 def cost(text: str) -> float:
@@ -124,7 +125,7 @@ def _beginning(one: Entry, room: float, price: Price) -> list[Entry]:
 
 def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Terms) -> list[Entry]:
     """Return the names up to the first that does not fit. One that stands in what is shown is left out."""
-    text = "\n".join(one.statement.text for one in shown).lower()
+    text = "\n".join((terms.head, *(one.statement.text for one in shown))).lower()
     listed: list[str] = []
     cited: set[int] = set()
     kept: list[Entry] = []
