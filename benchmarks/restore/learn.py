@@ -46,6 +46,7 @@ from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.derive import choices, decisions, open_sentences
+from everturn.derive.failures import report_features
 from everturn.derive.intent import command_words, is_role
 from everturn.derive.open_sentences import (
     WeighedSentence,
@@ -53,7 +54,6 @@ from everturn.derive.open_sentences import (
     choose_open,
     open_features,
     open_odds,
-    report_features,
     sum_weights,
 )
 from everturn.model.archive import Session

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from everturn.derive.loose_ends import LooseEnd, advance_loose_ends
+from everturn.derive.loose_ends import LooseEnd, advance_loose_ends, leaves_steps
 
 LEFT = LooseEnd("If you want, I can draft the migration guide.", 2, 7)
 ASKED = LooseEnd("Want me to draft the migration guide?", 2, 7)
@@ -29,3 +31,31 @@ def test_what_was_put_off_is_not_forgotten_and_an_offer_is() -> None:
 def test_a_push_ends_what_was_not_pushed(deed: str, left: int) -> None:
     end = LooseEnd("Branch not pushed — say the word.", 1, 3)
     assert len(advance_loose_ends([end], 2, "where is it?", [], frozenset({deed}))) == left
+
+
+# --- steps that stay ---
+@pytest.mark.parametrize(
+    ("reply", "is_cut", "has_worked", "complains", "stay"),
+    [
+        ("add the ferry page", True, True, False, True),  # cut off: nothing was reported
+        ("add the ferry page", False, True, False, False),
+        ("where is the file?", False, False, False, True),
+        ("wo liegt die Datei?", False, False, False, True),
+        ("文件在哪里？", False, False, False, True),
+        ("where is the file?", False, True, False, False),
+        ("thanks!", False, False, False, True),
+        ("yes please", True, True, False, False),  # agreed to: taken up
+        ("はい", True, True, False, False),
+        ("2", True, False, False, False),
+        ("the page is empty", True, False, True, False),
+    ],
+)
+def test_a_turn_that_reports_nothing_leaves_the_steps_before_it(
+    reply: str, is_cut: bool, has_worked: bool, complains: bool, stay: bool
+) -> None:
+    assert leaves_steps(reply, is_cut, has_worked, complains) is stay
+
+
+@given(st.text(max_size=80), st.booleans())
+def test_work_that_was_reported_takes_the_place_of_earlier_steps(reply: str, complains: bool) -> None:
+    assert not leaves_steps(reply, False, True, complains)

@@ -7,17 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive.open_items import (
-    PlanItem,
     find_announced,
     find_begun,
     find_call_questions,
     find_findings,
-    find_manual_steps,
     find_put_off,
     find_summary_steps,
-    find_task_items,
-    is_current,
-    tick_run_steps,
 )
 from everturn.derive.open_sentences import (
     WeighedSentence,
@@ -26,6 +21,7 @@ from everturn.derive.open_sentences import (
     find_lasting_offers,
     find_next_steps,
 )
+from everturn.derive.plans import PlanItem, find_manual_steps, find_task_items, is_current, tick_run_steps
 from everturn.model.conversation import CallStart
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.offers import Offer
-from everturn.derive.open_items import PlanChange, PlanUpdate
 from everturn.derive.paths import local_path
+from everturn.derive.plans import PlanChange, PlanUpdate
 from everturn.derive.session_state import (
     SessionState,
     advance_state,

@@ -304,6 +304,20 @@ _EVERYDAY = frozenset(
 )  # fmt: skip
 
 
+# --- what an offer is about ---
+def loose_terms(text: str) -> frozenset[str]:
+    """Return the words of an offer that say what it is about."""
+    return content_terms(text) - _OFFER_TERMS
+
+
+_OFFER_TERMS = frozenset(
+    (
+        "want know word need next step later future follow followup follow-up optional optionally you'd any anything something these those "
+        "would like proceed adjust option issue change specific file further code any."
+    ).split()
+)
+
+
 # --- topics ---
 def asks_question(text: str) -> bool:
     """Whether a prompt asks something, with or without a question mark."""

@@ -33,12 +33,13 @@ from everturn.derive.decision_states import (
 )
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
-from everturn.derive.loose_ends import LooseEnd, advance_loose_ends
+from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
-from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
+from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
+from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
@@ -171,7 +172,6 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
     agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
-    steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
@@ -205,10 +205,16 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         commands=state.commands + _new_commands(facts),
         ran=ran,
         commits=_update_commits(state.commits, facts),
-        plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
+        plan=fold_plan(
+            state.plan,
+            facts.plans,
+            facts.turn,
+            (one.what for one in facts.deeds),
+            {one.path: one.seq for one in facts.files if one.action != "read"},
+        ),
         questions=_update_questions(state, facts),
-        next_steps=steps if facts.answer and (steps or not facts.cut_off) else state.next_steps,
-        loose=_update_loose_ends(state, facts),
+        next_steps=_update_steps(state, facts),
+        loose=fold_loose_ends(state.loose, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=_is_waiting(facts),
         answer=answer or state.answer,
@@ -238,11 +244,14 @@ def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
 
 
 def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the turn before, or files were changed for it and no answer says that this did not help."""
+    """Whether a report is older than the last turns.
+
+    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
+    A change that a check speaks for and that the answer reports as done is not failing.
+    """
     ago = state.turn_count - 1 - one.last_turn
-    if one.complaint is None or not one.edits:
-        return one.complaint is not None and ago > 1
-    return ago > 0 or not _leaves_unfixed(state)
+    is_left = not one.edits or _leaves_unfixed(state)
+    return one.complaint is not None and (ago > is_left or (one.checked and not is_left))
 
 
 def _leaves_unfixed(state: SessionState) -> bool:
@@ -304,6 +313,9 @@ def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[C
     """Return the commits after one more turn; those that a later one replaces are marked."""
     commits = list(known)
     for one, seq in facts.commits:
+        if one.undone:
+            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
+            continue
         hashes = (old.hash[:7] for old in commits if old.hash)
         if (one.hash and any(map(one.hash.startswith, hashes))) or (
             one.url and any(old.url == one.url for old in commits)
@@ -409,18 +421,16 @@ def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> 
 
 
 # --- what is open ---
-def _update_loose_ends(state: SessionState, facts: TurnFacts) -> tuple[LooseEnd, ...]:
-    said = [words for one in facts.requests for words in (one.text, one.wants)]
-    said += [one.text for one in facts.choices] + [one.subject for one, _ in facts.commits]
-    said += [facts.answer.text] if facts.answer else []
-    done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
-    deeds = {"push"} if any("git push" in one for one in done) else set()
-    deeds |= {"pr" if one.url else "commit" for one, _ in facts.commits}
-    reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""
-    left = advance_loose_ends(state.loose, facts.turn, reply, [*said, *done], frozenset(deeds))
-    noted = facts.recap.seq if facts.recap else -1
-    left = tuple(one for one in left if noted < 0 or not one.is_note)  # a note replaces the one before
-    return (*left, *(LooseEnd(one.text, facts.turn, one.seq, one.seq == noted) for one in facts.lasting))
+def _update_steps(state: SessionState, facts: TurnFacts) -> tuple[TurnRequest, ...]:
+    """Return what is to do after a turn: the steps its answer names, else those of the answer before if it leaves them open."""
+    reply = facts.requests[-1].text if facts.requests and facts.starter == "human" else ""
+    steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
+    is_cut = facts.cut_off or facts.interrupted or not facts.answer
+    return steps or (
+        state.next_steps
+        if leaves_steps(reply, is_cut, bool(facts.deeds or facts.asked), bool(facts.complaints))
+        else ()
+    )
 
 
 def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:

@@ -13,7 +13,7 @@ from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
+from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
 from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -36,28 +36,32 @@ from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
-    PlanChange,
-    PlanUpdate,
     find_announced,
     find_answers,
     find_begun,
     find_call_questions,
     find_findings,
-    find_manual_steps,
-    find_plan,
     find_put_off,
     find_summary_steps,
-    find_task_items,
-    find_ticked,
     is_no_answer,
-    is_task_file,
 )
 from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
+from everturn.derive.plans import (
+    PlanChange,
+    PlanUpdate,
+    find_manual_steps,
+    find_plan,
+    find_task_items,
+    find_ticked,
+    is_task_file,
+    writes_ticks,
+)
 from everturn.derive.version_control import (
     Commit,
     find_branch,
     find_commits,
     find_head,
+    find_undone,
     fixes_unnamed_files,
     is_rebase,
     name_commits,
@@ -202,6 +206,7 @@ class _FactCollector:
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
+        self.called = -1  # the last message of the model or the person with a call: clients commit by themselves
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
@@ -214,6 +219,7 @@ class _FactCollector:
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
                 self.names.add_call(_given_texts(block.call), row.seq)
+                self.called = self.called if row.origin == "system" else row.seq
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
                 self._take_result(block, block.result.call_id)
@@ -241,7 +247,7 @@ class _FactCollector:
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
             offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
-            begun=self._begun(turn), cut_off=any(call.seq > self.answer.seq for call in self.deeds.values()),
+            begun=self._begun(turn), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
@@ -257,6 +263,8 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
+        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
+            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
         return [Touch(path, "edited", seq) for path, seq in told.items()]
 
     def _lasting(self, ending: str) -> list[Saying]:
@@ -280,6 +288,8 @@ class _FactCollector:
         return [Saying(one.text, one.seq) for one in chosen]
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        if row.kind == "notice":
+            self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
@@ -362,7 +372,11 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if is_task_file(start.path or start.command.rstrip("\"' ")) or start.kind == "edit":
+            if (
+                is_task_file(start.path or start.command.rstrip("\"' "))
+                or start.kind == "edit"
+                or writes_ticks(start.command)
+            ):
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
@@ -374,9 +388,9 @@ class _FactCollector:
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
-            near = announced_file(self.said)
-            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
-            self.near = ""
+            self.near = edited_file(start, self.said, self.near)
+            self.nameless.append((self.near, seq))
+            self.said = ""
         elif start.kind == "shell":
             self.near = ""
 
@@ -403,16 +417,17 @@ class _FactCollector:
 
     def _add_task_file(self, call: Call, start: CallStart, output: str) -> None:
         """Take the check boxes of a file that was read as a plan once the agent ticks one of them."""
-        if start.kind in ("read", "shell"):
+        if start.kind in ("read", "shell") and not writes_ticks(start.command):
             if items := find_task_items(output):
                 self.task_items = (items, call.seq)
                 if basename(start.path.replace("\\", "/")) in self.prompt_names:
                     self.plans.append((PlanUpdate(items, whole=False), call.seq))
-            return
-        listed, seq = self.task_items
-        if listed and (ticked := find_ticked(start, listed)):
-            self.plans.append((PlanUpdate(listed, whole=False), seq))
-            self.plans.append((PlanUpdate(ticked, whole=False), call.seq))
+        elif ticked := find_ticked(start):
+            listed, seq = self.task_items
+            if not {one.id for one in listed}.isdisjoint(one.id for one in ticked):
+                self.plans.append((PlanUpdate(listed, whole=False), seq))
+                self.task_items = ((), -1)  # once: what was ticked since is not open again
+            self.plans.append((PlanUpdate(ticked, whole=False, known=True), call.seq))
 
     def _add_answers(self, call: Call, start: CallStart, output: str) -> None:
         seq = call.seq if call.result_seq is None else call.result_seq
@@ -457,3 +472,5 @@ def _call_label(start: CallStart) -> str:
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
+#: After these, an answer may list what somebody else changed.
+_SHOWS_CHANGES = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\b(?:diff|log|show|status)\b|\bgh pr\b")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import FileState
 from everturn.derive.key_names import NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.open_items import PlanItem, is_current
+from everturn.derive.plans import PlanItem, is_current, is_task
 from everturn.derive.session_state import (
     FailureState,
     SessionState,
@@ -179,11 +179,13 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
 
 _COMMAND = 110
 _COMPLAINT = 120
-_REPORTED = 200
+_REPORTED = 300
+_EARLIER = 120
 _SUMMARY = 1200
 _MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
 _MOST_NAMES = 110
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
+_TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -199,6 +201,7 @@ def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Checks whose last run failed, and what the person reported in the last turns, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
+        refs += [(said.seq, said.text) for said in one.earlier]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 
 
@@ -236,11 +239,15 @@ def name_setting(state: SessionState) -> NameSetting:
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Plan items that are not done."""
+    """Plan items that are not done; the tasks of a file in one entry."""
     last = material.state.turn_count - 1
-    left = (one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last))
-    for rank, one in enumerate(left):
+    left = [one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last)]
+    tasks = [one for one in left if is_task(one)]
+    for rank, one in enumerate(one for one in left if not is_task(one)):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60) if rank < _NEXT_ITEMS else _LATER_ITEM)
+    if tasks:
+        text = " · ".join(one_line(one.text, _TASK_WORDS) for one in tasks)
+        yield saying_statement(material, 88, (tasks[0].seq, text), f"{_SIGNS['open']} ", width=_TASKS)
 
 
 def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -358,13 +365,21 @@ def _failing_text(material: StatementMaterial, one: OpenFailure) -> Callable[[],
         if one.run is None:
             detail = safe_excerpt(material, (one.last_seq, one.text), _COMPLAINT)
             words = f"{what} {detail}".strip()
-            return (
-                f"reported{times} in turn {one.last_turn + 1}{age}: {words}; not confirmed as fixed{_edits_text(one)}"
-            )
+            first = _earlier_text(material, one)
+            return f"reported{times} in turn {one.last_turn + 1}{age}: {words}{first}; not confirmed as fixed{_edits_text(one)}"
         count = f" ({one.count} failure{'s' if one.count > 1 else ''})" if one.count else ""
-        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_rerun_text(one)}"
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_earlier_text(material, one)}{_rerun_text(one)}"
 
     return text
+
+
+def _earlier_text(material: StatementMaterial, one: OpenFailure) -> str:
+    """Return what the person said of a failure before: a repeated report often says no more than "still"."""
+    told = {one.what: None, **{said.text: said for said in one.earlier}}
+    said = [
+        f"turn {one.turn + 1}: {safe_excerpt(material, (one.seq, one.text), _EARLIER)}" for one in told.values() if one
+    ]
+    return f" (before, in {'; '.join(said)})" if said else ""
 
 
 def _rerun_text(one: OpenFailure) -> str:
