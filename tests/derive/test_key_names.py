@@ -101,3 +101,11 @@ def test_the_branch_is_read_from_what_git_says() -> None:
     assert find_branch("Switched to a new branch 'fix-1'") == "fix-1"
     assert find_branch("[018-basket 8aafab2] Add the basket\n 1 file changed") == "018-basket"
     assert find_branch("nothing to commit") == "" and find_branch("[info] 12 files") == ""
+
+
+def test_only_commands_that_talk_to_a_repository_name_it() -> None:
+    counter = NameCounter()
+    counter.add_repository("git clone https://github.com/bob/tool", "To github.com:bob/tool.git")
+    assert counter.repository == ""
+    counter.add_repository("git push origin main", "To github.com:ann/shop.git\n")
+    assert counter.repository == "ann/shop"

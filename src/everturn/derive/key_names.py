@@ -34,6 +34,7 @@ _TOKEN = lazy_pattern(r"[\w@#./\\:~$%+*=?&<>()\[\]-]{3,400}")
 _FOREIGN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _NO_NAME = lazy_pattern(r"</?\w+>?|https?|[\W\d]{1,3}|[\W_]+")
 _BRACKETS = lazy_pattern(r"[()\[\]<>]")
+_TALKS = ("git push", "git pull", "git fetch", "git remote", "gh pr", "gh repo view")
 _REMOTE = lazy_pattern(
     r"\b[\w-]{2,40}\.(?:com|org|io|net|dev)[:/]([\w.-]{1,40}/[\w.-]{1,80}?)(?:\.git)?(?=[\s/#?)\"']|$)"
 )
@@ -56,6 +57,7 @@ class NameCounter:
 
     def __init__(self) -> None:
         self._names: dict[str, KeyName] = {}
+        self.branch = self.repository = ""  # that version control named last
 
     def add_message(self, text: str, seq: int, is_prompt: bool) -> None:
         """Count what a person or a model wrote."""
@@ -70,7 +72,13 @@ class NameCounter:
 
     def add_branch(self, branch: str, seq: int) -> None:
         """Count a branch that somebody is on: it says more than a name that was only used."""
+        self.branch = branch
         self._count(KeyName(branch, seq, seq, 0, 1, _OUTPUTS, True))
+
+    def add_repository(self, command: str, output: str) -> None:
+        """Take note of the repository that a command talked to."""
+        if any(one in command for one in _TALKS) and (repository := find_remote(output)):
+            self.repository = repository
 
     def names(self) -> tuple[KeyName, ...]:
         """Return the names that were counted."""

@@ -123,6 +123,8 @@ class SessionState(Struct, frozen=True):
     id: str = ""
     workspace: str = ""
     model: str = ""
+    branch: str = ""  # and repository: that version control named last
+    repository: str = ""
     turn_count: int = 0
     total_tokens: int = 0
     token_source: str = ""  # api | tokenizer | estimate: of its worst part
@@ -179,6 +181,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     return replace(
         state,
         model=facts.model or state.model,
+        branch=facts.branch or state.branch,
+        repository=facts.repository or state.repository,
         turn_count=max(state.turn_count, facts.turn + 1),
         total_tokens=state.total_tokens + facts.tokens,
         token_source=source,

@@ -150,6 +150,8 @@ class TurnFacts(Struct, frozen=True):
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
     names: tuple[KeyName, ...] = ()
+    branch: str = ""  # and repository: that version control named last
+    repository: str = ""
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
     tokens: int = 0
@@ -248,7 +250,7 @@ class _FactCollector:
             offer=offer, recap=self.recap,
             begun=self._begun(turn), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            names=self.names.names(),
+            names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
@@ -405,6 +407,7 @@ class _FactCollector:
     def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
         if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
             self.names.add_branch(branch, call.result_seq)
+        self.names.add_repository(start.command, output)
 
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}

@@ -27,15 +27,15 @@ NAMES = "names"
 
 #: Shares of the sections. One that is not named has `_OTHER`.
 _SHARES = {
-    "high_level_goal": 20.0, "session_name": 20.0, "artifacts": 16.0, "commits": 14.0, "primary_task": 8.0, "still_failing": 8.0,
-    "next_steps": 8.0, "open_questions": 8.0, "constraints": 8.0, "key_decisions": 8.0, "plan_open": 3.0, "requests": 2.0,
+    "high_level_goal": 20.0, "session_name": 20.0, "artifacts": 20.0, "commits": 16.0, "primary_task": 8.0, "still_failing": 8.0,
+    "next_steps": 8.0, "open_questions": 8.0, "constraints": 8.0, "key_decisions": 8.0, "plan_open": 3.0, "requests": 1.5,
     "loose_ends": 1.0,
 }  # fmt: skip
 _OTHER = 0.6
 _FIRST = 8  # the first statement of a section comes up when this part of its price is due
 #: Sections that wait until one with a share of 1 has had so many tokens.
 _WAIT = {"errors_fixed": 150, "plan_done": 150, "summaries": 150, "files": 250, "mentioned": 400, "commands": 400}
-_NAMES_SHARE, _NAMES_MOST = 0.36, 620.0
+_NAMES_SHARE, _NAMES_MOST = 0.34, 560.0
 _CITATION, _BYTES = 8, 4  # tokens of a citation, and bytes of a token, where it need not be exact
 _LEAST_WORDS = 30  # tokens: a shorter beginning of a statement is not shown
 _ROUNDING = 0.6 * MARGIN  # tokens that rounding may take from the estimate of a line
@@ -55,6 +55,7 @@ class Terms(Struct, frozen=True):
     price: Price
     heading: Callable[[str], float]  # the price of the heading of a section that is shown only if it holds statements
     tidy: Callable[[Statement], Statement]  # statements are tidied when they come up: most of a long session never do
+    head: str = ""  # what stands before the sections
 
 
 def cost(text: str) -> float:
@@ -124,7 +125,7 @@ def _beginning(one: Entry, room: float, price: Price) -> list[Entry]:
 
 def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Terms) -> list[Entry]:
     """Return the names up to the first that does not fit. One that stands in what is shown is left out."""
-    text = "\n".join(one.statement.text for one in shown).lower()
+    text = "\n".join((terms.head, *(one.statement.text for one in shown))).lower()
     listed: list[str] = []
     cited: set[int] = set()
     kept: list[Entry] = []

@@ -122,6 +122,11 @@ def document_from_state(
         native_id=session.native_id,
         agent=session.agent,
         workspace=text.workspace,
+        repository=state.repository,
+        branch=state.branch or text.branch,
+        agent_model=state.model or session.model,
+        started=session.started,
+        ended=session.ended,
         turns=state.turn_count,
         last_seq=state.covers,
         sections=tuple(sections[key] for key in SECTIONS),
@@ -137,7 +142,7 @@ def _build_sections(drafts: dict[str, list[DraftStatement]], most: int) -> dict[
     least = weights[most - 1] if len(weights) > most else 0.0
     sections = {}
     for key, made in drafts.items():
-        kept = [one for one in made if one.weight >= least]
+        kept = [one for one in made if one.weight >= least][: _MOST_NOISE.get(key)]
         sections[key] = DocumentSection(key, tuple(map(proven_statement, kept)), len(made) - len(kept))
     return sections
 
@@ -177,8 +182,8 @@ _COMPLAINT = 120
 _REPORTED = 300
 _EARLIER = 120
 _SUMMARY = 1200
-_MOST_NAMED = 200
-_MOST_NAMES = 64
+_MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
+_MOST_NAMES = 110
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
@@ -278,7 +283,7 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
     left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
-    for weight, one in weigh_by_mention(left)[:_MOST_NAMED]:
+    for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 
 
