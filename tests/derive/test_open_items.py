@@ -21,7 +21,7 @@ from everturn.derive.open_sentences import (
     find_lasting_offers,
     find_next_steps,
 )
-from everturn.derive.plans import PlanItem, find_manual_steps, find_task_items, is_current, tick_run_steps
+from everturn.derive.plans import BY_HAND, PlanItem, find_current, find_manual_steps, find_task_items, tick_run_steps
 from everturn.model.conversation import CallStart
 
 
@@ -225,10 +225,18 @@ def test_a_step_of_a_plan_is_done_once_its_command_ran() -> None:
     assert [one.status for one in tick_run_steps(items, ["cd app && npm test | tail"])] == ["done", "open"]
 
 
-def test_a_plan_that_nobody_touched_for_long_is_not_followed_any_more() -> None:
-    assert is_current(PlanItem("draw the map", "open", 4, 9), 6)
-    assert not is_current(PlanItem("draw the map", "open", 0, 1), 12)
-    assert is_current(PlanItem("draw the map", "open", 0, 1, "task draw the map"), 12)
+def test_a_plan_is_followed_while_it_is_recent_and_was_begun() -> None:
+    done, left = PlanItem("buy paint", "done", 4, 9), PlanItem("draw the map", "open", 4, 9)
+    assert find_current([done, left], 6) == [left]
+    assert find_current([done, left], 16) == []
+    assert find_current([left], 4) == [left]
+    assert find_current([left], 5) == []  # it was only proposed
+
+
+def test_a_file_keeps_its_tasks_and_what_is_checked_by_hand_is_over_after_a_few_turns() -> None:
+    task, check = PlanItem("draw", "open", 0, 1, "task draw"), PlanItem("click it", "open", 0, 1, f"{BY_HAND}click it")
+    assert find_current([task, check], 2) == [task, check]
+    assert find_current([task, check], 12) == [task]
 
 
 OPEN = ("I have not pushed the branch yet.", "You still need to run the migration.", "Want me to delete the old table?")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from posixpath import basename
 from typing import Any
 
@@ -63,6 +63,7 @@ class PlanUpdate(Struct, frozen=True):
 _LINE_NUMBER = lazy_pattern(
     r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE
 )  # also the sign of an added line
+_BY_HAND_TURNS = 2
 _PLAN_TURNS = 10  # a plan that was not touched for more turns is not followed any more
 _TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
 
@@ -105,9 +106,22 @@ def task_number(text: str) -> str:
     return found[1] if found else ""
 
 
-def is_current(item: PlanItem, last_turn: int) -> bool:
-    """Whether work may go on with an item that is not done: its plan is recent, or a file keeps it."""
-    return item.id.startswith((BY_HAND, "task ")) or last_turn - item.turn <= _PLAN_TURNS
+def find_current(items: Sequence[PlanItem], last_turn: int) -> list[PlanItem]:
+    """Return the items that are not done and with which work may go on.
+
+    A file keeps its tasks. An agent's plan counts while it is recent; one of which nothing was done and that no later turn
+    touched was only proposed. What a person was to check by hand is over after a few turns.
+    """
+    own = [one for one in items if not one.id.startswith((BY_HAND, _TASK))]
+    is_begun = any(one.status == "done" for one in own)
+    kept = {BY_HAND: _BY_HAND_TURNS, _TASK: last_turn}
+    found = []
+    for one in items:
+        kind = next((name for name in kept if one.id.startswith(name)), "")
+        turns = kept.get(kind, _PLAN_TURNS if is_begun else 0)
+        if one.status in ("open", "doing") and last_turn - one.turn <= turns:
+            found.append(one)
+    return found
 
 
 def is_task(item: PlanItem) -> bool:

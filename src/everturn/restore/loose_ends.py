@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
 from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps
-from everturn.derive.plans import is_current, is_task
+from everturn.derive.plans import find_current, is_task
 from everturn.derive.session_state import SessionState, TurnRequest, unanswered_questions
 from everturn.restore.dialogue import last_request
 from everturn.restore.evidence import (
@@ -48,8 +48,7 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
         words = " · ".join(dict.fromkeys(steps))
         yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
-    current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
-    waiting = next(current, None)
+    waiting = next((one for one in find_current(state.plan, state.turn_count - 1) if one.status == "open"), None)
     if waiting is not None and not is_task(waiting):  # those of a file are told together
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
 

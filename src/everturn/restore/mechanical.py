@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import FileState
 from everturn.derive.key_names import NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.plans import PlanItem, is_current, is_task
+from everturn.derive.plans import PlanItem, find_current, is_task
 from everturn.derive.session_state import (
     FailureState,
     SessionState,
@@ -240,8 +240,7 @@ def name_setting(state: SessionState) -> NameSetting:
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Plan items that are not done; the tasks of a file in one entry."""
-    last = material.state.turn_count - 1
-    left = [one for one in material.state.plan if one.status in ("open", "doing") and is_current(one, last)]
+    left = find_current(material.state.plan, material.state.turn_count - 1)
     tasks = [one for one in left if is_task(one)]
     for rank, one in enumerate(one for one in left if not is_task(one)):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60) if rank < _NEXT_ITEMS else _LATER_ITEM)
