@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
-    FileState,
     RanBefore,
     TreeBefore,
     advance_before,
@@ -24,6 +23,7 @@ from everturn.derive.changed_files import (
     first_task,
 )
 from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.file_book import FileState
 from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
 from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
@@ -267,7 +267,7 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
-    if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
+    if not (facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
         return state.files, state.ran
     tree = _tree_before(state)
     return advance_files(state.files, facts, tree), tree.ran

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.changed_files import FileState
+from everturn.derive.file_book import FileState
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.open_items import PlanItem, is_current
 from everturn.derive.session_state import (
