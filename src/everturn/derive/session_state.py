@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
-    FileState,
     RanBefore,
     TreeBefore,
     advance_before,
@@ -32,6 +31,7 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
+from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
@@ -273,7 +273,7 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
-    if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
+    if not (facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
         return state.files, state.ran
     tree = _tree_before(state)
     return advance_files(state.files, facts, tree), tree.ran

@@ -24,6 +24,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
+from everturn.derive.file_commands import made_folders
 from everturn.derive.intent import (
     Revision,
     command_words,
@@ -143,6 +144,7 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     lasting: tuple[Saying, ...] = ()  # what the last answer and the client's note leave for another turn
+    folders: tuple[Touch, ...] = ()  # that commands made
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
@@ -192,7 +194,7 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
-        self.trees, self.stated = list[Touch](), list[Touch]()
+        self.trees, self.stated, self.folders = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
@@ -243,7 +245,7 @@ class _FactCollector:
             choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
-            trees=tuple(self.trees), commits=tuple(self.commits),
+            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
@@ -369,7 +371,7 @@ class _FactCollector:
             self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
-            self._add_branch(call, start, output)
+            self._add_places(call, start, output)
             self._add_fixed(call, start, output)
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
@@ -404,7 +406,9 @@ class _FactCollector:
             self.stated += [Touch(path, "edited", call.seq) for path in staged]
             self.has_fixed = False
 
-    def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
+    def _add_places(self, call: Call, start: CallStart, output: str) -> None:
+        if "mkdir" in start.command:
+            self.folders += [Touch(f"{path}/", "created", call.seq) for path in made_folders(start.command)]
         if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
             self.names.add_branch(branch, call.result_seq)
         self.names.add_repository(start.command, output)

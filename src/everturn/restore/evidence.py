@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.changed_files import FileState
+from everturn.derive.file_book import FileState
 from everturn.derive.session_state import FileMention, SessionState
 from everturn.model.archive import Call, MessageRow, Session, SessionText
 from everturn.model.conversation import Block, Message

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.changed_files import FileState
+from everturn.derive.file_book import FileState
 from everturn.derive.key_names import NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
