@@ -75,6 +75,21 @@ def test_a_prohibition_in_another_language(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Please answer in German.",
+        "请使用中文回答",
+        "日本語で回答してください",
+        "répondez en français",
+        "Responde en español",
+        "отвечай на русском",
+    ],
+)
+def test_the_language_of_answers_is_a_rule(text: str) -> None:
+    assert rules_in(text)
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("never use mocks", "不要使用 mocks"),

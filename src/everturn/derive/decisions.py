@@ -18,7 +18,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from everturn.derive.intent import ARGUMENT, is_role, word_count
-from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
+from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.rule_words import FIRST_CJK, MEANING_OF
@@ -87,33 +87,44 @@ def _typed_words(text: str) -> str:
 
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
     """Return the rules of a person by their weights, if one of them is likely enough."""
-    weights, leads = load_weights("rules"), item_leads(sentences)
-    found, is_certain = list[tuple[int, DecisionMark, float]](), False
+    leads, found, opens = item_leads(sentences), _Found(), False
     for number, features in enumerate(rule_features(text, sentences, marks)):
-        mark, odds = marks[number], sum_weights(features, weights)
-        certain = mark is not None and mark.binds and _is_certain(mark, sentences[number], features)
-        is_seen = mark is not None and mark.binds and SHORT in features and odds >= -AGAINST
-        is_certain = is_certain or certain or is_seen
-        if certain or (odds >= -BESIDE and word_count(sentences[number].text) >= _MIN_RULE):
-            kept = mark if mark is not None and mark.binds else _rule_mark(sentences[number], leads[number])
-            found.append((number, kept, math.inf if certain else odds))
-    chosen = _Found()
-    if is_certain or any(odds >= 0 for _, _, odds in found):
-        for one in found:
-            chosen.setdefault(likeness(one[1].text), one)
-    return chosen
+        one, mark = sentences[number], marks[number]
+        bound = mark if mark is not None and mark.binds else None
+        odds = math.inf if _is_certain(bound, one, features) else rule_odds(one, features)
+        opens = opens or odds >= (-AGAINST if bound is not None and SHORT in features else 0)
+        if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
+            kept = bound if bound is not None else _rule_mark(one, leads[number])
+            found.setdefault(likeness(kept.text), (number, kept, odds))
+    return found if opens else {}
 
 
+def rule_odds(sentence: Sentence, features: Sequence[str]) -> float:
+    """Return the log-odds that a sentence is a rule."""
+    odds = sum_weights(features, load_weights("rules"))
+    return odds + _SPARSE if _CJK.search(sentence.text) else odds
+
+
+#: Chinese, Japanese and Korean have fewer marked sentences, so that their weights are nearer to 0: of sentences with log-odds lower by
+#: so much, as many are rules as in other languages (by cross-validation).
+_SPARSE = 0.5
+_CJK = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 #: Log-odds so far below 0 do not yet speak against a sentence of a short message that the patterns take for a rule.
 AGAINST = 0.4
 #: A sentence beside a rule of the same message is one too, if its log-odds are at most so much lower.
 BESIDE = 1.0
 
 
-def _is_certain(mark: DecisionMark, sentence: Sentence, features: Sequence[str]) -> bool:
-    """Whether no weights can speak against a rule: a line to be remembered, or a plain prohibition in a short message."""
+def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequence[str]) -> bool:
+    """Whether no weights can speak against a rule: a line to be remembered, a plain prohibition in a short message, the language of answers."""
+    if SHORT in features and not is_question(sentence.text) and not _TONGUE.isdisjoint(features):
+        return True
     is_plain = SHORT in features and _STRICT.match(_POLITE.sub("", sentence.text.strip("*_ "))) is not None
-    return is_plain or (mark.pinned and not sentence.pasted)
+    return bound is not None and (is_plain or (bound.pinned and not sentence.pasted))
+
+
+#: Features of a sentence that names a language to answer in.
+_TONGUE = frozenset(("@answer @tongue", "@tongue @answer"))
 
 
 def _rule_mark(sentence: Sentence, lead: str) -> DecisionMark:
