@@ -89,7 +89,7 @@ class Task(NamedTuple):
 
 TASKS = {
     "open_sentences": Task(-1.4, 0.3),
-    "rules": Task(-0.5, 0.3),
+    "rules": Task(-0.2, 0.3),
     "reports": Task(0.3, 0.5),
     "choices": Task(-2.0, 0.5, 10.0, 0.05),
 }
@@ -455,7 +455,10 @@ def entry_scores(
             weighed = [WeighedSentence(odds, asks_person(one.text), "=item" in one.features) for odds, one in sentences]
             chosen = [sentences[at] for at in choose_open(weighed, threshold)]
         else:
-            chosen = [one for one in sentences if one[0] >= threshold]
+            beside = (
+                decisions.BESIDE if rows[0].task == "rules" and any(one[0] >= threshold for one in sentences) else 0.0
+            )
+            chosen = [one for one in sentences if one[0] >= threshold - beside]
         asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and asks_person(one.text)}
         labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])

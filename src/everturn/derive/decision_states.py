@@ -35,6 +35,7 @@ class DecisionState(Struct, frozen=True):
     session: str = ""  # of the evidence, if it is inherited
     weight: float = 0.0  # of a choice: how likely it is one
     key: str = ""  # equal for the same words, "" if they have not been compared yet
+    again: tuple[int, ...] = ()  # the latest messages that repeat it, of a constraint
 
 
 Decisions = tuple[DecisionState, ...]
@@ -67,9 +68,20 @@ def advance_decisions(known: Decisions, facts: TurnFacts, reply: DecisionState |
 
 
 def advance_constraints(known: Decisions, facts: TurnFacts) -> Decisions:
-    """Return what binds after one more turn."""
-    new = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
-    return change_statuses(_add_new(known, new), facts)
+    """Return what binds after one more turn. What is said again holds again."""
+    new = [_with_key(_decision_state(mark, facts.turn, seq)) for mark, seq in facts.marks if mark.binds]
+    repeated: dict[str, list[int]] = {}
+    for one in new:
+        repeated.setdefault(one.key, []).append(one.seq)
+    return change_statuses(tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new)), facts)
+
+
+def _repeat(one: DecisionState, seqs: list[int]) -> DecisionState:
+    later = [seq for seq in seqs if seq != one.seq]
+    return replace(one, status=ACTIVE, again=(*one.again, *later)[-_AGAIN:]) if later else one
+
+
+_AGAIN = 4
 
 
 def advance_choices(
