@@ -378,7 +378,7 @@ def _earlier_text(material: StatementMaterial, one: OpenFailure) -> str:
     said = [
         f"turn {one.turn + 1}: {safe_excerpt(material, (one.seq, one.text), _EARLIER)}" for one in told.values() if one
     ]
-    return f" (before, in {'; '.join(said)})" if said else ""
+    return f" ({'said' if one.run else 'before,'} in {'; '.join(said)})" if said else ""
 
 
 def _rerun_text(one: OpenFailure) -> str:
