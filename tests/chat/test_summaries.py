@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.chat.summaries import END, START, extract, mechanical_text, prompt_for
+from everturn.derive.decision_states import DecisionState
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.session_state import DecisionState, SessionState, TurnRequest
+from everturn.derive.session_state import SessionState, TurnRequest
 
 BLOCK = "**Background Context:** Initial session.\n\n**Current Session Summary:**\n**Topics Discussed:**\n- a\n"
 

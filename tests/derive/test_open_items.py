@@ -7,24 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive.open_items import (
-    PlanItem,
     find_announced,
     find_begun,
     find_call_questions,
     find_findings,
-    find_manual_steps,
     find_put_off,
     find_summary_steps,
-    find_task_items,
-    is_current,
-    tick_run_steps,
 )
 from everturn.derive.open_sentences import (
+    WeighedSentence,
     choose_open,
     find_closing_questions,
     find_lasting_offers,
     find_next_steps,
 )
+from everturn.derive.plans import BY_HAND, PlanItem, find_current, find_manual_steps, find_task_items, tick_run_steps
 from everturn.model.conversation import CallStart
 
 
@@ -228,10 +225,18 @@ def test_a_step_of_a_plan_is_done_once_its_command_ran() -> None:
     assert [one.status for one in tick_run_steps(items, ["cd app && npm test | tail"])] == ["done", "open"]
 
 
-def test_a_plan_that_nobody_touched_for_long_is_not_followed_any_more() -> None:
-    assert is_current(PlanItem("draw the map", "open", 4, 9), 6)
-    assert not is_current(PlanItem("draw the map", "open", 0, 1), 12)
-    assert is_current(PlanItem("draw the map", "open", 0, 1, "task draw the map"), 12)
+def test_a_plan_is_followed_while_it_is_recent_and_was_begun() -> None:
+    done, left = PlanItem("buy paint", "done", 4, 9), PlanItem("draw the map", "open", 4, 9)
+    assert find_current([done, left], 6) == [left]
+    assert find_current([done, left], 16) == []
+    assert find_current([left], 4) == [left]
+    assert find_current([left], 5) == []  # it was only proposed
+
+
+def test_a_file_keeps_its_tasks_and_what_is_checked_by_hand_is_over_after_a_few_turns() -> None:
+    task, check = PlanItem("draw", "open", 0, 1, "task draw"), PlanItem("click it", "open", 0, 1, f"{BY_HAND}click it")
+    assert find_current([task, check], 2) == [task, check]
+    assert find_current([task, check], 12) == [task]
 
 
 OPEN = ("I have not pushed the branch yet.", "You still need to run the migration.", "Want me to delete the old table?")
@@ -268,10 +273,42 @@ def test_whatever_the_text_every_entry_is_in_it(text: str) -> None:
         assert " ".join(one.rstrip("…").split()) in words
 
 
+def _weighed(*odds: float, asks: bool = False, item: bool = False) -> list[WeighedSentence]:
+    return [WeighedSentence(one, asks, item) for one in odds]
+
+
 def test_the_likeliest_sentences_count_and_their_number_is_bounded() -> None:
-    assert choose_open([1.0, -1.0, 2.0, -9.0]) == [2, 0]
-    assert choose_open([-1.0, -1.0]) == []
-    assert choose_open([float(number) for number in range(50)]) == list(range(49, 33, -1))
+    assert choose_open(_weighed(1.0, -1.0, 2.0, -9.0)) == [0, 2]
+    assert choose_open(_weighed(-1.0, -1.0)) == []
+    assert choose_open(_weighed(*map(float, range(50)))) == list(range(34, 50))
+
+
+def test_mild_steps_count_only_beside_a_clear_one() -> None:
+    assert choose_open(_weighed(0.0, 0.1)) == []
+    assert choose_open(_weighed(0.0, 2.0)) == [0, 1]
+
+
+def test_a_list_counts_as_a_whole_if_half_of_it_does() -> None:
+    assert choose_open([*_weighed(-5.0), *_weighed(2.0, -5.0, item=True)]) == [1, 2]
+    assert choose_open(_weighed(2.0, -5.0, -5.0, item=True)) == [0]
+
+
+_SENTENCES = st.lists(st.builds(WeighedSentence, st.floats(-9, 9), st.booleans(), st.booleans()), max_size=40)
+
+
+@given(_SENTENCES, st.integers(0, 40))
+def test_one_more_sentence_that_speaks_for_nothing_changes_nothing(weighed: list[WeighedSentence], at: int) -> None:
+    at = min(at, len(weighed))
+    parted = [one._replace(is_item=False) for one in weighed]
+    more = [*parted[:at], WeighedSentence(-9.0, False, False), *parted[at:]]
+    assert [one + (one >= at) for one in choose_open(parted)] == choose_open(more)
+
+
+@given(_SENTENCES)
+def test_a_question_counts_by_itself(weighed: list[WeighedSentence]) -> None:
+    alone = [one for one in weighed if one.is_question]
+    asked = [weighed[at] for at in choose_open(weighed) if weighed[at].is_question]
+    assert len(weighed) > 16 or asked == [alone[at] for at in choose_open(alone)]
 
 
 def test_what_an_agent_says_between_its_calls_is_no_step() -> None:

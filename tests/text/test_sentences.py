@@ -75,3 +75,10 @@ def test_a_message_longer_than_anyone_types_is_a_document() -> None:
 def test_odd_texts_do_no_harm() -> None:
     for text in ("", "\n" * 100, "```", "<a>" * 5000, "[" * 5000, "\x00\ud800", "- " * 3000, "a" * 100_000):
         assert all(one.text.strip() for one in split_sentences(text)), text[:10]
+
+
+@pytest.mark.parametrize("fence", ["````", "~~~~", "`````"])
+def test_a_longer_fence_holds_shorter_ones(fence: str) -> None:
+    inner = fence[0] * 3
+    text = f"It is written.\n\n{fence}markdown\nInstall it:\n{inner}bash\nmake\n{inner}\nOpen the page.\n{fence}\n\nLook at it."
+    assert [one.text for one in split_sentences(text)] == ["It is written.", "Look at it."]

@@ -17,12 +17,11 @@ from everturn.derive.decisions import find_decisions
 from everturn.derive.intent import (
     asks_for_work,
     command_words,
-    find_offer,
     goal_words,
     is_approval,
-    join_reply,
     word_count,
 )
+from everturn.derive.offers import find_offer, join_reply
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
 from everturn.sessions.messages import Records, Sources

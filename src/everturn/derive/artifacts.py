@@ -181,7 +181,7 @@ _END = lazy_pattern(
     rf"\.(?:{ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
     r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
 )
-_NAME_BEFORE = lazy_pattern(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
+_NAME_BACKWARDS = lazy_pattern(r"[\w@.+~/\\-]*(?:(?<=[/\\]):[A-Za-z])?")
 _LONGEST = 200
 #: Endings that are as often members of an object: they count only after a folder.
 _DOUBTFUL = frozenset((".c", ".h", ".sum", ".mod", ".ex", ".cs", ".conf", ".less", ".fish", ".nu", ".lock", ".tf"))
@@ -200,8 +200,8 @@ def find_mentions(text: str) -> Counter[str]:
 
 def _mentioned_name(text: str, end: re.Match[str]) -> str:
     first = max(0, end.start() - _LONGEST)
-    before = _NAME_BEFORE.search(text, first, end.start())
-    start = before.start() if before is not None else end.start()
+    before = _NAME_BACKWARDS.match(text[first : end.start()][::-1])
+    start = end.start() - (before.end() if before is not None else 0)
     name = text[start : end.end()]
     if (start and text[start - 1] in "@:$%") or "@" in name.partition("/")[0] or "//" in name:
         return ""  # a mail, an address, a variable

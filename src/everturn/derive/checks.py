@@ -22,6 +22,18 @@ from posixpath import basename, join, normpath
 
 from msgspec import Struct
 
+from everturn.derive.check_lines import (
+    COLOUR,
+    CRASH,
+    FAILED_LINES,
+    NAMED_FAILURE,
+    NOT_RUN,
+    PASSED_LINES,
+    RUNNING,
+    STOPPED,
+    TASK_NAME,
+    TURBO_TASK,
+)
 from everturn.derive.check_programs import (
     FLAGS_WITH_VALUE,
     HARMLESS,
@@ -281,8 +293,8 @@ class CheckOutcome(Struct, frozen=True):
 def shown_part(output: str) -> str:
     """Return the part of an output that is read, without colours."""
     text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
-    text = _COLOUR.sub("", text) if "\x1b" in text else text
-    return _TASK.sub("", text) if "\n[" in text or text[:1] == "[" or _TURBO.search(text[:_HEAD]) else text
+    text = COLOUR.sub("", text) if "\x1b" in text else text
+    return TASK_NAME.sub("", text) if "\n[" in text or text[:1] == "[" or TURBO_TASK.search(text[:_HEAD]) else text
 
 
 def read_output(kind: str, text: str) -> CheckOutcome:
@@ -303,24 +315,24 @@ def read_output(kind: str, text: str) -> CheckOutcome:
 
 def failing_names(text: str) -> tuple[str, ...]:
     """Return the files, tests or packages that an output names as failing."""
-    names = (next(filter(None, found.groups())) for found in _NAMED.finditer(text))
+    names = (next(filter(None, found.groups())) for found in NAMED_FAILURE.finditer(text))
     return tuple(dict.fromkeys(name.replace("\\", "/").removeprefix("./") for name in names))[:_MOST_NAMES]
 
 
 def has_crashed(text: str) -> str:
     """Return the line with which a program died: an uncaught exception, a missing module, a panic; else ""."""
-    found = _CRASH.search(text)
+    found = CRASH.search(text)
     return _line_at(text, found.start(), found.end()) if found else ""
 
 
 def is_no_failure(text: str) -> bool:
     """Whether nothing was checked: a wrong call, a missing program or folder, a denial, an interrupt, a time limit."""
-    return bool(_NOT_RUN.search(text[:3_000])) or bool(_STOPPED.search(text[-600:]))
+    return bool(NOT_RUN.search(text[:3_000])) or bool(STOPPED.search(text[-600:]))
 
 
 def is_running(text: str) -> bool:
     """Whether the command went on in the background when its call returned."""
-    return bool(_RUNNING.search(text[:400]))
+    return bool(RUNNING.search(text[:400]))
 
 
 def _line_at(text: str, start: int, end: int) -> str:
@@ -355,144 +367,4 @@ class _LinePatterns:
 
 @lru_cache(maxsize=16)
 def _patterns(kind: str) -> tuple[_LinePatterns, _LinePatterns]:
-    return _LinePatterns((*_FAILED.get(kind, ()), *_FAILED["any"])), _LinePatterns(_PASSED.get(kind, ()))
-
-
-_COLOUR = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-#: The name of a task before each of its lines.
-_TASK = lazy_pattern(r"^(?:\[[a-z][\w:.-]{0,40}\] (?!ERROR)|[@\w/.-]{1,80}:[a-z][\w:-]{1,30}: )", re.MULTILINE)
-_TURBO = lazy_pattern(r"^[@\w/.-]{1,80}:(?:lint|test|build|type-?check|check)[\w:-]{0,20}: ", re.MULTILINE)
-_N = r"([1-9]\d{0,6})"
-_TESTS_FAILED = (
-    rf"^(?:=+ )?(?:\d+ \w+, )*{_N} (?:failed|errors?)\b[^\n]* in [\d.]+s",  # pytest
-    r"^(?:FAILED|ERROR) [\w./\\-]+\.py(?:::\S+)?",
-    r"^FAILED \((?:failures|errors)=(\d+)",  # unittest
-    rf"^(?:Tests|Test Suites):\s+{_N} failed",  # jest
-    rf"^[ \t]*(?:Tests|Test Files)\s+{_N} failed",  # vitest
-    rf"^[ \t]*{_N} failing\b",  # mocha
-    rf"^[ \t]*{_N} fail$",  # bun
-    rf"^(?:# |ℹ )fail {_N}",  # node --test
-    r"^[ \t]*--- FAIL: ", r"^FAIL(?:[ \t]+\S.*)?\s*$", r"^FAIL\s+[\w./-]+ \[",  # go
-    rf"^test result: FAILED\. \d+ passed; {_N} failed", r"^error: (?:\d+ )?test(?:s|\(s\))? failed", r"^error: could not compile",
-    rf"^[ \t]*Summary .*\b{_N} failed", # nextest
-    rf"^\d+ (?:examples?|runs?|tests?|scenarios?)[^\n]*?, {_N} (?:failures?|errors?)",  # rspec, minitest
-    r"^(?:FAILURES|ERRORS)!$", rf"^Tests: \d+, [^\n]*?(?:Failures|Errors): {_N}",  # phpunit
-    rf"tests passed, {_N} tests? failed out of",  # ctest
-    rf"Executed \d+ tests?, with {_N} failures?", r"^\*\* TEST FAILED \*\*", r"^✘ Test run with .*failed",  # swift
-    rf"^\d\d:\d\d \+\d+(?: ~\d+)? -{_N}: Some tests failed", r"^Some tests failed\.",  # flutter
-    rf"^\d+ tests? completed, {_N} failed", rf"Tests run: \d+, Failures: {_N}", rf"Tests run: \d+, Failures: \d+, Errors: {_N}",
-    r"^(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)", r"^\[INFO\] BUILD FAILURE",
-    rf"^[ \t]*Failed!\s+- Failed:\s+{_N}", r"^Test Run Failed\.", rf"^[ \t]+Failed: {_N}$",  # dotnet
-    rf"^[ \t]+{_N} failed$", rf"^{_N} tests? failed\.", rf"^(?:ERROR|FAILED) \| .*\b{_N} failed",  # playwright, deno
-    r"^not ok \d+", rf"^[ \t]*{_N} tests?, {_N} failures?",  # tap, bats, mix
-    r"^npm ERR! Test failed", r"^error: script \"[^\"]*test[^\"]*\" exited with code", r"^\[test[\w:.-]*\] ERROR ",
-)  # fmt: skip
-_TESTS_PASSED = (
-    r"\b\d+ passed\b[^\n]* in [\d.]+s", r"^OK(?: \(|\s*$)", r"^Tests:\s+(?:\d+ \w+, )*\d+ passed", r"^[ \t]*Tests\s+(?:\d+ \w+ \| )*\d+ passed",
-    r"^[ \t]*\d+ passing\b", r"^[ \t]*0 fail$", r"^(?:# |ℹ )fail 0", r"^ok\s+\S+\s", r"^PASS$", r"^test result: ok", r"^\d+ \w+[^\n]*?, 0 failures",
-    r"100% tests passed", r"with 0 failures", r"All tests passed", r"BUILD SUCCESS", r"^[ \t]*Passed!", r"^Test Run Successful", r"^ok \| ",
-    r"^[ \t]+\d+ passed", r"^✔ Test run with .*passed", r"\*\* TEST SUCCEEDED", r"^[ \t]*Summary .*\bpassed", r"^# all \d+ tests? passed",
-)  # fmt: skip
-_LINT_FAILED = (
-    rf"^[✖×] {_N} problems? \((?!0 errors)", rf"^[ \t]*[✖×] {_N} (?:errors?|problems?)$", rf"^Found {_N} errors?\b(?!.*\b0 remaining)",
-    rf"^{_N} issues?[:.]", rf"^Summary: {_N} (?:issues?|errors?)", r"^[^\n]*error MD\d{3}/", rf", {_N} offenses? detected", r"^would reformat ",
-    r"^Code style issues ", r"\.{3,}Failed$", rf"^Found \d+ warnings? and {_N} errors?", r"^In \S+ line \d+:", r"^[^\s:]+\.py:\d+:\d+: [A-Z]+\d+ ",
-    r"^(?:Some )?(?:\w+ )?lint(?:ing|er)?(?: checks?)? failed", r"^Files with errors: ([1-9]\d*)", r"^error: script \"[^\"]*(?:lint|format)[^\"]*\" exited with code",
-    r"^error: could not compile", r"^error(?:\[\w+\])?: (?!script|unexpected|unrecogni)[^\n]*\n\s*-->", r"^\[(?:lint|fmt)[\w:.-]*\] ERROR ", r"^Errors? found in ",
-    r"^\S+\.go:\d+:\d+: ", rf"^{_N} issues? found\.", r"^[ \t]+error • ", r"^\S*:\d+:\d+\s+error\s", r"^[^\n]{1,200}:\d+:\d+: error: ",
-)  # fmt: skip
-_LINT_PASSED = (
-    r"^All checks passed", r"^0 issues", r"No issues found", r"no issues found", r"^Checked \d+ files?[^\n]*(?:No fixes|Fixed)", r"All matched files use",
-    r"no offenses detected", r"\b0 problems", r"\(0 errors", r"^Summary: 0 ", r"\b0 errors?\b", r"0 remaining", r"^[ \t]*Finished `?\w", r"No ESLint warnings or errors",
-    r"\d+ files? (?:already formatted|would be left unchanged|left unchanged)", r"\.{3,}Passed$", r"^Your code has been rated at 10",
-)  # fmt: skip
-_TYPES_FAILED = (
-    r"error TS\d+:", rf"^Found {_N} errors?\b", rf"^[ \t]*{_N} errors?, \d+ warnings?", r"^[^\s:]+\.pyi?:\d+(?::\d+)?: error:", rf"found {_N} errors?",
-    r"^error: script \"[^\"]*type[^\"]*\" exited with code", rf"\[ERROR\] Found {_N} errors",
-)  # fmt: skip
-_TYPES_PASSED = (r"^Success: no issues", r"\b0 errors?\b", r"No errors", r"All checks passed")
-_BUILD_FAILED = (
-    r"error TS\d+:", r"^Failed to compile", r"^(?i:\W*(?:the )?build (?:has )?failed)", r"^(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)", r"^\[INFO\] BUILD FAILURE",
-    r"^\*\* BUILD FAILED", r"^error(?:\[E\d+\])?: (?!script|unrecogni|unexpected arg|unknown)", r"^(?:ld|clang|collect2|gcc): (?:fatal )?error:",
-    r"^[^\n:]{1,200}:\d+:(?:\d+:)? (?:fatal )?error[: ]", r"^(?:\./)?[\w./-]+\.go:\d+:\d+: ", r"^ninja: build stopped", r"^ERROR: failed to (?:solve|build)",
-    r"^ERROR: process \"", r": error (?:CS|MSB|C|LNK)\d+", r"^Build FAILED\.", r"error during build:", r"compiled with ([1-9]\d*) errors?", r"^│ Error: ", r"^\[?Error(?: \[\w+\])?: ", r"^> Build error occurred", r"^FATAL ERROR: ",
-    r"^✘ \[ERROR\] ", r"Command \"[^\"\n]{1,200}\" exited with [1-9]", r"^error: script \"[^\"]*(?:build|compile)[^\"]*\" exited with code", r"^Module not found:",
-    r"^> Build failed because of webpack errors", r"^\S*\[build[\w:.-]*\] ERROR ",
-)  # fmt: skip
-_BUILD_PASSED = (
-    r"[Cc]ompiled successfully", r"✓ built in", r"^[ \t]*Finished `?\w+", r"BUILD SUCCESS", r"Build succeeded", r"^Successfully (?:built|tagged)", r"Apply complete!",
-    r"^No changes\.", r"^Plan: \d+ to add", r"naming to \S+", r"\*\* BUILD SUCCEEDED", r"Build complete!?", r"^(?i:build completed)", r"⚡ Done", r"^DONE\s", r"[Bb]undled \d+ modules",
-    r"exporting to image", r"^[ \t]*\[\d+/\d+\] Linking", r"^\[100%\] Built target", r"^[ \t]*[○●ƒλ]  ?\(\w+\)  ",
-)  # fmt: skip
-_CI_FAILED = (
-    r"^X [^\n]+", r"\tfail\t", r"completed with '(?:failure|timed_out)'", r"\"conclusion\":\s*\"failure\"", r"^completed\tfailure\t", rf"^{_N} failing,", r"conclusion:? failure",
-)  # fmt: skip
-_CI_PASSED = (
-    r"completed with 'success'", r"All checks were successful", r"\tpass\t", r"\"conclusion\":\s*\"success\"", r"^completed\tsuccess\t", r"^✓ ",
-)  # fmt: skip
-_HOOK_FAILED = (
-    r"husky - [\w-]+ (?:script|hook) (?:failed|exited)", r"\.{3,}Failed$", r"(?i:pre-(?:commit|push) hook[^\n]{0,40}(?:failed|exited))", r"✖ [^\n]+ (?:failed|found some errors)",
-    r"hook declined", r"^fatal: (?:cannot lock ref|Unable to create|unable to write)", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
-)  # fmt: skip
-_PUSH_FAILED = (
-    r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey",
-)  # fmt: skip
-_MERGE_FAILED = (
-    *_PUSH_FAILED,
-    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)",
-)  # fmt: skip
-_FAILED: dict[str, tuple[str, ...]] = {
-    "test": _TESTS_FAILED,
-    "lint": _LINT_FAILED,
-    "types": _TYPES_FAILED,
-    "build": _BUILD_FAILED,
-    "check": (*_TESTS_FAILED, *_LINT_FAILED, *_TYPES_FAILED),
-    "commit": (*_HOOK_FAILED, *_TYPES_FAILED, *_TESTS_FAILED, *_LINT_FAILED),
-    "push": (*_PUSH_FAILED, *_HOOK_FAILED),
-    "merge": _MERGE_FAILED,
-    "ci": _CI_FAILED,
-    "any": (r"^g?make(?:\[\d+\])?: \*\*\* (?!No rule|No targets)[^\n]*Error \d+", r"^[ \t]*ELIFECYCLE\s.*[Cc]ommand failed", r"^npm (?:ERR!|error) (?:code ELIFECYCLE|Lifecycle script)", r"^[ \t]*ERR_PNPM_RECURSIVE_(?:RUN|EXEC)_FIRST_FAIL"),
-}  # fmt: skip
-_PASSED: dict[str, tuple[str, ...]] = {
-    "check": (*_TESTS_PASSED, *_LINT_PASSED, *_TYPES_PASSED),
-    "test": _TESTS_PASSED,
-    "lint": _LINT_PASSED,
-    "types": _TYPES_PASSED,
-    "build": _BUILD_PASSED,
-    "commit": (r"^\[[^\]\n]+ [0-9a-f]{6,40}\] ",),
-    "push": (r"^Everything up-to-date", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^ \* \[new ", r"^Already up to date", r"^Fast-forward", r"set up to track"),
-    "merge": (r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
-    "ci": _CI_PASSED,
-}  # fmt: skip
-_NAMED = lazy_pattern(
-    r"^(?:FAILED|ERROR) ([\w./\\-]+\.py)(?:::\S+)?|^[ \t]*(?:FAIL|❌|❯|×) +([\w./\\@-]+\.[cm]?[jt]sx?)\b|^FAIL\t(\S+)|^([\w./\\@-]+\.[cm]?tsx?)\(\d+,\d+\): error|"
-    r"^([\w./\\@-]+\.(?:py|go|rs|tsx?))[:]\d+(?::\d+)?:? (?:-? ?error\b|[A-Z]+\d+ )",
-    re.MULTILINE,
-)
-_CRASH = lazy_pattern(
-    r"^Traceback \(most recent call last\)|^  File \"[^\"\n]{1,300}\", line \d+, in |^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
-    r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
-    re.MULTILINE,
-)
-_NOT_RUN = lazy_pattern(
-    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
-    r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
-    r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
-    r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"
-    r"does not contain main module|go\.mod file not found|could not (?:read|find) package\.json|ENOENT[^\n]{0,120}package\.json|could not find `?Cargo\.toml|[Nn]o pyproject\.toml|"
-    r"[Nn]o tests? (?:found|files? found|ran|collected)|collected 0 items(?! /)|No test files|did not match any file|not a git repository|pathspec |nothing to commit|"
-    r"nothing added to commit|no changes added|paths are ignored by|No module named (?:'?)(?:pytest|mypy|ruff|black|tox|nox|unittest2|pylint|flake8)|: not found$|No such file or directory: |"
-    r"cd: [^\n]{0,200}(?:No such|no such|not a dir)|file or directory not found:|No files matching|no input files|TS5\d\d\d:|TS18003|TS17004|TS6142|EAI_AGAIN|connect to the [Dd]ocker (?:API|daemon)|(?:parse|syntax) error near|syntax error: unexpected end|imported from (?:/private)?/tmp/|Unknown file extension|error: unknown |Couldn't find any `?pages|"
-    r"[Pp]ermission (?:for|to use)[^\n]{0,80}denied|doesn't want to (?:proceed|take)|denied by|requires approval|(?:Operation|Request) [Cc]ancelled|rejected by (?:the )?user|aborted by user|"
-    r"\[Request interrupted|^Command timed out|timed out after|Missing entrypoints|needs? (?:your )?permission|[Uu]ser denied|blocked by (?:hook|policy)|has no upstream branch|No configured push destination|"
-    r"[Aa]uthor identity unknown|Sibling tool call|No such file or directory \(os error 2\)$|can't open file|Cannot find module '[^'\n]*/(?:scripts?|bin|dist|build)/",
-    re.MULTILINE,
-)
-_STOPPED = lazy_pattern(
-    r"\^C\s*$|KeyboardInterrupt|Command timed out|timed out after|\bSIGINT\b|\bSIGTERM\b|signal: interrupt|Aborted by|was interrupted",
-    re.MULTILINE,
-)
-_RUNNING = lazy_pattern(
-    r"running in (?:the )?background|Process running with session|still running|moved to (?:the )?background|Background process started",
-    re.IGNORECASE,
-)
+    return _LinePatterns((*FAILED_LINES.get(kind, ()), *FAILED_LINES["any"])), _LinePatterns(PASSED_LINES.get(kind, ()))

@@ -11,20 +11,23 @@ something that does not exist, a call that was rejected, interrupted, or cancell
 `find_complaint` returns the first sentence of a prompt that says that something does not work: "it still crashes when …", "CI is red", an error with
 the words that introduce it, else a pasted error. English, German, French, Spanish, Japanese and Chinese. A wish, a condition, a question or
 an instruction that mentions a failure is none. In a short message more counts: whatever does not do something, any error. Further sentences count by
-learnt weights (`reports.json`, see `derive.open_sentences`).
+learnt weights (`reports.json`, see `derive.open_sentences`); a less likely one is not `sure`.
 `is_confirmation` knows "works now" and thanks, `hear_report` also "that works, but …".
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.check_programs import script_kind
-from everturn.derive.open_sentences import likeliest_report
+from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
@@ -38,6 +41,41 @@ from everturn.text.stance_words import (
     CONDITION_CJK,
     TROUBLE,
     TROUBLE_CJK,
+)
+from everturn.text.trouble_words import (
+    ADDRESS,
+    AGAIN,
+    ANY_CUE,
+    ASKS,
+    ASKS_OF,
+    CHECK_KINDS,
+    CHECK_WORDS,
+    CJK,
+    CLAUSE,
+    COMMAND,
+    COMMON,
+    CONDITION,
+    CONFIRMS,
+    CONFIRMS_REST,
+    DOUBTS,
+    GENERAL,
+    HEADING,
+    IMPERATIVE,
+    LEADS_AWAY,
+    LISTED_ERROR,
+    NAMED_ERROR,
+    OPENING,
+    OPENS_WITH_SO,
+    PASTED,
+    PASTED_ERROR,
+    QUOTED,
+    SHOWS_SUCCESS,
+    TERM,
+    TYPED,
+    TYPED_FIRST,
+    UNCAUGHT,
+    UNDECIDED,
+    WORKS,
 )
 
 #: Outcomes of a call that did not succeed. Only `failed` needs a fix.
@@ -234,6 +272,9 @@ _ERROR_LINE = 200
 _MOST_SENTENCES = 60
 _LONG_SENTENCE, _OPENING_WORDS = 500, 120
 _MOST_TERMS = 30
+_LONG_MESSAGE = 6_000  # characters of a document, which is no report
+_PERHAPS, _CLEARLY = -0.5, 1.0  # log-odds from which a sentence may be a complaint, and is one whatever its form
+_AROUND = 600  # characters from a complaint on
 _END = 16  # characters by which the end of a sentence is found again
 
 
@@ -246,11 +287,12 @@ class Complaint(Struct, frozen=True):
     again: bool = False  # it says that an earlier complaint still holds
     terms: tuple[str, ...] = ()  # its longer words
     detail: str = ""  # the first line of the error pasted after it
+    sure: bool = True  # else only its place at the end of a session speaks for it
 
 
 def find_complaint(text: str) -> Complaint | None:
     """Return the first complaint of a prompt."""
-    if len(text) > _BRIEF and not _ANY_CUE.search(text, 0, _READ):
+    if len(text) > _BRIEF and not ANY_CUE.search(text, 0, _READ):
         return None
     sentences = list(islice(split_sentences(text), _MOST_SENTENCES))
     spoken = [one for at, one in enumerate(sentences) if not at or not one.pasted or one.text.endswith(":")]
@@ -258,9 +300,32 @@ def find_complaint(text: str) -> Complaint | None:
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
         told = (one for one in spoken if _tells(one.text))
         found = next((one for one in told if is_complaint(one.text, BRIEF_TROUBLE)), None)
-    if found is None and (at := likeliest_report(text, sentences)) is not None:
-        found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
-    return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
+    return _make_complaint(found, text) if found is not None else _find_likely(text, sentences)
+
+
+def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
+    """Return the complaint that learnt weights find, a pasted failure, or what may be a complaint."""
+    at, odds = likeliest_report(text, sentences)
+    words = sentences[at].text[:_LONG_SENTENCE] if odds >= _PERHAPS else ""
+    surely, perhaps = (_CLEARLY, 0.0) if words and _says_otherwise(words) else (0.0, _PERHAPS)
+    is_likely = odds >= perhaps and not _is_doubted(words)
+    if is_likely and odds >= surely:
+        return _make_complaint(sentences[at], text)
+    pasted = find_pasted_failure(text)
+    return pasted if pasted is not None or not is_likely else replace(_make_complaint(sentences[at], text), sure=False)
+
+
+def likeliest_report(text: str, sentences: Sequence[Sentence]) -> tuple[int, float]:
+    """Return the number of the sentence that most likely says that something does not work, with its log-odds by learnt weights."""
+    weights = load_weights("reports")
+    odds = [sum_weights(one, weights) for one in report_features(text, sentences)] if len(text) <= _LONG_MESSAGE else []
+    best = max(range(len(odds)), key=odds.__getitem__, default=0)
+    return best, odds[best] if odds else -math.inf
+
+
+def report_features(text: str, sentences: Sequence[Sentence]) -> Iterator[list[str]]:
+    """Yield the features of each sentence of a person who may report something."""
+    return sentence_features(sentences, [()] * len(sentences), message_marks(text, sentences))
 
 
 def _tells(sentence: str) -> bool:
@@ -269,37 +334,40 @@ def _tells(sentence: str) -> bool:
     return not is_asked or "error" in sentence or bool(ASKS_WHY.search(sentence))
 
 
+def _is_doubted(words: str) -> bool:
+    """Whether a sentence demands, doubts or says that something works: no weights make it a report."""
+    return (
+        any(one.search(words) for one in (SHOWS_SUCCESS, UNDECIDED))
+        or bool(IMPERATIVE.match(words))
+        or is_confirmation(words)
+    )
+
+
 def _says_otherwise(words: str) -> bool:
-    """Whether a sentence demands, sets a condition, doubts or says that something works: no weights make it a report."""
-    signs = (_CONDITION, _WORKS, _SHOWS_SUCCESS, _UNDECIDED)
-    return any(one.search(words) for one in signs) or bool(_IMPERATIVE.match(words)) or is_confirmation(words)
-
-
-_UNDECIDED = lazy_pattern(
-    r"\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
-    re.IGNORECASE,
-)
+    """Whether a sentence sets a condition, asks or tells of what works or is general: it is a report only if the weights say so clearly."""
+    is_asked = words.rstrip().endswith(("?", "？")) or ASKS_OF.match(words)
+    return any(one.search(words) for one in (CONDITION, WORKS, GENERAL)) or bool(is_asked)
 
 
 def find_pasted_failure(text: str) -> Complaint | None:
     """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
-    typed = _TYPED_FIRST.match(text)
-    found = _PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else _LISTED_ERROR.findall(text, 0, _READ)[:1]
+    typed = TYPED_FIRST.match(text)
+    found = PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else LISTED_ERROR.findall(text, 0, _READ)[:1]
     if (
         not found
         and not typed
-        and (error := _UNCAUGHT.search(text, 0, _READ))
-        and len(_HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS
+        and (error := UNCAUGHT.search(text, 0, _READ))
+        and len(HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS
     ):
         # What stands before the error is what the person says about it.
-        said = sum(len(_TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
-        is_about = len(_TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
-        lines = _UNCAUGHT.findall(text, error.start(), _READ) if is_about else []
-        found = [one for one in lines if _NAMED_ERROR.search(one)][:1] or lines[:1]
+        said = sum(len(TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
+        is_about = len(TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
+        lines = UNCAUGHT.findall(text, error.start(), _READ) if is_about else []
+        found = [one for one in lines if NAMED_ERROR.search(one)][:1] or lines[:1]
     if not found:
         return None
     line = one_line(found[0].strip(), _LONGEST)
-    terms = tuple(dict.fromkeys(word.lower() for word in _TERM.findall(line) if word.lower() not in _COMMON))
+    terms = tuple(dict.fromkeys(word.lower() for word in TERM.findall(line) if word.lower() not in COMMON))
     commands = (" ".join(typed[1].split()),) if typed else ()
     return Complaint(line, (), commands, False, terms[:_MOST_TERMS])
 
@@ -307,86 +375,61 @@ def find_pasted_failure(text: str) -> Complaint | None:
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
 _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
-_HEADING = lazy_pattern(r"^#+ (?![^\n]{0,60}\b[Ee]rror)", re.MULTILINE)
-_TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
-#: An error in the list of problems that an editor copies.
-_LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
-_PASTED_ERROR = lazy_pattern(
-    r"^(?!.*\b0 errors?\b)((?:[\d.]+ )?(?:npm )?(?:error|fatal|panic|exception|traceback)\b[^\n]{3,300}|[^\n]{0,80}\b\w*(?:Error|Exception): [^\n]{3,300}"
-    r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-#: How an error begins where no one has caught it: in a browser, a trace, a build.
-_UNCAUGHT = lazy_pattern(
-    r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
-    r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
-    r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
-    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
-    r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
-    re.MULTILINE,
-)
-_NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
 
 
 def hear_report(text: str) -> tuple[Complaint | None, bool]:
     """Return the complaint of a prompt, and whether the prompt says that what was reported before works now."""
     complaint = find_complaint(text)
-    if complaint is None:
-        return None, is_confirmation(text)
+    if complaint is None or not complaint.sure:
+        confirms = is_confirmation(text)
+        return None if confirms else complaint, confirms
     return complaint, confirms_rest(text) or (not complaint.again and _begins_well(text))
 
 
 def is_confirmation(text: str) -> bool:
     """Whether a prompt says that what was reported works now: in words, or by the output of a command that went well."""
     text = text[:600].strip()
-    if _TYPED_FIRST.match(text) and _SHOWS_SUCCESS.search(text):
+    if TYPED_FIRST.match(text) and SHOWS_SUCCESS.search(text):
         return True
-    is_plain = bool(_CONFIRMS.search(text)) and not _DOUBTS.search(text) and not _IMPERATIVE.match(text)
+    is_plain = bool(CONFIRMS.search(text)) and not DOUBTS.search(text) and not IMPERATIVE.match(text)
     return is_plain or _begins_well(text)
 
 
 def confirms_rest(text: str) -> bool:
     """Whether a prompt with a complaint says that everything else works."""
-    return bool(_CONFIRMS_REST.search(text[:1_000]))
+    return bool(CONFIRMS_REST.search(text[:1_000]))
 
 
 def _begins_well(text: str) -> bool:
     """Whether the first words of a prompt say that something works, whatever comes after a "but"."""
-    first = (one[0] for one in islice(_OPENING.finditer(text, 0, 400), 2))
-    return any(_WORKS.search(one) and not _DOUBTS.search(one) and not _IMPERATIVE.match(one) for one in first)
+    first = (one[0] for one in islice(OPENING.finditer(text, 0, 400), 2))
+    return any(WORKS.search(one) and not DOUBTS.search(one) and not IMPERATIVE.match(one) for one in first)
 
 
 def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
     sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
-    if _CJK.search(sentence):
+    if CJK.search(sentence):
         return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
     cue = (cues or TROUBLE).search(sentence)
-    if cue is not None and cues is BRIEF_TROUBLE and _LEADS_AWAY.search(sentence, 0, cue.start()):
+    if cue is not None and cues is BRIEF_TROUBLE and LEADS_AWAY.search(sentence, 0, cue.start()):
         cue = None
-    if cue is None or _CONDITION.search(sentence, _first_word(sentence), cue.end()) or _GENERAL.search(sentence):
+    if cue is None or CONDITION.search(sentence, _first_word(sentence), cue.end()) or GENERAL.search(sentence):
         return False
     if (
-        _IMPERATIVE.match(sentence)
+        IMPERATIVE.match(sentence)
         or sentence.count('"', 0, cue.start()) % 2
-        or _CLAUSE.search(sentence, 0, cue.start() + 1)
+        or CLAUSE.search(sentence, 0, cue.start() + 1)
     ):
         return False
-    is_asked = sentence.rstrip().endswith("?") or (cues is not None and _ASKS_OF.match(sentence))
-    return not (is_asked and _ASKS.match(sentence))
+    is_asked = sentence.rstrip().endswith("?") or (cues is not None and ASKS_OF.match(sentence))
+    return not (is_asked and ASKS.match(sentence))
 
 
 def _first_word(sentence: str) -> int:
     """Return where a sentence begins that opens with "ok, so": only a later "so" tells a purpose."""
-    opening = _OPENS_WITH_SO.match(sentence)
+    opening = OPENS_WITH_SO.match(sentence)
     return opening.end() if opening else 0
-
-
-_OPENS_WITH_SO = lazy_pattern(
-    r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE
-)
 
 
 def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
@@ -396,100 +439,19 @@ def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
 
 
 def _make_complaint(found: Sentence, text: str) -> Complaint:
-    """Keep the paragraph of the complaint: what comes before and after it says what is meant."""
+    """Keep the paragraph of the complaint and what follows, or a short message whole: it says what is meant."""
     sentence = found.text
     told = found.passage if len(found.passage) <= _LONGEST and not found.pasted else sentence
-    prose = _ADDRESS.sub(" ", sentence)
-    named = (_CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in _CHECK_WORDS.findall(prose))
+    start = text.find(told[:_END])
+    told = text if len(text) <= _LONGEST else text[start : start + _AROUND] if start >= 0 else told
+    prose = ADDRESS.sub(" ", sentence)
+    named = (CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in CHECK_WORDS.findall(prose))
     kinds = tuple(dict.fromkeys(kind for kind in named if kind))
-    quoted = _QUOTED.findall(sentence) or _TYPED.findall(text)
-    commands = tuple(" ".join(one.split()) for one in quoted if _COMMAND.fullmatch(one.strip()))
-    terms = tuple(dict.fromkeys(word.lower() for word in _TERM.findall(prose) if word.lower() not in _COMMON))[
+    quoted = QUOTED.findall(sentence) or TYPED.findall(text)
+    commands = tuple(" ".join(one.split()) for one in quoted if COMMAND.fullmatch(one.strip()))
+    terms = tuple(dict.fromkeys(word.lower() for word in TERM.findall(prose) if word.lower() not in COMMON))[
         :_MOST_TERMS
     ]
-    pasted = _PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
+    pasted = PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
     detail = one_line(pasted[1], _LONGEST) if pasted else ""
-    return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(_AGAIN.search(sentence)), terms, detail)
-
-
-_ADDRESS = lazy_pattern(r"https?://\S+")
-_CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
-#: A quick look before the sentences of a long message are split.
-_ANY_CUE = lazy_pattern(
-    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
-    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
-    re.IGNORECASE,
-)
-_CONDITION = lazy_pattern(
-    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could(?! ?n['’o]?t\b)|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
-    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|(?<!as )you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
-    re.IGNORECASE,
-)
-_GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b(?! (?:on|in|when|at|while|after|during)\b)|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
-#: A clause that says when something happens, up to where the sentence goes on with what "I" see.
-_CLAUSE = lazy_pattern(
-    r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b(?:(?!\bI(?: (?:still|now|just|also|am|was))? ?\S?$|\bbut\b)[^,;])*$",
-    re.IGNORECASE,
-)
-_IMPERATIVE = lazy_pattern(
-    r"\W*(?:(?:yes|yeah|ok|okay|sure|please|now|also|then|and|maybe|perhaps|can you|could you),? )*(?:make|add|tweak|adjust|modify|extract|redesign|simplify|read|remember|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
-    r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
-    re.IGNORECASE,
-)
-_LEADS_AWAY = lazy_pattern(
-    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b",
-    re.IGNORECASE,
-)
-_ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
-#: A question whose mark is left out.
-_ASKS_OF = lazy_pattern(r"\W*\w+ (?:it|this|that|these|the|there|my|our|your?|we|i|any|all)\b", re.IGNORECASE)
-_AGAIN = lazy_pattern(
-    r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
-    re.IGNORECASE,
-)
-_CHECK_WORDS = lazy_pattern(
-    r"\b(?:tests?|lint(?:er|ing)?|builds?|type ?checks?|typecheck|types|ci|pipeline|workflow|actions?|compil(?:e|es|ation)|eslint|tsc|mypy|pytest|jest|ruff)\b",
-    re.IGNORECASE,
-)
-_CHECK_KINDS = {
-    "ci": "ci", "pipeline": "ci", "workflow": "ci", "action": "ci", "actions": "ci", "linter": "lint",
-    "builds": "build", "compiles": "build", "compilation": "build", "type check": "types", "type checks": "types", "pytest": "test", "jest": "test", "ruff": "lint",
-}  # fmt: skip
-_PASTED = lazy_pattern(r":[ \t]*\n\s*(?:(?:```|~~~)[^\n]*\n\s*)?([^\n]+)")
-_QUOTED = lazy_pattern(r"`([^`\n]{3,120})`")
-_TYPED = lazy_pattern(
-    r"^(?:[$❯%>] )?((?:bun|npm|pnpm|yarn|npx|node|python3?|go|cargo|make|uv|\./)\S* [^\n]{1,120})$", re.MULTILINE
-)
-_COMMAND = lazy_pattern(r"[\w./@-]+(?: [^\s()]+){1,12}")
-_TERM = lazy_pattern(r"[^\W\d_]{4,}")
-_COMMON = frozenset(
-    ("this that when with still have from they them then there where what which your just like only also into some does "
-     "doesn isn seem seems better again error errors issue problem fails failed failing work working about after because "
-     "here same show shows look looks need want please would could should").split()
-)  # fmt: skip
-_CONFIRMS = lazy_pattern(
-    r"^\W*(?:ok(?:ay)?|yes|yep|yeah|ah|oh|wow|alright)?\W*(?:great|perfect|awesome|nice|excellent|amazing|cool|good(?! morning| idea| question| catch| point)|thanks|thank you|thx|lgtm|brilliant|fantastic|"
-    r"super|perfekt|prima|danke|passt|parfait|merci|perfecto|gracias|genial|完璧|ありがとう|谢谢|完美)\b|"
-    r"\b(?:it|that|this|everything|all|now|they|tests?|ci|build|fix)(?:['’]s| is| are| all| now)* (?:works?|working|fixed|pass(?:es|ing)?|green|good|solved|resolved|looks? (?:good|great|right))\b|"
-    r"\b(?:works|fixed|working|passes) now\b|\bthat did it\b|^\W*(?:works|fixed|solved)\b|"
-    r"\b(?:geht|funktioniert|klappt|läuft) (?:jetzt|wieder|nun)\b|\bça (?:marche|fonctionne)(?! pas| plus| toujours pas)\b|\bya funciona\b|"
-    r"動きました|動いた|直りました|直った|うまくいきました|好了|可以了|正常了|解决了|修好了|没问题了|成功了",
-    re.IGNORECASE,
-)
-#: A sentence, up to a reservation.
-_OPENING = lazy_pattern(r"[^.!?:;\n]{1,160}?(?=\b(?:but|however|except|although|aber|mais|pero)\b|[.!?:;\n]|$)[.!?]{0,5}", re.IGNORECASE)  # fmt: skip
-_WORKS = lazy_pattern(
-    r"(?<!\bI )(?<!\bwe )(?<!\bto )(?<!\bI am )(?<!\bI['’]m )\b(?:works?|working|worked|fixed|solved|resolved|passing|(?:is|are|all|seems?) gone|(?:are|is|be) back|(?:looks?|is|are|all) (?:now )?(?:good|fine|right|perfect|correct|accurate)|"
-    r"(?:much|lot|way) better|better now|fine now|now I (?:can )?see|I (?:can )?see (?:it|them|that) now|great(?:e)? job|well done|nice work|(?:nice|great|perfect|good|cool|awesome|excellent)\W{1,3}(?:now|next)|no (?:more |longer |\w+ ){0,2}(?:issues?|errors?|problems?))\b|正确了|正常了|できました",
-    re.IGNORECASE,
-)
-_SHOWS_SUCCESS = lazy_pattern(r"\b[1-9]\d* passed\b(?![^\n]*\bfailed)|BUILD SUCCESS|✓ built in|[Cc]ompiled successfully|All checks passed")  # fmt: skip
-_CONFIRMS_REST = lazy_pattern(
-    r"\b(?:everything|all the rest|the rest|all) else\b.{0,30}\b(?:works?|good|fine)\b|\bthe rest (?:works|is fine)\b|\bthat works\b(?: now| perfectly| fine| great)?,? but\b|"
-    r"\balles andere (?:geht|funktioniert|läuft)\b|\btout le reste (?:marche|fonctionne)\b|\btodo lo demás funciona\b|他は(?:動|問題な)|其他(?:都)?(?:正常|没问题|可以)",
-    re.IGNORECASE,
-)
-_DOUBTS = lazy_pattern(
-    r"\bdo (?:that|it|this)\b|\bgo ahead\b|\bproceed\b|\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
-    re.IGNORECASE,
-)
+    return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(AGAIN.search(sentence)), terms, detail)

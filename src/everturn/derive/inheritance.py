@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from everturn.derive.decision_states import DecisionState
 from everturn.derive.decisions import likeness
 from everturn.derive.marker_lines import ACTIVE, MarkedEntry
 from everturn.derive.open_failures import OpenFailure
-from everturn.derive.session_state import DecisionState, FailureState, InheritedState, SessionState
+from everturn.derive.session_state import FailureState, InheritedState, SessionState
 from everturn.text.printable import one_line
 
 _MOST = 200  # of each list

@@ -1,10 +1,8 @@
-"""The person's requests in their own words, each joined to the question it answers.
+"""The person's requests in their own words.
 
 A person speaks in prompts, in slash commands with arguments, and in answers to questions. `own_words` leaves out what was
-pasted into a prompt: code, logs, traces, front matter, tagged text. `find_offer` reads the end of an answer of the agent:
-its question, its options, and the proposal above them. `join_reply` reads a short reply to it: `yes` accepts the
-proposal, `2` or `b` picks an option, and a few other words answer the question. `find_revisions` finds the sentences that change what was decided before. `advance_loose_ends` keeps what
-was offered, asked or put off until somebody takes it up. Replies are understood in English, German, French, Spanish, Japanese and Chinese.
+pasted into a prompt: code, logs, traces, front matter, tagged text. `find_revisions` finds the sentences that change what was decided
+before. `derive.offers` joins a reply to what it answers.
 
 Pure: no input or output, no model. Never raises.
 """
@@ -21,8 +19,6 @@ from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import error_line, fit_request, one_line, orders_work
 from everturn.text.sentences import SHELL_PROMPT, Sentence, split_sentences, typed_sentences
 from everturn.text.stance_words import (
-    ABOUT_TALK,
-    AGREEMENT,
     APPROVAL,
     ASKING,
     ASKS,
@@ -30,48 +26,26 @@ from everturn.text.stance_words import (
     GO_ON,
     GOES_ON,
     GREETING,
-    IDLE_REPLY,
     MORE_WANTED,
-    NO_CHOICE,
     NO_TOPICS,
     ORDER,
     PRAISE,
-    PUT_TO_PERSON,
     REVISION,
     ROUTINE_LEAD,
     ROUTINE_ORDER,
     SMALL_TALK,
     TAKEN_BACK,
-    TAKES_SIDE,
     TASK_ORDER,
     THANKS,
-    YES_NO,
 )
 
-_LONGEST, _OPTIONS = 240, 12
+_LONGEST = 240
 _GROWTH = 5  # words: a shorter request is a step of the same work
 _SHORT_REPLY = 12
-_REPLY_WORDS = 25  # a longer reply is a request of its own
-_END, _READ = 6_000, 24_000  # characters at the end of an answer that can hold an offer; of a text
+_END = 6_000  # characters below a heading that can hold an order
+_READ = 24_000
 _TITLE = 420  # cells of what a prompt asks for
 _MAX_WORDS = 60  # a longer sentence is a story
-
-
-class Offer(Struct, frozen=True):
-    """The question or proposal at the end of an agent's answer."""
-
-    seq: int
-    question: str = ""
-    proposal: str = ""  # the sentence that says what would be done
-    options: tuple[tuple[str, str], ...] = ()  # (letter or number, text)
-
-
-class Answered(Struct, frozen=True):
-    """A question and the answer of the person."""
-
-    question: str
-    answer: str
-    agrees: bool = False  # it does no more than agree
 
 
 # --- the words of a person ---
@@ -84,7 +58,7 @@ _COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DO
 #: Commands of a client that say nothing about the work.
 CLIENT_COMMANDS = frozenset(
     "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
-    "theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
+    "chrome add-dir feedback bug rewind todos tasks release-notes upgrade theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
 )
 
 
@@ -170,7 +144,7 @@ def goal_words(text: str) -> str:
     described, text = _DESCRIPTION.findall(text[:_READ]), _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
         return fit_request(command, _TITLE)
-    if (given := _ARGUMENT.search(text)) is not None:
+    if (given := ARGUMENT.search(text)) is not None:
         typed = (given[1] or given[2] or "").strip()
         words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
         purpose = " ".join(described or _stated_purpose(text)) if word_count(words) < _GROWTH else ""
@@ -201,7 +175,7 @@ def _typed_goal(text: str) -> str:
 
 PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
 #: What a person gave to a command whose text is sent as the prompt.
-_ARGUMENT = lazy_pattern(
+ARGUMENT = lazy_pattern(
     r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
     re.I | re.M | re.DOTALL,
 )
@@ -273,61 +247,6 @@ _TOLD = lazy_pattern(
 _NOTED_PATH = lazy_pattern(r"[\w ]{1,60}:\s*\S*[/\\]\S*\s*$")  # noted by a client
 
 
-# --- offers and replies ---
-_OPTION = lazy_pattern(
-    r"^[ \t>]*(?:[-*•][ \t]+)?(?:\*\*|__)?\(?(?:Option[ ])?([A-Ha-h]|\d{1,2})[.):][ \t]*(?:\*\*)?[ \t]*(\S.{1,600})$",
-    re.MULTILINE,
-)
-_PROPOSES = lazy_pattern(
-    r"(?:^|\b)(?:recommend\w*|proposal|propos\w+|suggest\w*|my plan|the fix|the plan|i['’]d|i would|i['’]ll|i can|we (?:could|can|should)|"
-    r"approach|solution|vorschlag|empfehl\w+|je propose|propongo|提案|建议|おすすめ)",
-    re.IGNORECASE,
-)
-_HEADED_PLAN = lazy_pattern(
-    r"^(?:#{1,6}[ \t]+|\*\*)[^\n]{0,40}?(?:fix|plan|proposal|approach|recommend\w*|solution|design|change)[^\n]{0,60}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_PICK = lazy_pattern(
-    r"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|option|choose|pick|number|nr\.?|variante|opción|案)\s*)?[\[(#]?([a-h]|\d{1,2})[\])]?[.!]?",
-    re.I,
-)
-
-
-def is_choice(one: Answered) -> bool:
-    """Whether an answer settles something about the work."""
-    return not (
-        one.answer.rstrip().endswith(("?", "？")) or NO_CHOICE.match(one.answer) or ABOUT_TALK.search(one.question)
-    )
-
-
-def find_offer(text: str, seq: int) -> Offer | None:
-    """Return the question, the options and the proposal at the end of an answer; None if there are none."""
-    end = text[-_END:]
-    tail = end[-1_500:]
-    sentences = [one.text for one in split_sentences(tail)]
-    question = next((one for one in reversed(sentences) if one.rstrip("*_\"') ").endswith(("?", "？"))), "")
-    options = tuple((found[1].lower(), _plain(found[2])) for found in _OPTION.finditer(end))[-_OPTIONS:]
-    proposal = _find_proposal(end, question)
-    if not (question or proposal):
-        return None
-    return Offer(seq, one_line(question, _LONGEST), one_line(proposal, _LONGEST), options if question else ())
-
-
-def _find_proposal(text: str, question: str) -> str:
-    headed = list(_HEADED_PLAN.finditer(text))
-    if headed:
-        below = next(iter(split_sentences(text[headed[-1].end() :][:1_500])), None)
-        if below is not None and word_count(below.text) >= 4 and below.text != question:
-            return below.text
-        return _plain(headed[-1][0])
-    found = [one.text for one in split_sentences(text) if one.text != question and _PROPOSES.search(one.text)]
-    return found[-1] if found else ""
-
-
-def _plain(text: str) -> str:
-    return one_line(text.strip(" #*_`"), _LONGEST)
-
-
 def is_approval(text: str) -> bool:
     """Whether a reply does no more than agree."""
     return bool(APPROVAL.fullmatch(text.strip().rstrip(".!。！ ")))
@@ -338,26 +257,6 @@ def is_thanks(text: str) -> bool:
     if PRAISE.fullmatch(text) or GIVEN_UP.fullmatch(text):
         return True
     return word_count(text) <= _SHORT_REPLY + 8 and bool(THANKS.match(text)) and not MORE_WANTED.search(text)
-
-
-def join_reply(text: str, offer: Offer) -> Answered | None:
-    """Return the question a short reply answers and what was chosen; None if the reply is something else."""
-    words = text.strip()
-    if not words or word_count(words) > _REPLY_WORDS or words.endswith(("?", "？")):
-        return None
-    if picked := _PICK.fullmatch(words):
-        chosen = dict(offer.options).get(picked[1].lower(), "")
-        return Answered(offer.question, f"{words}: {chosen}") if chosen else None
-    if is_approval(words):
-        about = " ".join(one for one in (offer.proposal, offer.question) if one)
-        return Answered(about, words, True) if about else None
-    if not offer.question or IDLE_REPLY.match(words):
-        return None
-    if YES_NO.match(offer.question.lstrip("*_ ")) and not (
-        TAKES_SIDE.match(words) and (word_count(words) <= _SHORT_REPLY or AGREEMENT.match(words))
-    ):
-        return None  # a new request after an offer
-    return Answered(offer.question, words)
 
 
 # --- revisions ---
@@ -379,20 +278,21 @@ def find_revisions(text: str) -> list[Revision]:
         if sentence.pasted or len(words.split()) > _MAX_WORDS or words.rstrip("*_ ").endswith("?"):
             continue
         if REVISION.search(words) or TAKEN_BACK.search(words):
-            found.append(Revision("superseded" if REVISION.search(words) else "rejected", _terms(words), words))
+            found.append(Revision("superseded" if REVISION.search(words) else "rejected", content_terms(words), words))
     return found
 
 
 def revised_status(text: str, revisions: Iterable[Revision]) -> str:
     """Return what became of a decision after some later sentences, "" if none of them is about it."""
-    terms = _terms(text)
+    terms = content_terms(text)
     least = max(_COMMON_TERMS, _COMMON_SHARE * len(terms))
     found = (one for one in revisions if len(terms & one.terms) >= least)
     return next((one.status for one in found if text not in one.text), "")  # one that repeats it revises something else
 
 
 @lru_cache(maxsize=1024)
-def _terms(text: str) -> frozenset[str]:
+def content_terms(text: str) -> frozenset[str]:
+    """Return the words of a sentence that say what it is about."""
     return frozenset(word.lower().removesuffix("s") for word in _TERM.findall(text)) - _EVERYDAY
 
 
@@ -404,74 +304,12 @@ _EVERYDAY = frozenset(
 )  # fmt: skip
 
 
-# --- loose ends ---
-class LooseEnd(Struct, frozen=True):
-    """A sentence that offers something, asks for a choice or puts something off, as long as nobody has taken it up."""
-
-    text: str
-    turn: int
-    seq: int
-    is_note: bool = False  # the client noted it as the next step
-
-    @property
-    def is_question(self) -> bool:
-        """Whether it asks the person something."""
-        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
-
-
-def advance_loose_ends(
-    known: Iterable[LooseEnd], turn: int, reply: str, words: Iterable[str], deeds: frozenset[str]
-) -> tuple[LooseEnd, ...]:
-    """Return what is left after one more turn, which begins with `reply`.
-
-    A reply settles what the last answer put to the person, unless it asks or orders something else. `words` are those of the
-    turn: what it asks for or reports was taken up. `deeds` names what was done with version control: `push`, `commit`, `pr`.
-    Offers are forgotten after some turns; what was put off is not.
-    """
-    ends = [one for one in known if turn - one.turn <= _OFFER_TURNS or not (one.is_question or _is_put(one))]
-    last = max((one.turn for one in ends), default=-1)
-    said = frozenset().union(*map(_terms, words))
-    answers = bool(reply) and not (asks_question(reply) or reply.startswith("/"))
-    agrees = answers and bool(AGREEMENT.match(reply))
-    settled = {
-        one
-        for one in ends
-        if one.turn == last and (answers if one.is_question or one.is_note else agrees and _is_put(one))
-    }
-    return tuple(one for one in ends if one not in settled and not _is_taken_up(one, said, deeds))[-_MOST_LOOSE:]
-
-
-def asks_question(text: str) -> bool:
-    """Whether a prompt asks something, with or without a question mark."""
-    return text.rstrip("*_\"') ").endswith(("?", "？")) or bool(_LOOK.match(text.lstrip()))
-
-
-def _is_put(one: LooseEnd) -> bool:
-    return bool(PUT_TO_PERSON.search(one.text))
-
-
-def _is_taken_up(one: LooseEnd, said: frozenset[str], deeds: frozenset[str]) -> bool:
-    terms = loose_terms(one.text)
-    named = {name for name, sign in _DEED_NAMES.items() if sign.search(one.text)}
-    if named & deeds and len(terms) <= _FEW_TERMS:
-        return True
-    return len(terms & said) >= max(min(len(terms), _COMMON_TERMS), _TAKEN_SHARE * len(terms))
-
-
+# --- what an offer is about ---
 def loose_terms(text: str) -> frozenset[str]:
     """Return the words of an offer that say what it is about."""
-    return _terms(text) - _OFFER_TERMS
+    return content_terms(text) - _OFFER_TERMS
 
 
-_OFFER_TURNS = 3
-_FEW_TERMS = 4  # an offer with more is not only about version control
-_MOST_LOOSE = 40
-_TAKEN_SHARE = 0.5  # of the terms of a loose end that a turn which takes it up uses
-_DEED_NAMES = {
-    "push": lazy_pattern(r"\b(?:un)?push(?:ed|ing)?\b|\bgepusht\b|poussé|推送|プッシュ", re.IGNORECASE),
-    "commit": lazy_pattern(r"\b(?:un)?commit(?:ted|ting)?\b|committet|コミット|提交", re.IGNORECASE),
-    "pr": lazy_pattern(r"\bPRs?\b|\bpull requests?\b", re.IGNORECASE),
-}
 _OFFER_TERMS = frozenset(
     (
         "want know word need next step later future follow followup follow-up optional optionally you'd any anything something these those "
@@ -481,6 +319,11 @@ _OFFER_TERMS = frozenset(
 
 
 # --- topics ---
+def asks_question(text: str) -> bool:
+    """Whether a prompt asks something, with or without a question mark."""
+    return text.rstrip("*_\"') ").endswith(("?", "？")) or bool(_LOOK.match(text.lstrip()))
+
+
 def is_other_topic(text: str, about: str) -> bool:
     """Whether a message asks for something that has nothing to do with what another was about, as far as their words tell."""
     topic = topic_words(text)

@@ -16,6 +16,19 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.check_lines import (
+    CUT_SHORT,
+    ECHO_STATUS,
+    ECHOED,
+    LISTS_RUNS,
+    NEWEST_RUN,
+    NO_OUTPUT,
+    ONLY_FAILURES,
+    PROBLEM,
+    SAVED,
+    TROUBLE,
+    UNCONFIGURED,
+)
 from everturn.derive.checks import (
     CheckOutcome,
     CheckRun,
@@ -35,11 +48,11 @@ from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
-from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
+_LAST_SAID = 3  # reports of the same trouble that are kept besides the first and the last
 _EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
 _COMMON_TERMS = 2
@@ -47,11 +60,12 @@ _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
 _TACIT_PROGRAM = 3  # of a program after whose failure files were changed
+_SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
 _NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
-_STOPPED = frozenset((124, 126, 127, 130, 137, 143))
+_STOP_STATUS = frozenset((124, 126, 127, 130, 137, 143))
 #: Kinds that fail only if their output says so: they also end with an error for other reasons.
 _TOLD_BY_OUTPUT = frozenset(("commit", "push", "merge", "ci", "program"))
 #: Kinds whose programs are the project's own: when one dies, there is no summary.
@@ -70,6 +84,14 @@ class CheckResult(Struct, frozen=True):
     names: tuple[str, ...] = ()  # failing files, tests or packages, as far as the output names them
 
 
+class EarlierReport(Struct, frozen=True):
+    """What the person reported before they reported it again, or before a check failed with it."""
+
+    text: str
+    turn: int
+    seq: int
+
+
 class OpenFailure(Struct, frozen=True):
     """A check whose last run failed (`run`), or what a person reported (`complaint`)."""
 
@@ -83,11 +105,13 @@ class OpenFailure(Struct, frozen=True):
     count: int = 0  # failures in the last run
     most: int = 0  # failures when `run` ran last
     edits: int = 0  # changes of files since
+    checked: bool = False  # a check went well after one of them
     changed: tuple[str, ...] = ()  # the last files changed since
     names: tuple[str, ...] = ()
     run: CheckRun | None = None
     complaint: Complaint | None = None
     passed_over: int = 0  # later messages of the person that turn to something else
+    earlier: tuple[EarlierReport, ...] = ()  # what the person said of it before: first, and last
     tool: str = ""  # as in FailureState
     session: str = ""  # of the evidence, if it is inherited
 
@@ -115,7 +139,6 @@ def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "")
     return judged + _judge_hooks(judged, text, workspace)
 
 
-_ECHOED = lazy_pattern(r"^[$>] (\S[^\n]{2,300})$", re.MULTILINE)
 _MOST_HOOKS = 10
 
 
@@ -123,24 +146,17 @@ def _judge_hooks(judged: tuple[CheckResult, ...], text: str, workspace: str) -> 
     """Return the checks that the hooks of a commit or a push ran, as their echoed commands show: it went well, so they did."""
     if not any(one.run.kind in ("commit", "push") and one.verdict == "passed" for one in judged):
         return ()
-    echoed = _ECHOED.findall(text)[:_MOST_HOOKS]
+    echoed = ECHOED.findall(text)[:_MOST_HOOKS]
     return tuple(CheckResult(run, "passed") for line in echoed for run in find_checks(line, workspace))
 
 
-#: How clients report what their editor or language server found in a file that was saved, and its errors.
-_SAVED = lazy_pattern(
-    r"problems detected after saving the file|(?:This file has|LSP) errors(?: detected in this file)?, please fix"
-)
-_PROBLEM = lazy_pattern(
-    r"^[ \t]*(?:- \[[^\]\n]{0,40}\bError\]|(?:ERROR|Error) \[\d{1,7}:\d{1,7}\]) \S.{0,400}$", re.MULTILINE
-)
 _MOST_SAVED = 8_000
 
 
 def _judge_saved(start: CallStart, output: str) -> tuple[CheckResult, ...]:
     """Return the errors that the editor found in a file after a call had changed it."""
-    found = _SAVED.search(output)
-    lines = _PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
+    found = SAVED.search(output)
+    lines = PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
     if not lines or not start.path:
         return ()
     path = start.path.replace("\\", "/")
@@ -167,7 +183,7 @@ def _judge_succeeded(
             continue
         outcome = _read_run(run, text)
         if outcome.verdict == "failed":
-            if outcome.line not in taken and not (run.kind == "ci" and _LISTS_RUNS.search(command)):
+            if outcome.line not in taken and not (run.kind == "ci" and LISTS_RUNS.search(command)):
                 yield _failed_result(run, outcome, text)
             taken.add(outcome.line)
         elif outcome.verdict == "passed" or (
@@ -180,18 +196,12 @@ def _judge_succeeded(
 
 #: Kinds whose failures are seen in their output, signs of any failure, and what may keep them out of sight.
 _MAY_BE_CLEAN = frozenset(("test", "build", "lint", "types"))
-_TROUBLE = lazy_pattern(
-    r"^(?![ \t]*[✓✔√]).*(?:(?<![\w/.-])(?<!\b0 )(?<!\bno )(?:errors?|fail(?:ed|s|ures?|ing)?|exception|fatal|panic|abort(?:ed|ing)?|cannot|timed out)(?![\w/-])"
-    r"|exit(?:ed)? (?:with )?(?:code|status):? *[1-9]|[✖✗✘❌×]|not ok|\.\.\. ?\(?(?:output )?truncated)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CUT_SHORT = lazy_pattern(r"\|\s*(?:head|[ef]?grep|rg|awk|sed|wc|Select-\w+)\b|/dev/null|&\s*$|--quiet|--silent")
 
 
 def _is_clean(kind: str, text: str, command: str) -> bool:
     """Whether an output is shown to its end, says something, and nothing of a failure. Linters name theirs in one way only."""
-    is_whole = bool(text.strip()) and not _CUT_SHORT.search(command) and _printed_status(text, command) is None
-    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not _TROUBLE.search(text))
+    is_whole = bool(text.strip()) and not CUT_SHORT.search(command) and _printed_status(text, command) is None
+    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not TROUBLE.search(text))
 
 
 def _judge_failed(
@@ -203,7 +213,7 @@ def _judge_failed(
     culprit = _find_culprit(seen, outcomes, text)
     if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
         culprit = 0
-    if culprit is None and exit_status not in _STOPPED and not is_no_failure(text):
+    if culprit is None and exit_status not in _STOP_STATUS and not is_no_failure(text):
         culprit = next((at for at, one in enumerate(outcomes) if _can_be_blamed(seen[at], one)), None)
     for at, run in enumerate(seen if culprit is not None else ()):
         if at < (culprit or 0):
@@ -224,7 +234,7 @@ def _find_culprit(seen: list[CheckRun], outcomes: list[CheckOutcome], text: str)
 
 def _runs_hooks(text: str) -> bool:
     """Whether a commit or a push that failed ran a check first."""
-    return any(find_checks(line) for line in _ECHOED.findall(text)[:_MOST_HOOKS])
+    return any(find_checks(line) for line in ECHOED.findall(text)[:_MOST_HOOKS])
 
 
 def _can_be_blamed(run: CheckRun, outcome: CheckOutcome) -> bool:
@@ -235,9 +245,9 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if run.kind == "program":
         line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
         return CheckOutcome("failed", 0, line) if line else CheckOutcome()
-    if run.kind == "ci" and (row := _NEWEST_RUN.search(text)):
+    if run.kind == "ci" and (row := NEWEST_RUN.search(text)):
         text = row[0]
-    outcome = read_output(run.kind, text) if run.kind != "types" or not _UNCONFIGURED.search(text) else CheckOutcome()
+    outcome = read_output(run.kind, text) if run.kind != "types" or not UNCONFIGURED.search(text) else CheckOutcome()
     if not outcome.verdict and run.kind in _MAY_CRASH and not is_no_failure(text):
         crash = has_crashed(text)
         outcome = CheckOutcome("failed", 0, crash) if crash else outcome
@@ -245,12 +255,6 @@ def _read_run(run: CheckRun, text: str) -> CheckOutcome:
     if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
         return CheckOutcome()
     return outcome
-
-
-#: A list of CI runs, of which only the newest counts, and only if it went well; errors of a compiler that was called without the settings of the project.
-_LISTS_RUNS = lazy_pattern(r"\bgh run list\b")
-_NEWEST_RUN = lazy_pattern(r"^(?:completed|in_progress|queued)\t[^\n]*|^\[\{\"conclusion\":\s*\"\w*\"", re.MULTILINE)
-_UNCONFIGURED = lazy_pattern(r"error TS(?:17004|6142|5\d{3}|18003):")
 
 
 def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResult:
@@ -264,23 +268,13 @@ def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
     printed = _printed_status(text, command)
     if printed is not None:
         return printed == 0
-    is_silent = not _NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
-    return is_silent and (run.kind in _QUIET_KINDS or bool(_ONLY_FAILURES.search(command)))
-
-
-#: What a client prints for an empty output, and filters that let only failures through.
-_NO_OUTPUT = lazy_pattern(r"\((?:\w+ completed with )?no output\)", re.IGNORECASE)
-_ONLY_FAILURES = lazy_pattern(
-    r"\|\s*[ef]?grep\s+(?:-\w+\s+)*?(?:-\w*v\w*\s|[^|]{0,80}(?:fail|error|panic|✗|✘|not ok))", re.IGNORECASE
-)
-
-
-_ECHO_STATUS = lazy_pattern(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
+    is_silent = not NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
+    return is_silent and (run.kind in _QUIET_KINDS or bool(ONLY_FAILURES.search(command)))
 
 
 def _printed_status(text: str, command: str) -> int | None:
     """Return the exit status that `echo "exit: $?"` printed."""
-    echo = _ECHO_STATUS.search(command)
+    echo = ECHO_STATUS.search(command)
     if echo is None:
         return None
     found = re.findall(rf"^{re.escape(echo[1])}(\d{{1,3}})\s*$", text, re.MULTILINE)
@@ -367,6 +361,8 @@ def _is_left(one: OpenFailure, turn: int) -> bool:
     """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
     turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
     turns = _TACIT_PROGRAM if one.kind == "program" and one.edits else turns
+    if one.complaint is not None and not one.complaint.sure and (one.edits or turn > one.last_turn):
+        return True
     if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
         return True
     return turns is not None and turn - one.last_turn >= turns
@@ -376,7 +372,9 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
     """Note whether a message of the person turns to something else than what they reported."""
     if one.complaint is None or one.last_seq >= event.seq:
         return one
-    if event.complaint is not None and one.edits:  # a different one: who finds it has seen that the other is gone
+    if (
+        event.complaint is not None and event.complaint.sure and one.edits
+    ):  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
@@ -384,24 +382,31 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
     if result.verdict == "failed":
-        _add_failed(items, event, result, turn)
-        return [one for one in items if one.complaint is None or result.run.kind not in one.complaint.kinds]
-    if (
-        result.verdict == "clean"
-    ):  # it speaks for the very same check only, and only where a failure was seen in the output
+        said = [one for one in items if one.complaint is not None and result.run.kind in one.complaint.kinds]
+        _add_failed(items, event, result, turn, _remember(*said))
+        return [one for one in items if one not in said]
+    if result.verdict == "clean":  # it speaks for the very same check only, and where a failure was seen in the output
         return [one for one in items if one.run is None or not one.text or not _is_same(one.run, result.run)]
     kept = (_close(one, result.run) for one in items)
     return [one for one in kept if one is not None]
 
 
-def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> None:
-    """Open a failure, and continue those that this run is part of or includes."""
+def _remember(*reports: OpenFailure) -> tuple[EarlierReport, ...]:
+    """Return what was said in some reports: the first time and the last times."""
+    known = [said for one in reports for said in (*one.earlier, EarlierReport(one.what, one.last_turn, one.last_seq))]
+    return (*known[:1], *known[1:][-_LAST_SAID:])
+
+
+def _add_failed(
+    items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int, said: tuple[EarlierReport, ...] = ()
+) -> None:
+    """Open a failure, and continue those that this run is part of or includes. It takes over what the person said of it."""
     run, count, names = result.run, result.count, result.names
     first, times = (turn, event.seq), 1
     most = count
     for one in [one for one in items if one.run is not None and _overlaps(one.run, result.run)]:
         items.remove(one)
-        first, times = min(first, (one.turn, one.seq)), times + one.times
+        first, times, said = min(first, (one.turn, one.seq)), times + one.times, (*one.earlier, *said)
         # A narrower run with as many failures has found them all.
         if one.run is not None and not covers(run, one.run) and not 0 < one.most <= count:
             known = tuple(dict.fromkeys((*one.names, *names)))
@@ -412,7 +417,7 @@ def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResu
             )  # what the wider run did not name is not known
     items.append(
         OpenFailure(
-            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run
+            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run, earlier=said
         )
     )  # fmt: skip
 
@@ -450,7 +455,7 @@ def _is_conflict(one: OpenFailure) -> bool:
 
 def _close_complaint(one: OpenFailure, complaint: Complaint, passed: CheckRun) -> OpenFailure | None:
     if passed.kind not in complaint.kinds:
-        return one
+        return replace(one, checked=True) if one.edits and passed.kind in _SPEAKS_FOR_FIX else one
     left = tuple(kind for kind in complaint.kinds if kind != passed.kind)
     return replace(one, complaint=replace(complaint, kinds=left)) if left else None
 
@@ -477,13 +482,13 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
         if one.complaint is None or not _repeats(new, one.complaint, turn - one.last_turn):
             continue
         merged = replace(
-            new, kinds=new.kinds or one.complaint.kinds, commands=new.commands or one.complaint.commands,
+            new, sure=True, kinds=new.kinds or one.complaint.kinds, commands=new.commands or one.complaint.commands,
             terms=tuple(dict.fromkeys((*new.terms, *one.complaint.terms))),
         )  # fmt: skip
         items.pop(number)
         items.append(
             replace(
-                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged, passed_over=0
+                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, checked=False, changed=(), complaint=merged, passed_over=0, earlier=_remember(one)
             )
         )  # fmt: skip
         return

@@ -3,9 +3,9 @@
 Hand-made patterns (`text.stance_words`) know how this is mostly put, in six languages. No list of phrases covers all of it,
 so further sentences count by weights that were learnt from labelled answers. A sentence is turned into named features: its
 words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
-beside it. Each feature has a weight (`open_sentences.json`); from a sum of 0 on the sentence counts. `python -m
-benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
-Rules of a person (`derive.decisions`) and their reports of trouble (`likeliest_report`) are found the same way.
+beside it. Each feature has a weight (`open_sentences.json`); the sums decide which sentences
+count (`choose_open`). `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
+Rules of a person (`derive.decisions`) and their reports of trouble (`derive.failures`) are found the same way.
 
 The same text always gives the same sentences, whatever was read before. Pure; never raises.
 """
@@ -17,7 +17,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from everturn.derive.intent import loose_terms
 from everturn.text.lazy_pattern import lazy_pattern
@@ -58,12 +60,12 @@ _SIZES = (80, 200, 500, 1_200, 3_000, 8_000)
 
 def find_closing_questions(text: str) -> list[str]:
     """Return the questions that an answer leaves open."""
-    return [one_line(one, _LONGEST) for one in _open_sentences(text) if _asks(one)][-_QUESTIONS:]
+    return [one_line(one, _LONGEST) for one in _open_sentences(text) if asks_person(one)][-_QUESTIONS:]
 
 
 def find_next_steps(text: str) -> list[str]:
     """Return the steps that an answer leaves to do."""
-    return [one_line(one, _SENTENCE) for one in _open_sentences(text) if not _asks(one)]
+    return [one_line(one, _SENTENCE) for one in _open_sentences(text) if not asks_person(one)]
 
 
 def find_lasting_offers(text: str) -> list[str]:
@@ -84,7 +86,8 @@ def is_question(sentence: str) -> bool:
     return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
 
 
-def _asks(sentence: str) -> bool:
+def asks_person(sentence: str) -> bool:
+    """Whether a sentence asks the person something, also as an order."""
     return is_question(sentence) or ORDERED_ANSWER.match(sentence.lstrip("*_ ")) is not None
 
 
@@ -92,15 +95,49 @@ def _asks(sentence: str) -> bool:
 def _open_sentences(text: str) -> tuple[str, ...]:
     """Return the likeliest sentences of an answer that leave something open, in order."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
-    odds = [open_odds(features, weights) for features in open_features(sentences)]
-    chosen = sorted(choose_open(odds))
-    return tuple(dict.fromkeys(sentences[number].text for number in chosen))
+    weighed = [
+        WeighedSentence(open_odds(features, weights), asks_person(one.text), one.is_item)
+        for one, features in zip(sentences, open_features(sentences), strict=True)
+    ]
+    return tuple(dict.fromkeys(sentences[number].text for number in choose_open(weighed)))
 
 
-def choose_open(odds: Sequence[float], least: float = 0.0) -> list[int]:
-    """Return the sentences of an answer that count, the likeliest first."""
-    counted = [number for number, one in enumerate(odds) if one >= least]
-    return sorted(counted, key=lambda number: -odds[number])[:_MOST_OPEN]
+class WeighedSentence(NamedTuple):
+    """The log-odds that a sentence of an answer leaves something open, and what it is."""
+
+    odds: float
+    is_question: bool
+    is_item: bool
+
+
+def choose_open(weighed: Sequence[WeighedSentence], least: float = 0.0) -> list[int]:
+    """Return the sentences of an answer that count, in order.
+
+    A question counts for itself. The steps are one entry, which is told if the likeliest of them is clear; then milder ones
+    count too, and a list of which half counts does as a whole. `least` moves all three thresholds.
+    """
+    asked = [at for at, one in enumerate(weighed) if one.is_question and one.odds >= least + _ASKED]
+    steps = {at for at, one in enumerate(weighed) if not one.is_question and one.odds >= least + _MILD}
+    if max((weighed[at].odds for at in steps), default=-math.inf) < least + _CLEAR:
+        return asked
+    for listed in _lists(weighed):
+        if len(steps.intersection(listed)) >= _LIST_SHARE * len(listed):
+            steps.update(listed)
+    return sorted(sorted((*asked, *steps), key=lambda at: -weighed[at].odds)[:_MOST_OPEN])
+
+
+def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
+    """Yield the steps of each list that is short enough to be told as a whole."""
+    numbered = ((at, one.is_item and not one.is_question) for at, one in enumerate(weighed))
+    for is_listed, run in groupby(numbered, key=lambda pair: pair[1]):
+        listed = [at for at, _ in run]
+        if is_listed and 1 < len(listed) <= _LONGEST_LIST:
+            yield listed
+
+
+#: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
+_ASKED, _CLEAR, _MILD = 0.4, 0.4, -0.6
+_LIST_SHARE, _LONGEST_LIST = 0.5, 12
 
 
 def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
@@ -135,30 +172,14 @@ def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
     return sum(weights[name] for name in features if name in weights)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def load_weights(name: str) -> dict[str, float]:
     """Return the weights of a file beside this module."""
     held: dict[str, float] = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
     return held
 
 
-_LONG_MESSAGE = 6_000  # characters of a document, which is no report
-
-
-def likeliest_report(text: str, sentences: Sequence[Sentence]) -> int | None:
-    """Return the number of the sentence that most likely says that something does not work, if learnt weights find one."""
-    weights = load_weights("reports")
-    odds = [sum_weights(one, weights) for one in report_features(text, sentences)] if len(text) <= _LONG_MESSAGE else []
-    best = max(range(len(odds)), key=odds.__getitem__, default=0)
-    return best if odds and odds[best] >= 0 else None
-
-
 # --- features ---
-def report_features(text: str, sentences: Sequence[Sentence]) -> Iterator[list[str]]:
-    """Yield the features of each sentence of a person who may report something."""
-    return sentence_features(sentences, [()] * len(sentences), message_marks(text, sentences))
-
-
 def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
@@ -341,7 +362,7 @@ def _signs(sentences: Sequence[Sentence]) -> list[list[str]]:
         found = _pattern_signs(one, is_last=below <= _END or left < _LAST - 1)
         if _is_step(one, found, left):
             found.append("step")
-        elif _asks(one.text) and (one.passage == closing or ("offered" in found and below <= _OFFERS)):
+        elif asks_person(one.text) and (one.passage == closing or ("offered" in found and below <= _OFFERS)):
             found.append("closing question")
         signs.append(found)
     return signs[::-1]

@@ -22,14 +22,26 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
-from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.choices import ChoicePassage
+from everturn.derive.decision_states import (
+    DecisionState,
+    advance_choices,
+    advance_constraints,
+    advance_decisions,
+    change_statuses,
+    find_reply,
+)
 from everturn.derive.file_book import FileState
-from everturn.derive.intent import LooseEnd, Offer, advance_loose_ends, is_choice, is_thanks, join_reply, revised_status
-from everturn.derive.marker_lines import ACTIVE, MarkedEntry, advance_entries, changed_status
+from everturn.derive.intent import is_thanks
+from everturn.derive.key_names import KeyName, advance_names
+from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
+from everturn.derive.marker_lines import MarkedEntry, advance_entries
+from everturn.derive.offers import Offer
 from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
-from everturn.derive.open_items import PlanItem, Question, advance_plan, advance_questions, tick_run_steps
+from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
-from everturn.derive.turn_facts import CallFact, CodeName, Saying, TurnFacts, advance_names
+from everturn.derive.plans import PlanItem, fold_plan
+from everturn.derive.turn_facts import CallFact, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -46,21 +58,6 @@ class CommitState(Struct, frozen=True):
     replaced: bool = False
     url: str = ""  # of a pull request or an issue
     by: str = ""  # "subagent" if the report of a subagent states it
-
-
-class DecisionState(Struct, frozen=True):
-    """A decision or a constraint, in its original words."""
-
-    text: str
-    turn: int
-    seq: int
-    kind: str  # marker | imperative | list | choice | answer | commit | pin
-    pinned: bool = False
-    about: str = ""  # the question or proposal of the agent that it answers
-    about_seq: int = -1
-    by: str = "person"  # or agent
-    status: str = ACTIVE  # of decisions.STATUSES
-    session: str = ""  # of the evidence, if it is inherited
 
 
 class FailureState(Struct, frozen=True):
@@ -126,6 +123,8 @@ class SessionState(Struct, frozen=True):
     id: str = ""
     workspace: str = ""
     model: str = ""
+    branch: str = ""  # and repository: that version control named last
+    repository: str = ""
     turn_count: int = 0
     total_tokens: int = 0
     token_source: str = ""  # api | tokenizer | estimate: of its worst part
@@ -138,11 +137,11 @@ class SessionState(Struct, frozen=True):
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
     ran: RanBefore = RanBefore()
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
-    names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
+    names: dict[str, KeyName] = {}  # in the order of their first use; those used least are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     choices: tuple[DecisionState, ...] = ()  # what turns say was chosen
-    proposed: tuple[Saying, ...] = ()  # what the last answer proposes
+    proposed: tuple[ChoicePassage, ...] = ()  # what the last answer proposes
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
@@ -165,18 +164,14 @@ class SessionState(Struct, frozen=True):
 
 def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     """Return the state after one more turn."""
-    reply = _find_reply(state, facts)
+    reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
         TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
-    decisions, constraints = _update_decisions(state, facts, reply)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
-    agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
-    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in (*agreed, *facts.choices)]
-    steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
@@ -186,6 +181,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     return replace(
         state,
         model=facts.model or state.model,
+        branch=facts.branch or state.branch,
+        repository=facts.repository or state.repository,
         turn_count=max(state.turn_count, facts.turn + 1),
         total_tokens=state.total_tokens + facts.tokens,
         token_source=source,
@@ -197,9 +194,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         unnamed=state.unnamed + (count_unnamed(facts) if any(one.kind in CHANGES for one in facts.deeds) else 0),
         named=_update_mentions(state, facts),
         names=advance_names(state.names, facts.names),
-        decisions=decisions,
-        constraints=constraints,
-        choices=_change_statuses(_add_decisions(state.choices, new), facts),
+        decisions=advance_decisions(state.decisions, facts, reply),
+        constraints=advance_constraints(state.constraints, facts),
+        choices=advance_choices(state.choices, state.proposed, facts, reply),
         proposed=facts.proposed,
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),
@@ -208,10 +205,16 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         commands=state.commands + _new_commands(facts),
         ran=ran,
         commits=_update_commits(state.commits, facts),
-        plan=tick_run_steps(advance_plan(state.plan, facts.plans, facts.turn), (one.what for one in facts.deeds)),
+        plan=fold_plan(
+            state.plan,
+            facts.plans,
+            facts.turn,
+            (one.what for one in facts.deeds),
+            {one.path: one.seq for one in facts.files if one.action != "read"},
+        ),
         questions=_update_questions(state, facts),
-        next_steps=steps if facts.answer and (steps or not facts.cut_off) else state.next_steps,
-        loose=_update_loose_ends(state, facts),
+        next_steps=_update_steps(state, facts),
+        loose=fold_loose_ends(state.loose, facts),
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=_is_waiting(facts),
         answer=answer or state.answer,
@@ -241,11 +244,14 @@ def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
 
 
 def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the turn before, or files were changed for it and no answer says that this did not help."""
+    """Whether a report is older than the last turns.
+
+    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
+    A change that a check speaks for and that the answer reports as done is not failing.
+    """
     ago = state.turn_count - 1 - one.last_turn
-    if one.complaint is None or not one.edits:
-        return one.complaint is not None and ago > 1
-    return ago > 0 or not _leaves_unfixed(state)
+    is_left = not one.edits or _leaves_unfixed(state)
+    return one.complaint is not None and (ago > is_left or (one.checked and not is_left))
 
 
 def _leaves_unfixed(state: SessionState) -> bool:
@@ -354,8 +360,8 @@ def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[Fail
         if not call.outcome and call.keys:
             _resolve_failures(errors, call, facts.turn)
     return InheritedState(
-        _change_statuses(known.constraints, facts),
-        _change_statuses(known.decisions, facts),
+        change_statuses(known.constraints, facts),
+        change_statuses(known.decisions, facts),
         tuple(errors),
         tuple(one for one in advance_failures(known.failing, events, facts.turn) if one.session),
         advance_entries(known.entries, facts.lines, facts.turn, new=False),
@@ -414,83 +420,17 @@ def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> 
             errors[number] = replace(error, needs=needs, **done)
 
 
-# --- decisions and questions ---
-def _update_decisions(
-    state: SessionState, facts: TurnFacts, reply: DecisionState | None
-) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
-    decisions = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
-    if reply is not None:
-        decisions = [one for one in decisions if one.seq != reply.seq] + [reply]
-    decisions += [
-        DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
-        for one, seq in facts.commits
-        if not one.url
-    ]
-    constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
-    decisions.sort(key=lambda one: one.seq)
-    return (
-        _change_statuses(_add_decisions(state.decisions, decisions), facts),
-        _change_statuses(_add_decisions(state.constraints, constraints), facts),
+# --- what is open ---
+def _update_steps(state: SessionState, facts: TurnFacts) -> tuple[TurnRequest, ...]:
+    """Return what is to do after a turn: the steps its answer names, else those of the answer before if it leaves them open."""
+    reply = facts.requests[-1].text if facts.requests and facts.starter == "human" else ""
+    steps = tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
+    is_cut = facts.cut_off or facts.interrupted or not facts.answer
+    return steps or (
+        state.next_steps
+        if leaves_steps(reply, is_cut, bool(facts.deeds or facts.asked), bool(facts.complaints))
+        else ()
     )
-
-
-def _change_statuses(known: tuple[DecisionState, ...], facts: TurnFacts) -> tuple[DecisionState, ...]:
-    """Apply the sentences and lines that say what became of an earlier decision."""
-    if facts.revisions:
-        known = tuple(_revise(one, facts) for one in known)
-    if not any(line.kind in ("status", "decision", "constraint") for line, _, _ in facts.lines):
-        return known
-    return tuple(
-        replace(one, status=changed_status(one.text, one.status, (one.turn, one.seq), facts.lines, facts.turn))
-        for one in known
-    )
-
-
-def _revise(one: DecisionState, facts: TurnFacts) -> DecisionState:
-    later = [revision for revision, seq in facts.revisions if seq > one.seq]
-    status = "" if one.pinned or one.kind == "commit" else revised_status(one.text, later)
-    return replace(one, status=status) if status and one.status == ACTIVE else one
-
-
-def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
-    by = "agent" if mark.kind == "choice" else "person"
-    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned, by=by)
-
-
-def _find_reply(state: SessionState, facts: TurnFacts) -> DecisionState | None:
-    """Return the decision in the first words of a turn if they answer what the agent put to the person."""
-    if state.offer is None or facts.starter != "human" or not facts.requests or state.interrupted:
-        return None
-    first = facts.requests[0]
-    joined = join_reply(first.text, state.offer)
-    if joined is None or not is_choice(joined):
-        return None
-    kind = "agreement" if joined.agrees else "answer"
-    return DecisionState(joined.answer, facts.turn, first.seq, kind, False, joined.question, state.offer.seq)
-
-
-def _update_loose_ends(state: SessionState, facts: TurnFacts) -> tuple[LooseEnd, ...]:
-    said = [words for one in facts.requests for words in (one.text, one.wants)]
-    said += [one.text for one in facts.choices] + [one.subject for one, _ in facts.commits]
-    said += [facts.answer.text] if facts.answer else []
-    done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
-    deeds = {"push"} if any("git push" in one for one in done) else set()
-    deeds |= {"pr" if one.url else "commit" for one, _ in facts.commits}
-    reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""
-    left = advance_loose_ends(state.loose, facts.turn, reply, [*said, *done], frozenset(deeds))
-    noted = facts.recap.seq if facts.recap else -1
-    left = tuple(one for one in left if noted < 0 or not one.is_note)  # a note replaces the one before
-    return (*left, *(LooseEnd(one.text, facts.turn, one.seq, one.seq == noted) for one in facts.lasting))
-
-
-def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
-    """Add new decisions; a repeated one keeps its first position."""
-    if not new:
-        return known
-    by_words = {likeness(one.text): one for one in known}
-    for one in new:
-        by_words.setdefault(likeness(one.text), one)
-    return tuple(by_words.values())
 
 
 def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:

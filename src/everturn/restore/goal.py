@@ -17,6 +17,7 @@ from everturn.derive.intent import (
     asks_for_work,
     is_routine_request,
     names_subject,
+    says_nothing_new,
     topic_words,
     word_count,
 )
@@ -30,6 +31,7 @@ from everturn.restore.evidence import (
 )
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import fit_request, one_line, orders_work
+from everturn.text.stance_words import SMALL_TALK
 
 _GOAL = 420
 _GROWN, _GROWN_MANY, _MANY = 240, 180, 3  # cells of each later request: of two, and of more
@@ -45,7 +47,7 @@ _MANY_WORDS = 12  # a longer request says something of its own
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
     """The title the client keeps, else the beginning of the goal."""
     title = one_line(material.text.title, 120)
-    goal = _find_goal(material.state)
+    goal = find_goal(material.state)
     if title:
         proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
         is_quoted = proof is not None and proof.quote == title
@@ -58,7 +60,7 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the first request that asks for work, and later ones that most of the work belongs to or that add some."""
     state = material.state
-    goal = _find_goal(state)
+    goal = find_goal(state)
     if goal is None:
         return
     words, later = request_words(goal), _find_growth(state)
@@ -91,12 +93,15 @@ def _says_little(words: str) -> bool:
     return word_count(words) < _FEW_WORDS or words.startswith(PASTED) or len(topic_words(words)) < _FEW_TOPICS
 
 
-def _find_goal(state: SessionState) -> TurnRequest | None:
+def find_goal(state: SessionState) -> TurnRequest | None:
     """Return the first request that asks for work."""
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
-    long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), first)
-    wanted = [one for one in requests if not one.about and _opens_work(request_words(one))]
+    said = next((one for one in requests if _says_something(one)), first)
+    long = next((one for one in requests if word_count(one.text) >= _FEW_WORDS), None)
+    long = long or max(requests, key=lambda one: len(one.text), default=first)
+    answered = {one.turn for one in state.answers}
+    wanted = [one for one in requests if not one.about and _opens_work(one, answered)]
     returning = routine_messages(state)
     spoken = [
         one
@@ -108,25 +113,35 @@ def _find_goal(state: SessionState) -> TurnRequest | None:
         None,
     )
     if told is not None and (told is spoken[0] or orders_work(request_words(told))):
-        return wanted[0] if _only_asks_after(told, wanted[0]) else told
+        begun = min(wanted[0], said or wanted[0], key=lambda one: one.seq)
+        return begun if _only_asks_after(told, begun) else told
     return next(iter((*spoken, *wanted)), long)
 
 
-def _opens_work(words: str) -> bool:
-    """Whether a request asks for work, be it by a command without arguments that is not one of the client's."""
-    name = words.strip().removeprefix("/") if words.startswith("/") else ""
-    return asks_for_work(words) or (name.replace(":", "").replace("-", "").isalnum() and name not in CLIENT_COMMANDS)
+def _opens_work(one: TurnRequest, answered: set[int]) -> bool:
+    """Whether a request asks for work, be it by a command without arguments that an answer followed."""
+    words = request_words(one).strip()
+    name = words.removeprefix("/").replace(":", "").replace("-", "") if words.startswith("/") else ""
+    return asks_for_work(words) or (name.isalnum() and one.turn in answered and words[1:] not in CLIENT_COMMANDS)
 
 
-def _only_asks_after(told: TurnRequest, command: TurnRequest) -> bool:
-    """Whether a request that follows a command neither orders anything nor says much: the command is what the session is for."""
+def _says_something(one: TurnRequest) -> bool:
+    """Whether a request is more than a greeting, an agreement or a command of the client."""
+    words = request_words(one).strip()
+    return word_count(words) >= _FEW_WORDS and not (
+        words.startswith("/") or SMALL_TALK.match(words) or says_nothing_new(words)
+    )
+
+
+def _only_asks_after(told: TurnRequest, begun: TurnRequest) -> bool:
+    """Whether a request neither orders anything nor says much: what came before it is what the session is for."""
     words = request_words(told)
-    return told.seq > command.seq and word_count(words) <= _MANY_WORDS and not orders_work(words)
+    return told.seq > begun.seq and word_count(words) <= _MANY_WORDS and not orders_work(words)
 
 
 def _find_growth(state: SessionState) -> list[TurnRequest]:
     """Return the later requests that most of the work belongs to, and the latest that adds some, in their order."""
-    goal = _find_goal(state)
+    goal = find_goal(state)
     added = _added_requests(state, goal) if goal is not None else []
     if goal is None or not added:
         return []

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.derive.intent import CLIENT_COMMANDS, LooseEnd, says_nothing_new, word_count
-from everturn.derive.open_items import find_summary_steps, is_current
-from everturn.derive.session_state import unanswered_questions
+from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
+from everturn.derive.loose_ends import LooseEnd
+from everturn.derive.open_items import find_summary_steps
+from everturn.derive.plans import find_current, is_task
+from everturn.derive.session_state import SessionState, TurnRequest, unanswered_questions
 from everturn.restore.dialogue import last_request
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
+    Words,
+    fact_statement,
     rank_latest,
+    safe_excerpt,
     saying_statement,
     weight_by_rank,
 )
@@ -34,26 +39,54 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the remaining work: work that was cut off, a request without an answer, steps named last, the next plan item."""
     state = material.state
     newest = max((one.seq for one in state.requests), default=-1)
-    is_left = state.waiting or state.begun is not None
-    one = last_request(state)
-    if one and is_left and not _steers_client(one.text) and not says_nothing_new(state.requests[-1].text):
-        words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
-        lead = "last request, not reported as done: "
-        yield saying_statement(material, 90, (one.seq, words or one.text), lead, width=_STEPS)
-    if state.begun is not None:
-        yield saying_statement(material, 89, (state.begun.seq, state.begun.text), "started but interrupted: ")
-    if state.next_steps and (state.next_steps[0].seq > newest or is_left):
-        begun = state.begun.text if state.begun is not None else ""
-        left = dict.fromkeys(one.text for one in state.next_steps if one.text != begun)
-        if left:
-            yield saying_statement(material, 87, (state.next_steps[0].seq, " · ".join(left)), width=_STEPS)
+    yield from _cut_off(material)
+    begun = state.begun.seq if state.begun is not None else -1
+    for rank, (seq, steps) in rank_latest(sorted(_steps_by_answer(state).items())):
+        if seq != begun:
+            text = " · ".join(dict.fromkeys(steps))
+            yield saying_statement(material, weight_by_rank(87, rank, 60), (seq, text), width=_STEPS)
     if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
         words = " · ".join(dict.fromkeys(steps))
         yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
-    current = (one for one in state.plan if one.status == "open" and is_current(one, state.turn_count - 1))
-    waiting = next(current, None)
-    if waiting is not None:
+    waiting = next((one for one in find_current(state.plan, state.turn_count - 1) if one.status == "open"), None)
+    if waiting is not None and not is_task(waiting):  # those of a file are told together
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+def _steps_by_answer(state: SessionState) -> dict[int, list[str]]:
+    """Return what each answer names as to do; work that was announced and cut off comes first in its answer."""
+    found = dict[int, list[str]]()
+    for one in (*((state.begun,) if state.begun is not None else ()), *state.next_steps):
+        found.setdefault(one.seq, []).append(one.text)
+    return found
+
+
+def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Yield the request that no answer reports on, and where its work stopped, as one entry."""
+    begun = material.state.begun
+    told, refs = list[str](), list[Words]()
+    if (one := _unreported(material.state)) is not None:
+        words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
+        refs.append((one.seq, words or one.text))
+        told.append("last request, not reported as done: ")
+    if begun is not None:
+        refs.append((begun.seq, " · ".join(dict.fromkeys(_steps_by_answer(material.state)[begun.seq]))))
+        told.append("started but interrupted: ")
+    if refs:
+        pairs = list(zip(told, refs, strict=True))
+        text = lambda: " → ".join(f"{lead}{safe_excerpt(material, words, _STEPS)}" for lead, words in pairs)  # noqa: E731
+        yield fact_statement(material, 90, text, refs)
+
+
+def _unreported(state: SessionState) -> TurnRequest | None:
+    """Return the last request if no answer reports on it: none came, or its turn ended in calls or in an announcement without work."""
+    last = state.turn_count - 1
+    has_worked = last in {*(one.turn for one in state.commands[-1:]), *(one.turn for one in state.files.values())}
+    if not (state.waiting or (state.begun is not None and not has_worked)):
+        return None
+    one = last_request(state)
+    is_said = one is not None and not _steers_client(one.text) and not says_nothing_new(state.requests[-1].text)
+    return one if is_said else None
 
 
 def _steers_client(text: str) -> bool:
@@ -65,9 +98,10 @@ def _steers_client(text: str) -> bool:
 def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Yield what earlier answers asked, offered or put off and nobody took up; one entry for each of them."""
     last_request = max((one.seq for one in material.state.requests), default=-1)
+    named = {one.text for one in material.state.next_steps}
     by_answer: dict[int, list[LooseEnd]] = {}
     for one in material.state.loose:
-        if one.seq <= last_request:
+        if one.seq <= last_request and one.text not in named:
             by_answer.setdefault(one.seq, []).append(one)
     for rank, (seq, ends) in rank_latest(list(by_answer.items())):
         steps = " · ".join(dict.fromkeys(one.text for one in ends))

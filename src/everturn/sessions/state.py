@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.decision_states import DecisionState
 from everturn.derive.inheritance import inherit_state
-from everturn.derive.session_state import DecisionState, InheritedState, SessionState, advance_state
+from everturn.derive.session_state import InheritedState, SessionState, advance_state
 from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
 from everturn.model.archive import Artifact, KeptRow, Session
 from everturn.model.conversation import prepared

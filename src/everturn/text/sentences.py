@@ -129,7 +129,8 @@ def _find_sentences(text: str) -> Iterator[Sentence]:
                 yield Sentence(words, pasted, passage, heading, is_item)
 
 
-_FENCE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+#: A longer fence holds shorter ones.
+_FENCE = lazy_pattern(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 #: Inserted by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
 _TAGGED = lazy_pattern(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)

@@ -1,0 +1,99 @@
+"""Key decisions: what the person answered or laid down, and what turns say was chosen.
+
+The words are those of the session; every statement cites the messages it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.choices import choice_size
+from everturn.derive.decision_states import DecisionState
+from everturn.derive.intent import topic_words
+from everturn.derive.marker_lines import ACTIVE
+from everturn.derive.session_state import SessionState
+from everturn.restore.decided import ENDED, answer_text, draft_decision
+from everturn.restore.evidence import (
+    DraftStatement,
+    StatementMaterial,
+    fact_statement,
+    rank_latest,
+    safe_excerpt,
+    weight_by_rank,
+)
+
+_ASKED = 240  # cells of a question
+_CHOICE = 400  # of a passage
+_FEW_TOPICS = 3  # words that say what was agreed to
+
+
+def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What was decided: one entry for each turn, and one for each answer in a form or sentence that lays something down.
+
+    Commits have a section of their own.
+    """
+    entries = _find_entries(material.state)
+    room = max(_LEAST_ROOM, _ALL_ROOM // max(1, len(entries)))
+    for rank, entry in rank_latest([_thin_entry(one, room) for one in entries]):
+        weight = weight_by_rank(66, rank, 30)
+        if entry.passages:
+            yield _draft_entry(material, entry, weight)
+        elif entry.told is not None:
+            yield draft_decision(material, entry.told, weight if entry.told.status == ACTIVE else ENDED)
+
+
+class DecisionEntry(Struct, frozen=True):
+    """What one turn decided: the answer that it begins with or a sentence of the person, and what it says was chosen."""
+
+    told: DecisionState | None
+    passages: tuple[DecisionState, ...] = ()
+
+
+def _find_entries(state: SessionState) -> list[DecisionEntry]:
+    """Return the entries in their order. A reply and the choices of its turn are one; choices that no longer hold are left out."""
+    by_turn: dict[int, list[DecisionState]] = {}
+    for one in state.choices:
+        if one.status == ACTIVE:
+            by_turn.setdefault(one.turn, []).append(one)
+    told = [
+        one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in by_turn)
+    ]
+    entries = [DecisionEntry(one, tuple(by_turn.pop(one.turn, ()) if one.about else ())) for one in told]
+    kept = [one for one in entries if one.passages or not _says_little(one.told)]
+    kept += [DecisionEntry(None, tuple(passages)) for passages in by_turn.values()]
+    return sorted(kept, key=lambda one: max(part.seq for part in (one.told, *one.passages) if part is not None))
+
+
+def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
+    """Return an entry with its likeliest passages that fit into so many bytes, at least one: of many turns each tells less."""
+    kept = list[DecisionState]()
+    for one in sorted(entry.passages, key=lambda one: -one.weight):
+        if not kept or choice_size(one.text) <= room:
+            kept.append(one)
+            room -= choice_size(one.text)
+    return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
+
+
+_ALL_ROOM, _LEAST_ROOM = 12_000, 500  # bytes of all passages, and at least of an entry
+
+
+def _says_little(one: DecisionState | None) -> bool:
+    """Whether a reply only agrees to a question that does not say what it is about."""
+    return one is not None and one.kind == "agreement" and len(topic_words(one.about)) < _FEW_TOPICS
+
+
+def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: float) -> DraftStatement:
+    """Draft the reply with which a turn begins, and what the turn says was chosen."""
+    told = entry.told
+    refs = [(told.seq, told.text.partition(": ")[0]), (told.about_seq, told.about)] if told is not None else []
+    first = {one.seq: one.text for one in reversed(entry.passages)}  # the first passage of each message
+    refs += [(seq, first[seq]) for seq in sorted(first)]
+
+    def text() -> str:
+        chosen = " · ".join(safe_excerpt(material, (one.seq, one.text), _CHOICE) for one in entry.passages)
+        return " → ".join(filter(None, (answer_text(material, told, _ASKED) if told is not None else "", chosen)))
+
+    return fact_statement(material, weight, text, refs)

@@ -1,0 +1,119 @@
+"""Patterns of what people write when something does not work, and when it does, in six languages.
+
+`derive.failures` says how they are used: a sentence reports trouble if it holds a cue of `text.stance_words` and none of the signs here that it
+only sets a condition, asks, demands or tells of another time. Errors that are pasted are known by how they begin.
+"""
+
+from __future__ import annotations
+
+import re
+
+from everturn.text.lazy_pattern import lazy_pattern
+
+UNDECIDED = lazy_pattern(
+    r"\bno (?:\w+ )?(?:issues?|errors?|problems?)\b|\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
+    re.IGNORECASE,
+)
+HEADING = lazy_pattern(r"^#+ (?![^\n]{0,60}\b[Ee]rror)", re.MULTILINE)
+TYPED_FIRST = lazy_pattern(r"\s*(?:[\w.@~/:-]{1,60} ?)?[$❯%➜»] (\S[^\n]{1,200})\n")
+#: An error in the list of problems that an editor copies.
+LISTED_ERROR = lazy_pattern(r"\"severity\":\s*8\b[^{}]{0,200}?\"message\":\s*\"([^\"\n]{10,300})\"")
+PASTED_ERROR = lazy_pattern(
+    r"^(?!.*\b0 errors?\b)((?:[\d.]+ )?(?:npm )?(?:error|fatal|panic|exception|traceback)\b[^\n]{3,300}|[^\n]{0,80}\b\w*(?:Error|Exception): [^\n]{3,300}"
+    r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: How an error begins where no one has caught it: in a browser, a trace, a build.
+UNCAUGHT = lazy_pattern(
+    r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
+    r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
+    r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
+    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
+    r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
+    re.MULTILINE,
+)
+NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
+OPENS_WITH_SO = lazy_pattern(
+    r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE
+)
+ADDRESS = lazy_pattern(r"https?://\S+")
+CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
+#: A quick look before the sentences of a long message are split.
+ANY_CUE = lazy_pattern(
+    r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
+    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
+    re.IGNORECASE,
+)
+CONDITION = lazy_pattern(
+    r"\b(?:if|unless|should|shouldn['’]?t|would|wouldn['’]?t|might|could(?! ?n['’o]?t\b)|may|must|in case|so (?:that|it|the|we|they|you|\w+ (?:is|are|does|do|will|can))|whether|ensure|make sure|want|wants|need to|needs to|let['’]?s|suppose|imagine|e\.g\.|for example|"
+    r"wenn|falls|sollte|damit|si|afin|pour que|devrait|cuando no|para que|debería|until|instead of|rather than|avoid|prevent|expected to|supposed to fail|we can|(?<!as )you can|why not)\b|\bfail(?:s|ing)? (?:loud|fast|closed|open|gracefully)",
+    re.IGNORECASE,
+)
+GENERAL = lazy_pattern(r"\bunless\b|^\W*(?:E\s+)?\w*(?:Error|Exception)\b(?! (?:on|in|when|at|while|after|during)\b)|\b(?:[Yy]ou|u)(?:['’]re| are| were| got| seem)?(?: to be)? (?:stuck|cut off|crash\w*|hanging|frozen)\b|\bquestion is\b|\bhow come\b")  # fmt: skip
+#: A clause that says when something happens, up to where the sentence goes on with what "I" see.
+CLAUSE = lazy_pattern(
+    r"\b(?:when|whenever|where|once|in which|quand|si|cuando)\b(?:(?!\bI(?: (?:still|now|just|also|am|was))? ?\S?$|\bbut\b)[^,;])*$",
+    re.IGNORECASE,
+)
+IMPERATIVE = lazy_pattern(
+    r"\W*(?:(?:yes|yeah|ok|okay|sure|please|now|also|then|and|maybe|perhaps|can you|could you),? )*(?:make|add|tweak|adjust|modify|extract|redesign|simplify|read|remember|implement|create|handle|write|check|verify|ensure|update|change|remove|delete|run|rerun|re-run|show|log|return|throw|raise|report|display|skip|ignore|mark|find|"
+    r"look|list|explain|describe|review|refactor|move|rename|use|keep|allow|support|test|document|print|retry|catch|replace|don['’]?t|do not|never|always)\b",
+    re.IGNORECASE,
+)
+LEADS_AWAY = lazy_pattern(
+    r"\b(?:since|because|though|while|given that)\b[^,;]*$|\bnot (?:so |quite )?sure\b|\b(?:i['’]d|would) rather\b|\bremember that\b",
+    re.IGNORECASE,
+)
+ASKS = lazy_pattern(r"\W*(?:does|do|is|are|can|could|will|would|what|how|which|who|when|did|has|have|was|were)(?:n['’]?t)?\b", re.IGNORECASE)  # fmt: skip
+#: A question whose mark is left out.
+ASKS_OF = lazy_pattern(r"\W*\w+ (?:it|this|that|these|the|there|my|our|your?|we|i|any|all)\b", re.IGNORECASE)
+AGAIN = lazy_pattern(
+    r"\b(?:still|again|nope|same (?:error|issue|problem|thing)|keeps|no change|immer noch|weiterhin|wieder|toujours|encore|sigue|otra vez)\b|まだ|また|还是|仍然|又",
+    re.IGNORECASE,
+)
+CHECK_WORDS = lazy_pattern(
+    r"\b(?:tests?|lint(?:er|ing)?|builds?|type ?checks?|typecheck|types|ci|pipeline|workflow|actions?|compil(?:e|es|ation)|eslint|tsc|mypy|pytest|jest|ruff)\b",
+    re.IGNORECASE,
+)
+CHECK_KINDS = {
+    "ci": "ci", "pipeline": "ci", "workflow": "ci", "action": "ci", "actions": "ci", "linter": "lint",
+    "builds": "build", "compiles": "build", "compilation": "build", "type check": "types", "type checks": "types", "pytest": "test", "jest": "test", "ruff": "lint",
+}  # fmt: skip
+PASTED = lazy_pattern(r":[ \t]*\n\s*(?:(?:```|~~~)[^\n]*\n\s*)?([^\n]+)")
+QUOTED = lazy_pattern(r"`([^`\n]{3,120})`")
+TYPED = lazy_pattern(
+    r"^(?:[$❯%>] )?((?:bun|npm|pnpm|yarn|npx|node|python3?|go|cargo|make|uv|\./)\S* [^\n]{1,120})$", re.MULTILINE
+)
+COMMAND = lazy_pattern(r"[\w./@-]+(?: [^\s()]+){1,12}")
+TERM = lazy_pattern(r"[^\W\d_]{4,}")
+COMMON = frozenset(
+    ("this that when with still have from they them then there where what which your just like only also into some does "
+     "doesn isn seem seems better again error errors issue problem fails failed failing work working about after because "
+     "here same show shows look looks need want please would could should").split()
+)  # fmt: skip
+CONFIRMS = lazy_pattern(
+    r"^\W*(?:ok(?:ay)?|yes|yep|yeah|ah|oh|wow|alright)?\W*(?:great|perfect|awesome|nice|excellent|amazing|cool|good(?! morning| idea| question| catch| point)|thanks|thank you|thx|lgtm|brilliant|fantastic|"
+    r"super|perfekt|prima|danke|passt|parfait|merci|perfecto|gracias|genial|完璧|ありがとう|谢谢|完美)\b|"
+    r"\b(?:it|that|this|everything|all|now|they|tests?|ci|build|fix)(?:['’]s| is| are| all| now)* (?:works?|working|fixed|pass(?:es|ing)?|green|good|solved|resolved|looks? (?:good|great|right))\b|"
+    r"\b(?:works|fixed|working|passes) now\b|\bthat did it\b|^\W*(?:works|fixed|solved)\b|"
+    r"\b(?:geht|funktioniert|klappt|läuft) (?:jetzt|wieder|nun)\b|\bça (?:marche|fonctionne)(?! pas| plus| toujours pas)\b|\bya funciona\b|"
+    r"動きました|動いた|直りました|直った|うまくいきました|好了|可以了|正常了|解决了|修好了|没问题了|成功了",
+    re.IGNORECASE,
+)
+#: A sentence, up to a reservation.
+OPENING = lazy_pattern(r"[^.!?:;\n]{1,160}?(?=\b(?:but|however|except|although|aber|mais|pero)\b|[.!?:;\n]|$)[.!?]{0,5}", re.IGNORECASE)  # fmt: skip
+WORKS = lazy_pattern(
+    r"(?<!\bI )(?<!\bwe )(?<!\bto )(?<!\bI am )(?<!\bI['’]m )\b(?:works?|working|worked|fixed|solved|resolved|passing|(?:is|are|all|seems?) gone|(?:are|is|be) back|(?:looks?|is|are|all) (?:now )?(?:good|fine|right|perfect|correct|accurate)|"
+    r"(?:much|lot|way) better|better now|fine now|now I (?:can )?see|I (?:can )?see (?:it|them|that) now|great(?:e)? job|well done|nice work|(?:nice|great|perfect|good|cool|awesome|excellent)\W{1,3}(?:now|next)|no (?:more |longer |\w+ ){0,2}(?:issues?|errors?|problems?))\b|正确了|正常了|できました",
+    re.IGNORECASE,
+)
+SHOWS_SUCCESS = lazy_pattern(r"\b[1-9]\d* passed\b(?![^\n]*\bfailed)|BUILD SUCCESS|✓ built in|[Cc]ompiled successfully|All checks passed")  # fmt: skip
+CONFIRMS_REST = lazy_pattern(
+    r"\b(?:everything|all the rest|the rest|all) else\b.{0,30}\b(?:works?|good|fine)\b|\bthe rest (?:works|is fine)\b|\bthat works\b(?: now| perfectly| fine| great)?,? but\b|"
+    r"\balles andere (?:geht|funktioniert|läuft)\b|\btout le reste (?:marche|fonctionne)\b|\btodo lo demás funciona\b|他は(?:動|問題な)|其他(?:都)?(?:正常|没问题|可以)",
+    re.IGNORECASE,
+)
+DOUBTS = lazy_pattern(
+    r"\bdo (?:that|it|this)\b|\bgo ahead\b|\bproceed\b|\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
+    re.IGNORECASE,
+)

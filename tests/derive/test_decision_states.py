@@ -1,0 +1,59 @@
+"""What was decided up to a turn, and what became of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive import decision_states
+from everturn.derive.choices import ChoicePassage
+from everturn.derive.decision_states import DecisionState, advance_choices, advance_decisions
+from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.turn_facts import TurnFacts
+
+
+def turn(number: int, *choices: str) -> TurnFacts:
+    return TurnFacts(number, number * 10, choices=tuple(ChoicePassage(one, 1.0, number * 10) for one in choices))
+
+
+def folded(turns: list[list[str]]) -> tuple[DecisionState, ...]:
+    known: tuple[DecisionState, ...] = ()
+    for number, choices in enumerate(turns):
+        known = advance_choices(known, (), turn(number, *choices), None)
+    return known
+
+
+def test_words_are_read_once_however_long_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    def counted(text: str) -> str:
+        read.append(text)
+        return likeness(text)
+
+    monkeypatch.setattr(decision_states, "likeness", counted)
+    folded([[f"Baskets of kind {number} go to store {number}."] for number in range(300)])
+    assert len(read) == 300
+
+
+def test_decisions_of_a_state_without_keys_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = (DecisionState("use Redis", 0, 1, "marker"), DecisionState("one shop only", 0, 1, "marker"))
+    facts = TurnFacts(1, 9, marks=((DecisionMark("Use redis!", "marker"), 7), (DecisionMark("no login", "marker"), 8)))
+    found = advance_decisions(kept, facts, None)
+    assert [one.text for one in found] == ["use Redis", "one shop only", "no login"]
+    monkeypatch.setattr(decision_states, "likeness", lambda text: pytest.fail("read again"))
+    assert advance_decisions(found, TurnFacts(2, 12), None) == found
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["use Redis", "Use redis!", "one shop", "no login", "…"]), max_size=4), max_size=6
+    )
+)
+def test_the_same_words_count_once_at_their_first_place(turns: list[list[str]]) -> None:
+    known = folded(turns)
+    first = dict[str, tuple[str, int]]()
+    for number, choices in enumerate(turns):
+        for one in choices:
+            first.setdefault(likeness(one) or one, (one, number))
+    assert [(one.text, one.turn) for one in known] == list(first.values())

@@ -1,0 +1,61 @@
+"""What was offered or put off is kept until somebody takes it up."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive.loose_ends import LooseEnd, advance_loose_ends, leaves_steps
+
+LEFT = LooseEnd("If you want, I can draft the migration guide.", 2, 7)
+ASKED = LooseEnd("Want me to draft the migration guide?", 2, 7)
+
+
+@pytest.mark.parametrize("end", [LEFT, ASKED])
+def test_an_offer_stays_until_somebody_takes_it_up(end: LooseEnd) -> None:
+    def left(reply: str, *words: str) -> bool:
+        return bool(advance_loose_ends([end], 3, reply, [reply, *words], frozenset()))
+
+    assert left("how do I install it?")
+    assert not left("yes please")
+    assert not left("what is in it?", "I drafted the migration guide.")
+
+
+def test_what_was_put_off_is_not_forgotten_and_an_offer_is() -> None:
+    later = LooseEnd("The CSV importer is a follow-up.", 1, 3)
+    assert advance_loose_ends([LEFT, later], 20, "what time is it?", [], frozenset()) == (later,)
+
+
+@pytest.mark.parametrize(("deed", "left"), [("push", 0), ("commit", 1)])
+def test_a_push_ends_what_was_not_pushed(deed: str, left: int) -> None:
+    end = LooseEnd("Branch not pushed — say the word.", 1, 3)
+    assert len(advance_loose_ends([end], 2, "where is it?", [], frozenset({deed}))) == left
+
+
+# --- steps that stay ---
+@pytest.mark.parametrize(
+    ("reply", "is_cut", "has_worked", "complains", "stay"),
+    [
+        ("add the ferry page", True, True, False, True),  # cut off: nothing was reported
+        ("add the ferry page", False, True, False, False),
+        ("where is the file?", False, False, False, True),
+        ("wo liegt die Datei?", False, False, False, True),
+        ("文件在哪里？", False, False, False, True),
+        ("where is the file?", False, True, False, False),
+        ("thanks!", False, False, False, True),
+        ("yes please", True, True, False, False),  # agreed to: taken up
+        ("はい", True, True, False, False),
+        ("2", True, False, False, False),
+        ("the page is empty", True, False, True, False),
+    ],
+)
+def test_a_turn_that_reports_nothing_leaves_the_steps_before_it(
+    reply: str, is_cut: bool, has_worked: bool, complains: bool, stay: bool
+) -> None:
+    assert leaves_steps(reply, is_cut, has_worked, complains) is stay
+
+
+@given(st.text(max_size=80), st.booleans())
+def test_work_that_was_reported_takes_the_place_of_earlier_steps(reply: str, complains: bool) -> None:
+    assert not leaves_steps(reply, False, True, complains)
