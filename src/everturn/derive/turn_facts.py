@@ -82,6 +82,7 @@ _BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
 _CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
 _LIKELY, _CLEAR = 0.4, 2.0  # log-odds that the likeliest of them needs in a turn that changed files, and in another one
+_NO_RESULT = ("open", "orphan")
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -296,7 +297,8 @@ class _FactCollector:
         """Return the work that the last answer announced and that no later answer reports on."""
         acted = any(call.seq >= self.answer.seq for call in self.deeds.values())
         is_cut = turn.interrupted or acted
-        words = find_begun(self.answer.text) if is_cut else find_announced(self.answer.text)
+        is_running = any(call.status in _NO_RESULT and call.seq >= self.answer.seq for call in self.deeds.values())
+        words = find_begun(self.answer.text, is_running) if is_cut else find_announced(self.answer.text)
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:
