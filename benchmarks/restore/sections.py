@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.figures import Figure
+from benchmarks.restore.baseline import plain_document
 from benchmarks.restore.cutting import CORPUS
 from benchmarks.restore.labels import (
     HALVES,
@@ -42,7 +43,9 @@ from benchmarks.restore.measuring import Score, part, total
 from everturn.restore.document import BUDGET, Document, Statement, section
 from everturn.restore.job import RestoreTarget, restore_session
 from everturn.restore.markdown import document_markdown
+from everturn.sessions.messages import read_messages
 from everturn.sessions.secrets import archive_cleaner
+from everturn.sessions.state import session_state
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
@@ -77,7 +80,7 @@ GOAL_BAR = 0.85
 PHRASE_BAR = 0.90
 #: What stands between the passages of one entry.
 PASSAGE_ENDS = re.compile(r" · | → ")
-SECTIONS = ("goal", *KEYS, "key_phrases")
+SECTIONS = ("goal", *KEYS, "key_phrases", "phrases_kept")
 
 
 @dataclass
@@ -89,6 +92,7 @@ class Restored:
     task: list[Statement]
     shown: dict[str, list[Statement]]
     short: str  # the document in 2,000 tokens, bare
+    plain: str = ""  # what nobody needs a program for, in as many tokens, bare
     scores: dict[str, Score] = field(default_factory=dict)
 
 
@@ -113,7 +117,12 @@ def restore_labelled(store: Store, labelled: LabelledSession) -> Restored:
     }
     short = bare_document(document_markdown(document, clean, PHRASE_BUDGET))
     goal, task = (list(shown_statements(document, text, key, clean)) for key in ("high_level_goal", "primary_task"))
-    return Restored(labelled, goal, task, shown, short)
+    return Restored(labelled, goal, task, shown, short, bare_document(clean(_plain(store, labelled))))
+
+
+def _plain(store: Store, labelled: LabelledSession) -> str:
+    state = session_state(store, all_sources(), labelled.session)
+    return plain_document(read_messages(store, all_sources(), labelled.session), state, PHRASE_BUDGET)
 
 
 def shown_statements(document: Document, text: str, key: str, clean: Clean) -> Iterator[Statement]:
@@ -153,6 +162,8 @@ def _scores(one: Restored) -> Iterator[tuple[str, Score]]:
         yield f"{name} by passage", _passages(one, name)
     yield "key_phrases", _phrases(one, firm=True)
     yield "all_phrases", _phrases(one, firm=False)
+    yield "plain_phrases", _plain_phrases(one)
+    yield "phrases_kept", _phrases_kept(one)
 
 
 def score_section(one: Restored, name: str) -> Score:
@@ -211,6 +222,21 @@ def _phrases(one: Restored, firm: bool) -> Score:
     return score
 
 
+def _plain_phrases(one: Restored) -> Score:
+    """How many key phrases the plain document shows."""
+    firm = [item.words for item in one.labelled.sections["key_phrases"] if item.firm]
+    return Score(sum(has_phrase(one.plain, words) for words in firm), len(firm))
+
+
+def _phrases_kept(one: Restored) -> Score:
+    """How many of the key phrases that the plain document shows stand in ours too."""
+    told = [
+        item.words for item in one.labelled.sections["key_phrases"] if item.firm and has_phrase(one.plain, item.words)
+    ]
+    missing = [words for words in told if not has_phrase(one.short, words)]
+    return Score(len(told) - len(missing), len(told), missing=missing)
+
+
 # --- figures ---
 def section_figures(
     store: Store, halves: tuple[str, ...] = HALVES, labels: Path = LABELS, corpus: Path = CORPUS
@@ -255,6 +281,8 @@ def _half_figures(half: str, scores: list[dict[str, Score]]) -> Iterator[Figure]
     yield figure("superseded", "decisions that are still listed", recall, None)
     yield figure("key_phrases", f"in {PHRASE_BUDGET:,} tokens", recall, PHRASE_BAR)
     yield figure("all_phrases", "of either reader", recall, None)
+    yield figure("plain_phrases", f"in {PHRASE_BUDGET:,} tokens of requests, answer, files and commits", recall, None)
+    yield figure("phrases_kept", "of those, in ours too", recall, None)
 
 
 def interval(scores: list[Score], of: Callable[[Score], float | None], seed: int = 1) -> str:

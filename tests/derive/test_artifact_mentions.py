@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.artifacts import announced_file, find_mentions, named_files, told_files
+from everturn.derive.artifacts import (
+    announced_file,
+    edited_file,
+    find_mentions,
+    listed_changes,
+    makes_new_file,
+    named_files,
+    told_files,
+)
+from everturn.model.conversation import CallStart
 
 
 @pytest.mark.parametrize(
@@ -70,6 +79,11 @@ def test_no_text_does_harm(text: str) -> None:
         ("Let's create a script that starts the app:", ""),
         ("Let's change the launcher so that it runs app.py directly", None),
         ("The tests pass now.", None),
+        ("Next, I create the definitions of the lamps, `Lamps.xml`, which names them.", "Lamps.xml"),
+        ("First `a.ts` was read.\n\nI'll add the method to the class in `LampCore.cs`, like in `b.ts`.", "LampCore.cs"),
+        ("Make sure that tests (`**/*.test.ts`, `setup.ts`) are seen.", None),
+        ("I update `@notes.md` now.", "notes.md"),
+        ("I will not change `a.ts`.", None),
         ("", None),
     ],
 )
@@ -138,3 +152,43 @@ def test_an_edit_without_a_file_is_of_the_announced_one_and_of_those_that_the_an
     noted = told_files([("cli.ts", 5)], (answer, 9), ("lib/cli.ts",), True, ())
     assert noted == {"src/cli.ts": 9}
     assert told_files([("cli.ts", 5)], ("Done.", 9), ("lib/cli.ts",), True, ()) == {}
+
+
+def test_an_edit_is_of_the_file_announced_or_read_or_the_only_one_named() -> None:
+    def edit(lines: str) -> CallStart:
+        return CallStart("1", "edit_file", "edit", input={"asked": f"```diff\n{lines}\n```"})
+
+    old, new = edit("  lamp\n- off\n+ on"), edit("- \n+ lamp\n+ on")
+    assert edited_file(old, "Now I change `a.ts`:", "b.ts") == "a.ts"
+    assert edited_file(old, "**Step 1: the lamp (`a.ts`)**", "b.ts") == "b.ts"
+    assert edited_file(new, "Now the service for the lamps:", "b.ts") == ""
+    assert edited_file(new, "**Step 1: the new lamp (`a.ts`)**", "b.ts") == "a.ts"
+    assert edited_file(old, "", "") == edited_file(old, "See `a.ts` and `b.ts`.", "") == ""
+    assert not makes_new_file(old) and makes_new_file(new)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["### Files changed", "**Modified files:**", "修改的文件：", "### 新增的文件", "## Geänderte Dateien – neue", "**Fichiers modifiés :**",
+     "### Archivos creados", "変更したファイル：", "### Созданные файлы:", "Arquivos criados:", "**수정된 파일**"],
+)  # fmt: skip
+def test_the_files_below_a_heading_that_says_so_were_changed(heading: str) -> None:
+    items = "- ✅ `src/lamp.py` - on\n2. **`VERSION.txt`**: 2\n| `docs/lamp.md` | new |\n- see `other.py`\n"
+    assert listed_changes(f"Done.\n\n{heading}\n\n{items}\nThe rest:\n- `tests/a.py`") == [
+        "src/lamp.py", "VERSION.txt", "docs/lamp.md",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "### Files to change",
+        "Files that will be created:",
+        "需要修改的文件：",
+        "### Relevant files",
+        "Files not changed:",
+        "変更予定のファイル：",
+    ],
+)
+def test_a_list_of_what_is_to_come_tells_of_no_change(heading: str) -> None:
+    assert listed_changes(f"{heading}\n- `src/lamp.py`\n") == []

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import touched_files
-from everturn.derive.changed_files import FileBook, FileState, TreeBefore, advance_files, advance_ran
+from everturn.derive.changed_files import TreeBefore, advance_files, advance_ran
+from everturn.derive.file_book import FileBook, FileState
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.derive.version_control import Commit
@@ -307,3 +308,21 @@ def test_a_folder_takes_the_place_of_what_was_only_deleted_in_it() -> None:
     steps = [_edit("assets/a.md", 1), _ran("rm -r assets/old", 4, 1, ("deleted", "assets/old"))]
     gone = _files("/lamp", *steps, _ran("rm -r assets", 7, 2, ("deleted", "assets")))
     assert {path: one.action for path, one in gone.items()} == {"assets": "deleted", "assets/a.md": "deleted"}
+
+
+def _made(path: str, turn: int) -> TurnFacts:
+    facts = _ran(f"mkdir {path}", 3 * turn, turn)
+    return replace(facts, folders=(Touch(f"{path}/", "created", 3 * turn),))
+
+
+def test_a_folder_that_was_made_is_named_until_a_file_is_in_it_or_it_is_removed() -> None:
+    assert _names("/lamp", _made("docs/api", 1)) == ["docs/api"]
+    assert _names("/lamp", _made("docs/api", 1), _edit("docs/api/a.md", 7, 2)) == ["docs/api/a.md"]
+    assert _names("/lamp", _edit("docs/api/a.md", 1), _made("docs/api", 2)) == ["docs/api/a.md"]
+    assert _names("/lamp", _made("docs/api", 1), _ran("rmdir docs/api", 7, 2, ("deleted", "docs/api"))) == []
+
+
+def test_a_folder_that_the_session_brought_and_removed_was_never_there() -> None:
+    clone, remove = _ran("git clone https://x/lamp lamps", 1, 0), _ran("rm -rf lamps", 4, 1, ("deleted", "lamps"))
+    assert _names("/shop", clone, remove) == []
+    assert _names("/shop", _ran("ls lamps", 1, 0), remove) == ["lamps"]

@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive import decision_states
+from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import DecisionState, advance_choices, advance_decisions
 from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.turn_facts import Saying, TurnFacts
+from everturn.derive.turn_facts import TurnFacts
 
 
 def turn(number: int, *choices: str) -> TurnFacts:
-    return TurnFacts(number, number * 10, choices=tuple(Saying(one, number * 10) for one in choices))
+    return TurnFacts(number, number * 10, choices=tuple(ChoicePassage(one, 1.0, number * 10) for one in choices))
 
 
 def folded(turns: list[list[str]]) -> tuple[DecisionState, ...]:
     known: tuple[DecisionState, ...] = ()
     for number, choices in enumerate(turns):
-        known = advance_choices(known, (), turn(number, *choices))
+        known = advance_choices(known, (), turn(number, *choices), None)
     return known
 
 

@@ -1,7 +1,10 @@
-"""Files of fixers that name none: those that are staged by name afterwards."""
+"""Files that commands change without naming them: manifests, folders, and those of fixers, which are staged afterwards."""
 
 from __future__ import annotations
 
+import pytest
+
+from everturn.derive.file_commands import command_touches, made_folders
 from everturn.derive.version_control import fixes_unnamed_files, staged_files
 
 
@@ -14,3 +17,22 @@ def test_files_staged_after_a_fixer_are_named_by_git_add() -> None:
     assert (
         staged_files("git add -A") == staged_files("git add . && git status") == staged_files("git add src/*.ts") == []
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [("npm i -D lamp", "package.json"), ("cd web && bun add lamp", "web/package.json"), ("npm init -y", "package.json"), ("uv add rich", "pyproject.toml"),
+     ("cargo add serde", "Cargo.toml"), ("yarn remove lamp", "package.json"), ("npm install", ""), ("npm ci", ""), ("yarn", ""), ("npm i -g lamp", ""),
+     ("npm install --legacy-peer-deps", ""), ("pnpm --filter web add lamp", ""), ("npm init vite@latest", ""), ("go build ./...", "")],
+)  # fmt: skip
+def test_a_package_manager_notes_what_it_adds_in_its_manifest(command: str, file: str) -> None:
+    assert command_touches(command, "") == ([("edited", file)] if file else [])
+
+
+def test_folders_are_made_by_their_names() -> None:
+    assert made_folders("cd a && mkdir -p x/{b,c} -m 755 y/ && mkdir node_modules /tmp/z\nls") == [
+        "a/x/b",
+        "a/x/c",
+        "a/y",
+    ]
+    assert made_folders('mkdir -p "$HOME/x"; echo mkdir z') == []

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from everturn.derive.decisions import DecisionMark
+from everturn.derive.intent import find_revisions
 from everturn.derive.offers import Offer
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanChange, PlanUpdate
@@ -144,8 +145,17 @@ def test_decisions_and_constraints_are_kept_where_they_were_first_said() -> None
         ),
         turn(1, marks=((DecisionMark("Never push!", "imperative", binds=True), 10),)),
     )
-    assert [(one.text, one.turn, one.seq) for one in state.constraints] == [("never push", 0, 0)]
+    assert [(one.text, one.turn, one.seq, one.again) for one in state.constraints] == [("never push", 0, 0, (10,))]
     assert [one.text for one in state.decisions] == ["go with A"]
+
+
+def test_a_rule_that_was_taken_back_and_is_said_again_holds() -> None:
+    rule = DecisionMark("Use Redis for the tokens", "imperative", binds=True)
+    taken_back = turn(1, revisions=tuple((one, 10) for one in find_revisions("Scrap the Redis tokens.")))
+    state = folded(turn(0, marks=((rule, 0),)), taken_back)
+    assert [one.status for one in state.constraints] == ["rejected"]
+    state = folded(turn(0, marks=((rule, 0),)), taken_back, turn(2, marks=((rule, 20), (rule, 21))))
+    assert [(one.status, one.again) for one in state.constraints] == [("active", (20, 21))]
 
 
 def test_a_question_is_answered_when_a_human_speaks_again() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.changed_files import FileState
 from everturn.derive.decision_states import DecisionState
+from everturn.derive.file_book import FileState
 from everturn.derive.session_state import FailureState, SessionState
 from everturn.derive.state_yaml import BUDGET, as_yaml, prune_state
 from everturn.text.tokens import fits_tokens

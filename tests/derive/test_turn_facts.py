@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.version_control import Commit, find_commits, find_head, is_rebase, name_commits
+from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.version_control import Commit, find_commits, find_head, find_undone, is_rebase, name_commits
 from everturn.model.conversation import CallStart
 
 
@@ -106,3 +108,36 @@ def test_a_pull_request_is_known_by_its_address() -> None:
         Commit("", url, url=url)
     ]
     assert find_commits(shell("gh pr view 12"), url, True) == []
+
+
+def test_a_tool_of_a_forge_commits() -> None:
+    one, two = "1a" * 20, "2b" * 20
+    start = CallStart("1", "mcp__github__create_or_update_file", input={"message": "Light the lamp\n\nAt last"})
+    output = f'{{"content": {{"sha": "{two}"}}, "commit": {{"sha": "{one}", "url": "x"}}}}'
+    assert find_commits(start, output, True) == [Commit(one, "Light the lamp")]
+    pushed = CallStart(
+        "1", "mcp_github_push_files", input={"asked": "*Parameters*:\n  * message: Light it\n  * files: x"}
+    )
+    assert find_commits(pushed, f'{{"ref": "x", "object": {{"sha": "{one}", "type": "commit"}}}}', True) == [
+        Commit(one, "Light it")
+    ]
+    assert find_commits(CallStart("1", "mcp__github__get_commit"), output, True) == []
+    assert find_commits(start, "Not found", True) == []
+
+
+def test_a_subagent_lists_the_commits_that_it_made() -> None:
+    start = CallStart("1", "task", "task", prompt="Commit the work in two parts.")
+    report = "Done.\n- `1a2b3c4` — `Lamp // Light it`\n2. **5d6e7f8**: Fence // Paint it\n- 2024 was a year\n"
+    found = find_commits(start, report, True)
+    assert [(one.hash, one.subject, one.by) for one in found] == [
+        ("1a2b3c4", "Lamp // Light it", "subagent"), ("5d6e7f8", "Fence // Paint it", "subagent"),
+    ]  # fmt: skip
+
+
+def test_a_commit_that_the_client_took_back_is_none() -> None:
+    made = TurnFacts(0, 1, commits=((Commit("1a2b3c4", "Light it"), 0), (Commit("5d6e7f8", "Paint it"), 1)))
+    back = TurnFacts(
+        1, 2, commits=tuple((one, 2) for one in find_undone("Commit `1a2b3c4` was reset and removed from git."))
+    )
+    state = advance_state(advance_state(SessionState("s"), made), back)
+    assert [one.hash for one in state.commits] == ["5d6e7f8"]

@@ -157,3 +157,25 @@ def test_what_a_model_said_and_nobody_confirmed_stands_apart() -> None:
 def test_a_place_that_is_cited_twice_stands_once() -> None:
     one, other = Evidence(1, 0, 4), Evidence(1, 2, 8)
     assert citation((one, one, other)) == "[t1 #5, t3 #9]" and citation(()) == ""
+
+
+def test_the_head_says_who_worked_where_and_when() -> None:
+    whole = Document(
+        1, "abc", "claude", "/home/ann/shop", "ann/shop", "fix-1", "model-5", 1_700_000_000_000, 1_700_003_600_000,
+        sections=document().sections,
+    )  # fmt: skip
+    head = document_markdown(whole, plain).split("\n## ")[0]
+    assert "Agent claude with model-5, folder `/home/ann/shop`, repository `ann/shop`, branch `fix-1`, " in head
+    assert "2023-11-14 22:13 to 2023-11-14 23:13." in head
+    assert "Agent agent.\n" in document_markdown(document(), plain).split("\n## ")[0]
+
+
+def test_the_goal_is_not_told_again_among_the_requests(store: Store, tmp_path: Path) -> None:
+    archive = Archive(store, tmp_path / "agent")
+    asked = (
+        "Please add a field for the postal code to the form of the shop and check that it has five digits, nothing else"
+    )
+    session = archive.take_in(archive.history.turn(asked, "Done, the field is there."))
+    text = document_markdown(build_document(store, SOURCES, session), plain)
+    assert asked in text.partition("## High-level goal")[2]
+    assert asked not in text.partition("## Requests, turn by turn")[2]

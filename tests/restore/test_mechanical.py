@@ -92,6 +92,7 @@ def test_what_still_fails_says_how_often_how_long_ago_and_what_was_edited_since(
         use("Edit", "c4", file_path="/home/ann/shop/cart.py", old_string="a", new_string="b"),
         back("c4", "updated"),
         line("user", "Now write the docs."),
+        line("assistant", [{"type": "text", "text": "The docs are written."}]),
     )
     document = build_document(store, SOURCES, session)
     assert not document.unverified
@@ -122,28 +123,46 @@ def test_a_report_fails_until_they_go_on_and_is_a_loose_end_then(
 
 
 @pytest.mark.parametrize(
-    ("answer", "fails"),
+    ("answer", "passes", "fails"),
     [
-        ("Fixed: the cart reads the right file now.", False),
-        ("I changed the path, but I could not test it here.", True),
-        ("Der Pfad ist geändert, aber nicht getestet.", True),
-        ("", True),
+        ("Fixed: the cart reads the right file now.", False, True),
+        ("Fixed: the cart reads the right file now.", True, False),
+        ("I changed the path, but I could not test it here.", True, True),
+        ("Der Pfad ist geändert, aber nicht getestet.", False, True),
+        ("", True, True),
     ],
 )
-def test_a_report_that_was_worked_on_last_fails_only_if_no_answer_tells_that_it_is_fixed(
-    archive: Archive, store: Store, answer: str, fails: bool
+def test_a_report_that_was_worked_on_last_fails_unless_a_check_and_the_answer_speak_for_the_change(
+    archive: Archive, store: Store, answer: str, passes: bool, fails: bool
 ) -> None:
     line, use, back = archive.history.line, archive.use, archive.back
     session = archive.take_in(
         line("user", "The cart still crashes when I open it."),
         use("Edit", "c1", file_path="/home/ann/shop/cart.py", old_string="a", new_string="b"),
         back("c1", "updated"),
+        *([use("Bash", "c2", command="pytest"), back("c2", "5 passed in 0.1s")] if passes else []),
         *([line("assistant", [{"type": "text", "text": answer}])] if answer else []),
     )
     document = build_document(store, SOURCES, session)
     failing, loose = texts(document, "still_failing"), texts(document, "loose_ends")
     assert (len(failing), len(loose)) == ((1, 0) if fails else (0, 1))
     assert (failing + loose)[0].endswith("; not confirmed as fixed since 1 edit (cart.py)")
+
+
+def test_a_repeated_report_is_shown_with_what_was_said_before(archive: Archive, store: Store) -> None:
+    line = archive.history.line
+    answer = line("assistant", [{"type": "text", "text": "I looked at it."}])
+    session = archive.take_in(
+        line("user", "The cart crashes when I open the harbour page."), answer,
+        line("user", "It still crashes, the same error."), answer,
+    )  # fmt: skip
+    document = build_document(store, SOURCES, session)
+    (shown,) = section(document, "still_failing").statements
+    assert shown.text == (
+        "reported 2 times, last in turn 2: It still crashes, the same error. "
+        "(before, in turn 1: The cart crashes when I open the harbour page.); not confirmed as fixed"
+    )
+    assert len(shown.evidence) == 2
 
 
 def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Archive, store: Store) -> None:
@@ -477,14 +496,10 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     )
     decisions = section(build_document(store, SOURCES, session), "key_decisions").statements
     assert [one.text for one in decisions] == [
-        "round the totals on the page → Since the API has no filter, I'll do it in the client instead of the server. · "
+        "Since the API has no filter, I'll do it in the client instead of the server. · "
         "`page.py` now rounds the total once, not per item."
     ]
-    assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {
-        0: "round",
-        1: "Since",
-        4: "`page.py`",
-    }
+    assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {1: "Since", 4: "`page.py`"}
 
 
 def test_the_rules_of_one_message_are_one_constraint(archive: Archive, store: Store) -> None:

@@ -213,29 +213,91 @@ def _mentioned_name(text: str, end: re.Match[str]) -> str:
 
 
 _ACTS = lazy_pattern(
-    r"\b(?:creat|updat|edit|modify|add|writ|fix|chang|refactor|implement|adjust|replac|rewrit|mov|extend|correct|sav"
-    r"|aktualisier|erstell|änder|bearbeit|ergänz|erweiter|korrigier|ersetz|pass|schreib|modifi|cré|ajout|mett|corri|remplac|écri|añad|agreg|actualiz|reemplaz|escrib)\w*\b"
-    r"(?: \w[\w'-]*){0,3}? `?$|\b(?:called|named) `?$|\b(?:in|into|to)(?: (?:the|a|our|your))?(?: (?:file|existing|new|main|root)){0,2} `?$"
-    r"|(?:修改|更新|编辑|編輯|添加|创建|創建|新建|新增|重写|修复|修復|调整|替换|追加|作成|変更|修正)[^\n`。，、]{0,6}`?$",
+    r"\b(?:creat|updat|edit|modify|add|writ|fix|chang|refactor|implement|adjust|replac|rewrit|mov|extend|correct|sav|delet|remov|renam|delet|clean|split|extract|simplif|convert|migrat"
+    r"|aktualisier|erstell|änder|bearbeit|ergänz|erweiter|korrigier|ersetz|pass|schreib|lösch|entfern|modifi|cré|ajout|mett|corri|remplac|écri|supprim|añad|agreg|actualiz|reemplaz|escrib|elimin|borr"
+    r"|atualiz|adicion|substitu|remov|exclu)\w*\b"
+    r"|修改|更新|编辑|編輯|添加|创建|創建|新建|新增|重写|修复|修復|调整|替换|删除|刪除|移除|实现|追加|作成|変更|修正|削除|実装|編集",
     re.IGNORECASE,
 )
-_ACTS_AFTER = lazy_pattern(r"`?\s?(?:を|に|のファイルを)[^\n。`]{0,12}(?:修正|更新|編集|追加|作成|変更|書き換)")
+_ACTS_AFTER = lazy_pattern(r"`?\s?(?:を|に|のファイルを)[^\n。`]{0,12}(?:修正|更新|編集|追加|作成|変更|書き換|削除)")
+_PLACES = lazy_pattern(
+    r"\b(?:called|named) `?$|\b(?:in|into|to)(?: (?:the|a|our|your))?(?: (?:file|existing|new|main|root)){0,2} `?$"
+)
 _CREATES = lazy_pattern(
     r"\b(?:creat|add|writ)\w*\b[^.\n]{0,80}\b(?:new|rule|file|script|test|doc\w*|module|task|spec\w*)\b", re.I
 )
 _ANNOUNCED = 600  # characters of a text in which a file is announced, from its end
+_CODE_SPAN = lazy_pattern(r"`([^`\n]{1,300})`")
+#: A name in code that is one of a file.
+_WHOLE = lazy_pattern(
+    rf"(?:[A-Za-z]:)?[\w@.+~/\\-]*[\w@+~-]\.(?:{ENDINGS})|(?:[\w@.+~/\\-]*/)?(?:Dockerfile|Makefile|\.env(?:\.\w{{1,20}})?|\.\w{{2,20}}(?:ignore|rc))"
+)
+_SENTENCE_END = lazy_pattern(r"[.!?:]\s|[。！？：；\n]")
+#: Before a file that is only looked at, or that the work follows.
+_LOOKS = lazy_pattern(
+    r"\b(?:look(?:ing)? at|read(?:ing)?|check(?:ing)?|review(?:ing)?|examin(?:e|ing)|inspect(?:ing)?|see|view(?:ing)?|based on|according to|as (?:in|described in|shown in)|from|like|per|than|against|runs?|using|uses?|calls?|imports?|loads?"
+    r"|anschauen|lesen|prüfen|laut|wie in|lire|vérifier|selon|comme dans|leer|revisar|según|como en) (?:the |der |die |das |le |la |el )?[\"'(*]{0,3}$"
+    r"|(?:查看|检查|读取|阅读|参考|根据|确认|見て|確認)[^`\n，。]{0,6}$",
+    re.IGNORECASE,
+)
 
 
 def announced_file(text: str) -> str | None:
-    """Return the file that a text says is changed next; "" for a new one without a name, None if it says nothing."""
+    """Return the file that a text says is changed next; "" for a new one without a name, None if it says nothing.
+
+    That is the first file behind the verb in the last sentence that speaks of a change.
+    """
     shown = text.rstrip()[-_ANNOUNCED:]
-    found = [(end, name) for end in _END.finditer(shown) if (name := _mentioned_name(shown, end))]
-    for end, name in reversed(found):
-        start = end.end() - len(name)
-        is_act = _ACTS.search(shown, max(0, start - 80), start) or _ACTS_AFTER.match(shown, end.end())
-        if is_act and has_ending(name):
+    found = list(_announced_names(shown))
+    for start, end, name in reversed(_first_in_sentences(shown, found)):
+        opening = _sentence_start(shown, start)
+        is_act = _ACTS.search(shown, opening, start) or _ACTS_AFTER.match(shown, end)
+        if (is_act or _PLACES.search(shown, opening, start)) and not _DENIES.search(shown, opening, start):
             return name
     return "" if _CREATES.search(shown) else None
+
+
+def only_named_file(text: str) -> str:
+    """Return the one file that a text names, "" if there are others or it is only looked at."""
+    shown = text.rstrip()[-_ANNOUNCED:]
+    found = list(_announced_names(shown))
+    looks = any(_LOOKS.search(shown, _sentence_start(shown, start), start) for start, _, _ in found)
+    return found[0][2] if len({name for _, _, name in found}) == 1 and not looks else ""
+
+
+def edited_file(start: CallStart, said: str, near: str) -> str:
+    """Return the file of an edit that names none: the one announced, or the one read right before; "" if neither is known.
+
+    A new file was not read. Then, and if nothing was read, the only file that the words name is meant.
+    """
+    announced = announced_file(said)
+    if announced or (announced is None and near and start.kind == "edit" and not makes_new_file(start)):
+        return announced or near
+    return only_named_file(said)
+
+
+def _announced_names(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the files of a text with their places: those in code, and paths in words."""
+    code = [(one.start(1), one.end(1), one[1].lstrip("@")) for one in _CODE_SPAN.finditer(text)]
+    words = (
+        (one.end() - len(name), one.end(), name) for one in _END.finditer(text) if (name := _mentioned_name(text, one))
+    )
+    outside = [one for one in words if not any(start <= one[0] < end for start, end, _ in code)]
+    yield from sorted((*(one for one in code if _WHOLE.fullmatch(one[2])), *outside))
+
+
+def _first_in_sentences(text: str, names: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return of each sentence the first file that is not only looked at."""
+    first: dict[int, tuple[int, int, str]] = {}
+    for one in names:
+        opening = _sentence_start(text, one[0])
+        if not _LOOKS.search(text, opening, one[0]):
+            first.setdefault(opening, one)
+    return list(first.values())
+
+
+def _sentence_start(text: str, at: int) -> int:
+    return max((one.end() for one in _SENTENCE_END.finditer(text, 0, at)), default=0)
 
 
 def told_files(
@@ -263,6 +325,15 @@ def told_files(
 _ABSOLUTE = lazy_pattern(r"/|[A-Za-z]:|file:")
 
 
+def makes_new_file(start: CallStart) -> bool:
+    """Whether an edit that names no file is a diff without old lines: nothing was there before."""
+    given = start.input.get("asked") if isinstance(start.input, dict) else start.input
+    if not isinstance(given, str) or "```diff\n" not in given:
+        return False
+    lines = given[given.index("```diff\n") + 8 :][:MAX_CHARS].split("\n```", 1)[0].split("\n")
+    return any(line[:1] == "+" for line in lines) and all(line[:1] == "+" or not line[1:].strip() for line in lines)
+
+
 # --- what a report says ---
 _CHANGES = lazy_pattern(
     r"\b(?:added|created|modified|updated|edited|changed|rewrote|rewritten|wrote|extended|inserted|implemented|fixed|refactored|new|"
@@ -271,7 +342,8 @@ _CHANGES = lazy_pattern(
     r"umbenannt|verschoben|korrigiert|behoben|überarbeitet|implementiert|neue?[rs]?|"
     r"(?:ajout|modifi|cré|corrig|supprim|remplac|renomm|déplac|édit|amélior|implément)ée?s?|mis(?:e|es)? à jour|réécrite?s?|nouve(?:au|lle)|"
     r"(?:añad|correg|mov|reescr)id[oa]s?|(?:agreg|modific|cre|actualiz|elimin|reemplaz|renombr|edit|implement|mejor)(?:ad[oa]s?|é)|modifiqué|añadí|corregí|"
-    r"agregué|nuev[oa])\b"
+    r"agregué|nuev[oa]s?|(?:cria|modifica|atualiza|altera|adiciona|remove|removi|corrigi|edita)d[oa]s?|nov[oa]s)\b"
+    r"|\b(?:созда|измен|обнов|добав|удал|исправ|переписа|перемещ|переименов)\w{1,12}\b|\bновы[еййх]\w?\b|(?:수정|생성|추가|변경|삭제|작성)"
     r"|添加|新增|新建|创建|創建|建立|修改|更新|编辑|編輯|删除|刪除|移除|替换|替換|重命名|重写|重寫|实现|實現|修复|修復|调整|調整|优化"
     r"|追加|作成|変更|修正|編集|削除|置き換え|書き換え|実装",
     re.IGNORECASE,
@@ -312,6 +384,35 @@ def stated_changes(report: str) -> list[Touch]:
         if "`" in line and len(line) <= _LONGEST_LINE:
             found.update(dict.fromkeys(one[1] for one in _IN_CODE.finditer(line) if _is_stated(line, one)))
     return [("edited", path) for path in found]
+
+
+#: The heading of a list of files, and one that speaks of what is still to do.
+_HEADING = lazy_pattern(r"[ \t]*(?:#{1,6} .{1,200}|\*\*.{1,200}\*\*:?|.{1,200}[:：](?:\*\*)?)[ \t]*")
+_FILE_WORD = lazy_pattern(
+    r"\bfiles?\b|文件|ファイル|\bfichiers?\b|\b(?:archiv|ficher|arquiv)os?\b|\bDatei(?:en)?\b|файл|파일", re.IGNORECASE
+)
+_PLANNED = lazy_pattern(
+    r"\b(?:to (?:be )?\w+|will|should|needs?|plan\w*|would|could|must|next|not|if|zu \w+|soll\w*|à \w+er|por \w+|a \w+[aei]r|нужно|надо|будут)\b|需要|将|計画|计划|建议|待|予定|预期|すべき|해야|필요",
+    re.IGNORECASE,
+)
+_LIST_FILE = lazy_pattern(
+    r"[ \t]*(?:[-*•+]|\d{1,3}[.)]|\|)[ \t]{1,4}(?:[^\w\s`*\[./~|]{1,3}[ \t]{1,2})?(?:\*\*|__)?(?:\[)?(?:`([^`\n]{2,300})`|([\w@.+~/\\-]{2,300}\.\w{1,8})(?![\w/]))"
+)
+
+
+def listed_changes(report: str) -> list[str]:
+    """Return the files below a heading such as `Files changed:`, each at the beginning of an item or of a row."""
+    found: dict[str, None] = {}
+    is_list = False
+    for line in report[:MAX_CHARS].splitlines():
+        if item := _LIST_FILE.match(line):
+            if is_list and _WHOLE.fullmatch(item[1] or item[2]):
+                found[item[1] or item[2]] = None
+        elif _HEADING.fullmatch(line):
+            is_list = bool(_FILE_WORD.search(line) and _CHANGES.search(line) and not _PLANNED.search(line))
+        elif line.strip() and not line.startswith((" ", "\t", "|", "-", "*")):
+            is_list = False
+    return [path for path in found if not (is_generated(path) or LOG_NAME.search(path))]
 
 
 def named_files(report: str) -> list[str]:

@@ -20,6 +20,7 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.file_book import FOLDER, FileBook, FileState, present_again
 from everturn.derive.paths import is_absolute, is_scratch, local_path, matches_any, plain_path, same_case
 from everturn.derive.tool_scripts import wide_targets
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
@@ -27,20 +28,6 @@ from everturn.text.lazy_pattern import lazy_pattern
 
 NEVER = 1 << 62
 CHANGES = ("edit", "create", "delete")
-
-
-class FileState(Struct, frozen=True):
-    """A file and the last action on it. `count` counts changes, `reads` reads."""
-
-    path: str
-    action: str
-    turn: int
-    seq: int
-    count: int = 0
-    reads: int = 0
-    first: int = 0  # turn in which it first appeared
-    by: str = ""  # "subagent" if only subagents touched it
-    given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
 
 
 class RanBefore(Struct, frozen=True):
@@ -70,149 +57,25 @@ def advance_ran(ran: RanBefore, new: list[str], read: int) -> RanBefore:
     return RanBefore(read, (*ran.commands, *new), tuple(wide), begins)
 
 
-class FileBook(dict[str, FileState]):
-    """The files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
-
-    def __init__(self, files: Mapping[str, FileState], workspace: str) -> None:
-        super().__init__()
-        self.workspace = workspace
-        self.spelled: dict[str, str] = {}  # names by what their spellings share
-        self.whole: dict[str, tuple[str, ...]] = {}  # names by themselves in small letters
-        self.tails: dict[str, tuple[str, ...]] = {}  # longer names by their ends in small letters
-        self.folders: dict[str, int] = {}  # how many files there are below each folder
-        self.gone: dict[str, None] = {}
-        self.outside = 0  # files outside the workspace that are not temporary
-        self.has_workspace = False  # a name given as absolute lies in it
-        for path, one in files.items():
-            self.put(path, one)
-
-    def copy(self) -> FileBook:
-        other = FileBook({}, self.workspace)
-        other.update(self)
-        other.spelled, other.whole, other.tails = dict(self.spelled), dict(self.whole), dict(self.tails)
-        other.folders, other.gone = dict(self.folders), dict(self.gone)
-        other.outside, other.has_workspace = self.outside, self.has_workspace
-        return other
-
-    def put(self, path: str, one: FileState) -> None:
-        """Note a file as the last one touched."""
-        self.has_workspace |= one.given == "absolute" and not is_absolute(path)
-        if path in self:
-            del self[path]
-        else:
-            self._count(path, 1)
-            if self.spelled.setdefault(same_case(path, self.workspace), path) == path:
-                _add_name(self.whole, path.lower(), path)
-                for tail in _tails(path.lower()):
-                    _add_name(self.tails, tail, path)
-        self[path] = one
-        self.gone.pop(path, None)
-        if one.action == "deleted":
-            self.gone[path] = None
-
-    def take(self, path: str) -> FileState:
-        """Take a file out."""
-        one = self.pop(path)
-        self._count(path, -1)
-        self.gone.pop(path, None)
-        if self.spelled.get(same_case(path, self.workspace)) == path:
-            del self.spelled[same_case(path, self.workspace)]
-            _drop_name(self.whole, path.lower(), path)
-            for tail in _tails(path.lower()):
-                _drop_name(self.tails, tail, path)
-        return one
-
-    def _count(self, path: str, step: int) -> None:
-        for folder in _folders(path):
-            self.folders[folder] = self.folders.get(folder, 0) + step
-        self.outside += step * (is_absolute(path) and not is_scratch(path))
-
-    def enders(self, path: str) -> tuple[str, ...]:
-        """Return the longer names that end with a name, upper and lower case aside."""
-        return self.tails.get(path.lower(), ())
-
-    def ends(self, path: str) -> list[str]:
-        """Return the names that are the end of a name or the name itself, the longest first."""
-        parts = (path.lower(), *_tails(path.lower()))
-        return [one for part in parts for one in self.whole.get(part, ())]
-
-    def is_root(self, folder: str) -> bool:
-        """Whether most of the files outside the workspace are in a folder or below it, and not just one."""
-        below = self.folders.get(folder, 0) if is_absolute(folder) and not is_scratch(f"{folder}/") else 0
-        return below > 1 and 2 * below > self.outside
-
-    def delete_inside(self, folder: str) -> None:
-        """Note for the changed files of a folder that they are gone with it. Those that were only deleted are part of it."""
-        if not self.folders.get(folder):
-            return
-        for path in [path for path, one in self.items() if one.count and path.startswith(f"{folder}/")]:
-            if self[path].action == "deleted" and self[path].count == 1:
-                self.take(path)
-            else:
-                self[path] = replace(self[path], action="deleted")
-                self.gone[path] = None
-
-    def restore_folders(self, path: str) -> None:
-        """Drop the deletion of a folder in which a file is written again."""
-        for folder in _folders(path):
-            if folder in self.gone:
-                self.take(folder)
-
-    def restore_shown(self, facts: TurnFacts) -> None:
-        """Drop the deletion of files that a later command shows: something wrote them again."""
-        calls = (
-            [call for call in _well_done(facts) if call.kind == "shell" and "||" not in call.what] if self.gone else []
-        )
-        for call in calls:
-            for word in _WORD.finditer(call.what):
-                for path in (word[0], *_tails(word[0])):
-                    if path in self.gone and call.seq > self[path].seq and _SHOWS.search(call.what, 0, word.start()):
-                        del self.gone[path]
-                        self[path] = _present_again(self[path])
-
-
-def _tails(path: str) -> Iterator[str]:
-    """Yield the ends of a path after each of its folders, the longest first."""
-    at = path.find("/")
-    while at >= 0:
-        yield path[at + 1 :]
-        at = path.find("/", at + 1)
-
-
-def _folders(path: str) -> Iterator[str]:
-    """Yield the folders that a path is in, the innermost first."""
-    at = path.rfind("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.rfind("/", 0, at)
-
-
-def _add_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
-    names[key] = (*names.get(key, ()), path)
-
-
-def _drop_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
-    names[key] = tuple(one for one in names[key] if one != path)
-
-
-_WORD = lazy_pattern(r"[^\s\"'`()<>|;&=]+")
-#: Before the name of a file: a program that needs the file to be there.
-_SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|]{0,200}$")
-
-
-def _present_again(one: FileState) -> FileState:
-    left = one.count - 1
-    return replace(one, action="edited" if left else "read", count=left)
-
-
 def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> FileBook:
     """Return the files after one more turn, the last one touched at the end."""
     files = known.copy() if isinstance(known, FileBook) else FileBook(known, tree.workspace)
     names, commits = _FileNames(files, facts, tree), _CommittedFiles(facts, tree)
     shown = _left_by_patterns(facts, tree)
-    touches = (*facts.files, *_left_by_subagents(known, facts, tree), *shown, *_covered(known, facts, tree))
+    touches = (
+        *facts.files,
+        *_left_by_subagents(known, facts, tree),
+        *shown,
+        *_covered(known, facts, tree),
+        *facts.folders,
+    )
     for touch in sorted(touches, key=attrgetter("seq")):
         path, given = names.find(touch)
+        if touch.path.endswith("/") and touch.action == "created":
+            files.make_folder(path, facts.turn, touch.seq)
+            continue
+        if touch.action == "deleted" and (files.drop_folder(path) or names.was_made(path, touch.seq, files)):
+            continue
         is_own = path in files and files[path].count > 0
         if touch.action != "read" and not commits.is_own(touch, path, is_own):
             continue  # a commit of what somebody else changed
@@ -223,7 +86,7 @@ def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBe
             files.delete_inside(path)
         elif touch.action != "read":
             files.restore_folders(path)
-    files.restore_shown(facts)
+    files.restore_shown((call.seq, call.what) for call in _well_done(facts) if call.kind == "shell")
     return files
 
 
@@ -296,6 +159,14 @@ class _FileNames:
         is_rare = "/" not in path and not _COMMON.match(path)
         return is_rare or (is_absolute(known) and ("/" in path or self.files.is_root(folder)))
 
+    def was_made(self, path: str, seq: int, files: FileBook) -> bool:
+        """Whether a folder that is removed was brought by a command of the session, and not there before."""
+        name = path.rsplit("/", 1)[-1]
+        if path in files or "." in name or is_scratch(path):
+            return False
+        ran = (*self.tree.ran.commands, *(call.what for call in self.own if call.seq < seq))
+        return any(_MAKES.search(one, 0, one.index(name)) for one in ran if name in one)
+
     def _given_before(self, path: str) -> str:
         return self.files[path].given if path in self.files else ""
 
@@ -312,6 +183,9 @@ class _FileNames:
         return below
 
 
+_MAKES = lazy_pattern(
+    r"\b(?:git (?:clone|worktree add|init)|create[-\w@./]*|[\w./@-]+ (?:create|init|new|generate|startproject|startapp)|unzip|tar|mkdir)\b[^;&|]*$"
+)
 #: What names a file in full, or from the workspace.
 _BY_CALLS = ("relative", "absolute")
 _ENTERS = lazy_pattern(r"(?:^|&&|;) ?cd (\"[^\"]{1,300}\"|'[^']{1,300}'|[^\s;&|]{1,300})")
@@ -489,8 +363,8 @@ def _update_file(known: FileState | None, touch: Touch, path: str, given: str, t
     known = replace(known, path=path, by=by, given=given)
     if not reads:
         return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1)
-    known = _present_again(known) if known.action == "deleted" else known
+    known = present_again(known) if known.action == "deleted" else known
     return replace(known, reads=known.reads + 1)
 
 
-_GIVEN = ("", "told", "shell", "relative", "absolute")
+_GIVEN = ("", FOLDER, "told", "shell", "relative", "absolute")

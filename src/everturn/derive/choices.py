@@ -1,18 +1,19 @@
 """Find what was chosen, by the words that state it.
 
-`find_announcements` is for the answer of a model: lines marked `Decision:`. `weigh_choices` is for a person and an agent: it
-returns the passages that state what was chosen, by weights learnt from turns in which readers marked them (`choices.json`).
-`choose_passages` picks the likeliest. Pure; work is linear.
+`find_announcements` is for the answer of a model: lines marked `Decision:`. `find_choices` is for a turn: it returns the
+passages of person and agent that most likely state what was chosen, by weights learnt from turns and sessions in which readers marked
+them (`choices.json`). `find_proposed` is for an answer to which a person may agree. Pure; work is linear.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from everturn.derive.decisions import FENCED, LONGEST, MAX_LISTED, MAX_MARKS, DecisionMark
+from everturn.derive.decisions import FENCED, LONGEST, MAX_LISTED, MAX_MARKS, DecisionMark, likeness
+from everturn.derive.intent import topic_words
 from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
@@ -36,30 +37,61 @@ class ChoicePassage(Struct, frozen=True):
     seq: int = -1
 
 
-def weigh_choices(text: str, by: str, has_acted: bool, seq: int = -1) -> list[ChoicePassage]:
-    """Return the passages of a message that state what was chosen, in order; `by` is one of `SPEAKERS`.
+class Spoken(Struct, frozen=True):
+    """A message of a turn; `by` is one of `SPEAKERS`."""
 
-    `has_acted` says whether the agent made calls in the turn.
+    text: str
+    seq: int
+    by: str
+
+
+def find_choices(messages: Iterable[Spoken], acted: bool, changed: bool, told: Container[str]) -> list[ChoicePassage]:
+    """Return what a turn says was chosen, in order, if anything in it says so clearly enough.
+
+    `acted` and `changed` say whether the agent made calls and changed files; without a change more is needed. `told` are the keys
+    (`decisions.likeness`) of what is told elsewhere.
     """
-    weights, sentences = load_weights("choices"), list(split_sentences(text))
-    least = _REQUESTED if by == "person" else 0.0 if has_acted else _EXPLAINED
-    found: dict[str, ChoicePassage] = {}
-    for one, features in zip(sentences, choice_features(text, sentences, by, has_acted), strict=True):
-        if (weight := sum_weights(features, weights)) >= least:
+    weighed = [passage for one in messages for passage in weigh_choices(one.text, one.by, acted, one.seq)]
+    least = _LIKELY if changed else _CLEAR
+    if max((one.weight for one in weighed), default=-1.0) < least:
+        return []
+    return choose_passages((one for one in weighed if likeness(one.text) not in told), _ROOM, _MOST)
+
+
+def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float = 0.0) -> list[ChoicePassage]:
+    """Return the passages of a message that state what was chosen with at least so much weight, in order."""
+    sentences = list(split_sentences(text))
+    if by == "person" and len(sentences) >= _LONG:
+        return []
+    weights, found = load_weights("choices"), dict[str, ChoicePassage]()
+    for one, features in zip(sentences, choice_features(text, sentences, by, acted), strict=True):
+        if (weight := sum_weights(features, weights) - _doubt(one, by, len(sentences))) >= least:
             words = one.passage if one.is_item and len(one.passage) <= _CHOICE_CHARS else one.text
             if words not in found or found[words].weight < weight:
                 found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq)
     return list(found.values())
 
 
-_REQUESTED = 1.0  # log-odds from which a sentence of a person is more than a request
-_EXPLAINED = 1.2  # log-odds from which one of an answer without a call is more than an explanation
-_PROPOSED = 1_000  # characters of what an answer proposes
+def _doubt(one: Sentence, by: str, sentences: int) -> float:
+    """Return what speaks against a sentence besides its words: most of what a person writes is a request, and long answers explain."""
+    if by != "person":
+        return _EXPLAINED if sentences >= _LONG else 0.0
+    return _REQUESTED + _PASTED * one.pasted + _LISTED * one.is_item
+
+
+_LIKELY, _CLEAR = 0.6, 1.3  # weight that the likeliest passage needs in a turn that changed files, and in another one
+_ROOM, _MOST = 1_200, 8  # bytes and passages of a turn
+_LONG = 32  # sentences: a prompt of so many is a document, and such an answer explains
+_REQUESTED, _PASTED, _LISTED = 0.8, 0.8, 0.6  # of a person: any sentence, one of pasted text, one of a list
+_EXPLAINED = 0.5
+_PROPOSED, _AGREED = 1_200, -2.5  # bytes of what an answer proposes, and the weight that a passage of it needs
 
 
 def find_proposed(text: str, seq: int) -> list[ChoicePassage]:
-    """Return the passages of an answer that are choices if the person agrees."""
-    return choose_passages(weigh_choices(text, "end", True, seq), _PROPOSED, MAX_LISTED // 2) if text else []
+    """Return the passages of an answer that are choices if the person agrees: its likeliest, even if none is likely by itself."""
+    if not text:
+        return []
+    return choose_passages(weigh_choices(text, "end", True, seq, _AGREED), _PROPOSED, MAX_LISTED // 2)
 
 
 #: Who says something: the person, or the agent between its calls or at the end of the turn.
@@ -77,15 +109,35 @@ def choice_features(text: str, sentences: Sequence[Sentence], by: str, has_acted
 _BY_SPEAKER = ("=begins", "=left", "=first", "=item", "=head", "=words")
 
 
-def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int = MAX_MARKS) -> list[ChoicePassage]:
-    """Return the strongest passages that fit into so many characters, in their order."""
+def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int) -> list[ChoicePassage]:
+    """Return the strongest passages that fit into so many bytes, in their order; of those that say the same, the last."""
     ranked = sorted(enumerate(passages), key=lambda one: (-one[1].weight, one[0]))
-    chosen: list[tuple[int, ChoicePassage]] = []
+    chosen: list[tuple[int, ChoicePassage, frozenset[str]]] = []
     for number, one in ranked:
-        if one.weight >= 0 and len(one.text) <= room and len(chosen) < most:
-            chosen.append((number, one))
-            room -= len(one.text)
-    return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
+        words = topic_words(one.text)
+        same = next((at for at, other in enumerate(chosen) if _say_same(words, other[2])), None)
+        if same is not None:
+            longer = choice_size(one.text) - choice_size(chosen[same][1].text)
+            if number > chosen[same][0] and longer <= room:
+                chosen[same], room = (number, one, words), room - longer
+        elif choice_size(one.text) <= room and len(chosen) < most:
+            chosen.append((number, one, words))
+            room -= choice_size(one.text)
+    return [one for _, one, _ in sorted(chosen, key=lambda entry: entry[0])]
+
+
+def choice_size(text: str) -> int:
+    """Return the bytes of a text: they follow the room that it takes in any language."""
+    return len(text.encode())
+
+
+def _say_same(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether two passages share nearly all words that say what they are about."""
+    fewer = min(len(words), len(others))
+    return fewer >= _FEWEST_WORDS and len(words & others) >= _SAME_SHARE * max(len(words), len(others))
+
+
+_FEWEST_WORDS, _SAME_SHARE = 3, 0.8
 
 
 def states_choice(text: str) -> bool:

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.choices import ChoicePassage
 from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.intent import revised_status
+from everturn.derive.intent import revised_status, topic_words
 from everturn.derive.marker_lines import ACTIVE, changed_status
 from everturn.derive.offers import Offer, is_choice, join_reply
 from everturn.derive.turn_facts import Saying, TurnFacts
+from everturn.text.sentences import split_sentences
 
 
 class DecisionState(Struct, frozen=True):
@@ -31,7 +33,9 @@ class DecisionState(Struct, frozen=True):
     by: str = "person"  # or agent
     status: str = ACTIVE  # of decisions.STATUSES
     session: str = ""  # of the evidence, if it is inherited
+    weight: float = 0.0  # of a choice: how likely it is one
     key: str = ""  # equal for the same words, "" if they have not been compared yet
+    again: tuple[int, ...] = ()  # the latest messages that repeat it, of a constraint
 
 
 Decisions = tuple[DecisionState, ...]
@@ -64,15 +68,45 @@ def advance_decisions(known: Decisions, facts: TurnFacts, reply: DecisionState |
 
 
 def advance_constraints(known: Decisions, facts: TurnFacts) -> Decisions:
-    """Return what binds after one more turn."""
-    new = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
+    """Return what binds after one more turn. What is said again holds again."""
+    new = [_with_key(_decision_state(mark, facts.turn, seq)) for mark, seq in facts.marks if mark.binds]
+    repeated: dict[str, list[int]] = {}
+    for one in new:
+        repeated.setdefault(one.key, []).append(one.seq)
+    return change_statuses(tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new)), facts)
+
+
+def _repeat(one: DecisionState, seqs: list[int]) -> DecisionState:
+    later = [seq for seq in seqs if seq != one.seq]
+    return replace(one, status=ACTIVE, again=(*one.again, *later)[-_AGAIN:]) if later else one
+
+
+_AGAIN = 4
+
+
+def advance_choices(
+    known: Decisions, proposed: Iterable[ChoicePassage], facts: TurnFacts, reply: DecisionState | None
+) -> Decisions:
+    """Return what turns say was chosen, after one more that may begin with a reply to what was `proposed`."""
+    agreed = proposed if reply is not None and reply.kind == "agreement" else ()
+    said = (*agreed, *(_find_restated(reply, facts.answer) if reply is not None else ()), *facts.choices)
+    new = [
+        DecisionState(one.text, facts.turn, one.seq, "choice", by="agent", weight=round(one.weight, 2)) for one in said
+    ]
     return change_statuses(_add_new(known, new), facts)
 
 
-def advance_choices(known: Decisions, agreed: Iterable[Saying], facts: TurnFacts) -> Decisions:
-    """Return what turns say was chosen, after one more; `agreed` is what the person accepted with its first words."""
-    new = [DecisionState(one.text, facts.turn, one.seq, "choice", by="agent") for one in (*agreed, *facts.choices)]
-    return change_statuses(_add_new(known, new), facts)
+def _find_restated(reply: DecisionState, answer: Saying | None) -> list[ChoicePassage]:
+    """Return the sentence with which an answer begins if it says again what the person chose."""
+    first = next(split_sentences(answer.text), None) if answer is not None else None
+    if answer is None or first is None or first.text.endswith(("?", "？", "…")):
+        return []
+    same = topic_words(first.text) & topic_words(f"{reply.about} {reply.text}")
+    return [ChoicePassage(first.text, _RESTATED, answer.seq)] if len(same) >= _SAME_TOPICS else []
+
+
+_SAME_TOPICS = 2  # words that a sentence has in common with the reply that it says again
+_RESTATED = 2.0  # its weight
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:

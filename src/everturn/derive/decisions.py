@@ -1,8 +1,8 @@
 """Find decisions and constraints by the words that state them.
 
-A sentence counts when it begins like an order (`never …`, `make sure …`), states a rule (`must`, `use X, not Y`) or has a mark
-(`Decision:`, `pin:`), or when learnt weights (`rules.json`, see `derive.open_sentences`) take it for a rule; they also speak
-against a rule in a template, a log or a question of the moment. A line whose mark asks to be remembered is *pinned*: no view leaves it out.
+Learnt weights (`rules.json`, see `derive.open_sentences`) tell which sentences of a person are rules. Among their features are what the
+words mean in any language (`text.rule_words`), the line above a list, and what patterns see: an order (`never …`, `make sure …`), a rule
+(`must`, `use X, not Y`) or a mark (`Decision:`, `pin:`). A line whose mark asks to be remembered is *pinned*: no view leaves it out.
 
 `find_decisions` is for the text of a human. What was chosen in a turn is found by `derive.choices`, and lines with a mark in
 capitals by `derive.marker_lines`. Pure; work is linear.
@@ -10,15 +10,18 @@ capitals by `derive.marker_lines`. Pure; work is linear.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
-from everturn.derive.intent import is_role, word_count
-from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
+from everturn.derive.intent import ARGUMENT, is_role, word_count
+from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
+from everturn.text.rule_words import FIRST_CJK, MEANING_OF
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
     CHOICE,
@@ -36,7 +39,8 @@ MAX_LISTED = 16  # rules of one list
 _LAST = 2  # sentences at the end of a prompt that a program wrote, where an order is a rule
 _RULES_CHARS = 1_350  # that the rules of one list may take
 _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one that lists rules
-SHORT = "=short"  # the feature of sentences in other messages
+SHORT, _LONG = "=short", "=long"  # features of messages of either length
+_LEAD_WORDS, _FEW_WORDS = 8, 3  # of the line above a list
 _MIN_RULE = 3  # words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
@@ -51,61 +55,156 @@ class DecisionMark(Struct, frozen=True):
     pinned: bool = False
 
 
-_Found = dict[tuple[str, bool], tuple[int, DecisionMark]]  # by the words and whether they bind
+_Placed = tuple[int, DecisionMark, float]  # the number of the sentence, and how likely it is
+_Found = dict[str, _Placed]  # by the words
 
 
 def find_decisions(text: str) -> list[DecisionMark]:
     """Return the decisions and constraints in a message of a human, in order, each once.
 
-    In a short message, a sentence that the patterns take for a rule counts unless the weights speak against it. Others count by the weights alone.
-    Patterns of other languages than English always count. In a prompt that a program wrote the patterns decide.
+    Rules are found by learnt weights. A message that lays down one rule mostly lays down more: beside it, less likely ones count too.
+    A line to be remembered and a plain prohibition in a short message always count. In a prompt that a program wrote the patterns decide;
+    of the body of a command only what was typed behind the command counts.
     """
+    text = _typed_words(text)
     sentences = list(split_sentences(text))
     marks = [sentence_mark(one) for one in sentences]
-    if is_role(text):
-        found = _program_rules(text, sentences, marks)
-    else:
-        found, weights = _Found(), load_weights("rules")
-        for number, features in enumerate(rule_features(text, sentences, marks)):
-            mark, odds = marks[number], sum_weights(features, weights)
-            least = _AGAINST if SHORT in features else 0.0
-            if mark is not None and (not mark.binds or odds >= least or _is_certain(mark, sentences[number], features)):
-                found.setdefault((likeness(mark.text), mark.binds), (number, mark))
-            elif mark is None and odds >= 0 and word_count(sentences[number].text) >= _MIN_RULE:
-                words = _excerpt(sentences[number])
-                found.setdefault((likeness(words), True), (number, DecisionMark(words, "imperative", binds=True)))
-    rules = _choose_rules([one for one in found.values() if one[1].binds])
-    chosen = [one for one in found.values() if not one[1].binds][:MAX_MARKS]
-    return [mark for _, mark in sorted((*rules, *chosen), key=lambda one: one[0])]
+    rules = _program_rules(text, sentences, marks) if is_role(text) else _likely_rules(text, sentences, marks)
+    decided = _Found()
+    for number, mark in enumerate(marks):
+        if mark is not None and not mark.binds:
+            decided.setdefault(likeness(mark.text), (number, mark, 0.0))
+    chosen = [*_choose_rules(list(rules.values())), *list(decided.values())[:MAX_MARKS]]
+    return [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
 
 
-_AGAINST = -0.8  # log-odds below which the weights speak against a pattern in a short message
+def _typed_words(text: str) -> str:
+    """Return what a person typed behind a command whose body a client put around it, else the text."""
+    given = ARGUMENT.search(text) if len(text) > _LONG_TEXT else None
+    typed = (given[1] or given[2] or "") if given is not None else text
+    return "" if "$ARGUMENTS" in typed else typed
 
 
-def _is_certain(mark: DecisionMark, sentence: Sentence, features: Sequence[str]) -> bool:
-    """Whether no weights can speak against a rule: a line to be remembered, a plain prohibition in a short message, or another language than theirs."""
+def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
+    """Return the rules of a person by their weights, if one of them is likely enough."""
+    leads, found, opens = item_leads(sentences), _Found(), False
+    for number, features in enumerate(rule_features(text, sentences, marks)):
+        one, mark = sentences[number], marks[number]
+        bound = mark if mark is not None and mark.binds else None
+        odds = math.inf if _is_certain(bound, one, features) else rule_odds(one, features)
+        opens = opens or odds >= (-AGAINST if bound is not None and SHORT in features else 0)
+        if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
+            kept = bound if bound is not None else _rule_mark(one, leads[number])
+            found.setdefault(likeness(kept.text), (number, kept, odds))
+    return found if opens else {}
+
+
+def rule_odds(sentence: Sentence, features: Sequence[str]) -> float:
+    """Return the log-odds that a sentence is a rule."""
+    odds = sum_weights(features, load_weights("rules"))
+    return odds + _SPARSE if _CJK.search(sentence.text) else odds
+
+
+#: Chinese, Japanese and Korean have fewer marked sentences, so that their weights are nearer to 0: of sentences with log-odds lower by
+#: so much, as many are rules as in other languages (by cross-validation).
+_SPARSE = 0.5
+_CJK = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+#: Log-odds so far below 0 do not yet speak against a sentence of a short message that the patterns take for a rule.
+AGAINST = 0.4
+#: A sentence beside a rule of the same message is one too, if its log-odds are at most so much lower.
+BESIDE = 1.0
+
+
+def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequence[str]) -> bool:
+    """Whether no weights can speak against a rule: a line to be remembered, a plain prohibition in a short message, the language of answers."""
+    if SHORT in features and not is_question(sentence.text) and not _TONGUE.isdisjoint(features):
+        return True
     is_plain = SHORT in features and _STRICT.match(_POLITE.sub("", sentence.text.strip("*_ "))) is not None
-    return is_plain or (mark.pinned and not sentence.pasted) or OTHER_RULE.search(mark.text) is not None
+    return bound is not None and (is_plain or (bound.pinned and not sentence.pasted))
+
+
+#: Features of a sentence that names a language to answer in.
+_TONGUE = frozenset(("@answer @tongue", "@tongue @answer"))
+
+
+def _rule_mark(sentence: Sentence, lead: str) -> DecisionMark:
+    """Return the mark of a rule; an item of a list of prohibitions is told with the words above the list."""
+    words = _excerpt(sentence)
+    if _prohibits(lead):
+        words = one_line(f"{lead} {words}", LONGEST)
+    return DecisionMark(words, "imperative", binds=True)
 
 
 def _program_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
     """Return what the patterns see in a prompt that a program wrote; in one that lays down many rules, milder ones count too."""
     strict, mild, pasted = _Found(), _Found(), 0
     for number, (sentence, mark) in enumerate(zip(sentences, marks, strict=True)):
-        if mark is not None and not (sentence.pasted and pasted >= _MAX_PASTED):
+        if mark is not None and mark.binds and not (sentence.pasted and pasted >= _MAX_PASTED):
             pasted += sentence.pasted
-            strict.setdefault((likeness(mark.text), mark.binds), (number, mark))
+            strict.setdefault(likeness(mark.text), (number, mark, float(bool(_HARD.search(mark.text)))))
         elif mark is None and _is_mild_rule(sentence, sentence.is_item or number >= len(sentences) - _LAST):
-            mild.setdefault((likeness(sentence.text), True), (number, DecisionMark(sentence.text, "list", binds=True)))
-    rules = sum(mark.kind == "imperative" for _, mark in strict.values())
+            mild.setdefault(likeness(sentence.text), (number, DecisionMark(sentence.text, "list", binds=True), -1.0))
+    rules = sum(mark.kind == "imperative" for _, mark, _ in strict.values())
     return mild | strict if len(text) > _LONG_TEXT and rules and rules + len(mild) >= _MANY_RULES else strict
 
 
+# --- features ---
 def rule_features(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> Iterator[list[str]]:
     """Yield the features by which the sentences of a person are weighed."""
     signs = [list(_rule_signs(one, mark)) for one, mark in zip(sentences, marks, strict=True)]
-    marks_of_all = [*message_marks(text, sentences), *([SHORT] if len(text) <= _LONG_TEXT else ())]
-    return sentence_features(sentences, signs, marks_of_all)
+    size = SHORT if len(text) <= _LONG_TEXT else _LONG
+    marks_of_all = [*message_marks(text, sentences), size, f"=chars {min(len(text) // 30, 999).bit_length()}"]
+    if len(sentences) == 1:
+        marks_of_all.append("=alone")
+    leads = item_leads(sentences)
+    above = {lead: list(_lead_features(lead)) for lead in set(leads)}
+    for number, features in enumerate(sentence_features(sentences, signs, marks_of_all)):
+        own = [f"={sign} {size}" for sign in signs[number]]
+        yield [*features, *own, *_meaning_features(features), *above[leads[number]]]
+
+
+def item_leads(sentences: Sequence[Sentence]) -> list[str]:
+    """Return for each item of a list the line above the list that ends with a colon, "" for other sentences."""
+    lead, found = "", list[str]()
+    for one in sentences:
+        found.append(lead if one.is_item else "")
+        if not one.is_item:
+            words = one.text.strip("*_ ")
+            lead = words if words.endswith((":", "：")) and len(words) <= LONGEST else ""
+    return found
+
+
+def _prohibits(lead: str) -> bool:
+    """Whether the line above a list forbids its items."""
+    words = _lead_words(lead)
+    meant = set(_meanings(words))
+    return bool(meant & {"forbid", "without"}) or (meant == {"negate"} and len(words) <= _FEW_WORDS)
+
+
+def _lead_words(lead: str) -> list[str]:
+    return lead.lower().replace("’", "'").rstrip(":： ").split()
+
+
+def _lead_features(lead: str) -> Iterator[str]:
+    if lead:
+        words = _lead_words(lead)[-_LEAD_WORDS:]
+        yield "=lead"
+        yield from (f"=lead {word}" for word in words)
+        yield from (f"=lead @{one}" for one in dict.fromkeys(_meanings(words)))
+
+
+def _meaning_features(features: Sequence[str]) -> Iterator[str]:
+    """Yield what the words of a sentence mean, in whatever language, and in which order; the words are its first features."""
+    told = _meanings(takewhile(lambda one: not one.startswith("^ "), features))
+    yield from (f"@{one}" for one in dict.fromkeys(told))
+    yield from dict.fromkeys(f"@{one} @{two}" for one, two in zip(["^", *told], [*told, "$"], strict=True))
+
+
+def _meanings(words: Iterable[str]) -> list[str]:
+    """Return what some words mean, without those that say nothing of rules; of a pair of characters, the first may say it alone."""
+    found = (MEANING_OF.get(word) or (MEANING_OF.get(word[0]) if word >= FIRST_CJK else None) for word in words)
+    told = [one for one in found if one]
+    return [one for number, one in enumerate(told) if number == 0 or one != told[number - 1]]
 
 
 def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
@@ -118,18 +217,21 @@ def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     yield from (name for name, sign in signs.items() if sign.match(words))
     if _CAPITALS.search(one.text):
         yield "capitals"
+    if OTHER_RULE.search(one.text):
+        yield "other"
 
 
-def _choose_rules(found: list[tuple[int, DecisionMark]]) -> list[tuple[int, DecisionMark]]:
-    """Return the rules of a list for which there is room, in order: first what is strictly forbidden or demanded."""
-    whole = [mark.text for _, mark in found if mark.kind != "list"]
-    room, chosen = _RULES_CHARS, list[tuple[int, DecisionMark]]()
-    for one in sorted(found, key=lambda one: (not _HARD.search(one[1].text), one[1].kind == "list", one[0])):
+# --- rules of one message ---
+def _choose_rules(found: list[_Placed]) -> list[_Placed]:
+    """Return the rules of a list for which there is room: first what is strictly forbidden or demanded, then the likeliest."""
+    whole = [mark.text for _, mark, _ in found if mark.kind != "list"]
+    room, chosen = _RULES_CHARS, list[_Placed]()
+    for one in sorted(found, key=lambda one: (not _HARD.search(one[1].text), -one[2], one[0])):
         is_part = one[1].kind == "list" and any(one[1].text in text for text in whole)
         if len(one[1].text) <= room and len(chosen) < MAX_LISTED and not is_part:
             chosen.append(one)
             room -= len(one[1].text)
-    return sorted(chosen)
+    return chosen
 
 
 def _is_mild_rule(sentence: Sentence, orders: bool) -> bool:
@@ -172,11 +274,13 @@ def _excerpt(sentence: Sentence) -> str:
 
 
 def _marker_mark(name: str, rest: str) -> DecisionMark | None:
-    if not (words := one_line(rest.strip(" *_"), LONGEST)):
+    if not (words := one_line(rest.strip(" *_"), LONGEST)) or _PLACEHOLDER.fullmatch(words):
         return None
     return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 
 
+#: What a template says of a text that is to stand there.
+_PLACEHOLDER = lazy_pattern(r"[\[<{]+[^\[\]<>{}]*[\]>}]+[.;]?")
 WORD = lazy_pattern(r"[\w'’]+")
 FENCED = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _DECIDED = ("decision", "decided", "agreed")
@@ -202,6 +306,7 @@ _IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|n
 _NO = (
     r"^no\s+(?!(?:it|its|it['’]s|that|this|i|i['’]m|you|we|they|need|problem|worries|one|longer|idea|thanks|thank|way|point|the|"
     r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
+    r"(?![^\n]*\b(?:el|la|los|las|lo|un|una|de|del|en|que|se|me|te|le|les|nos|es|ha|has|han|he|hay|o|os|da|das|na|di|il|che|al|con|por|para|mi|su|ya)\b)"
     r"[a-z][\w-]*(?:\s+(?!(?:applied|found|needed|required|changed)\b)[\w/-]+){0,7}[.!]*$"
 )
 _RULE = lazy_pattern(

@@ -11,20 +11,23 @@ something that does not exist, a call that was rejected, interrupted, or cancell
 `find_complaint` returns the first sentence of a prompt that says that something does not work: "it still crashes when …", "CI is red", an error with
 the words that introduce it, else a pasted error. English, German, French, Spanish, Japanese and Chinese. A wish, a condition, a question or
 an instruction that mentions a failure is none. In a short message more counts: whatever does not do something, any error. Further sentences count by
-learnt weights (`reports.json`, see `derive.open_sentences`).
+learnt weights (`reports.json`, see `derive.open_sentences`); a less likely one is not `sure`.
 `is_confirmation` knows "works now" and thanks, `hear_report` also "that works, but …".
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.check_programs import script_kind
-from everturn.derive.open_sentences import likeliest_report
+from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
@@ -269,6 +272,9 @@ _ERROR_LINE = 200
 _MOST_SENTENCES = 60
 _LONG_SENTENCE, _OPENING_WORDS = 500, 120
 _MOST_TERMS = 30
+_LONG_MESSAGE = 6_000  # characters of a document, which is no report
+_PERHAPS, _CLEARLY = -0.5, 1.0  # log-odds from which a sentence may be a complaint, and is one whatever its form
+_AROUND = 600  # characters from a complaint on
 _END = 16  # characters by which the end of a sentence is found again
 
 
@@ -281,6 +287,7 @@ class Complaint(Struct, frozen=True):
     again: bool = False  # it says that an earlier complaint still holds
     terms: tuple[str, ...] = ()  # its longer words
     detail: str = ""  # the first line of the error pasted after it
+    sure: bool = True  # else only its place at the end of a session speaks for it
 
 
 def find_complaint(text: str) -> Complaint | None:
@@ -293,9 +300,32 @@ def find_complaint(text: str) -> Complaint | None:
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
         told = (one for one in spoken if _tells(one.text))
         found = next((one for one in told if is_complaint(one.text, BRIEF_TROUBLE)), None)
-    if found is None and (at := likeliest_report(text, sentences)) is not None:
-        found = None if _says_otherwise(sentences[at].text[:_LONG_SENTENCE]) else sentences[at]
-    return _make_complaint(found, text) if found is not None else find_pasted_failure(text)
+    return _make_complaint(found, text) if found is not None else _find_likely(text, sentences)
+
+
+def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
+    """Return the complaint that learnt weights find, a pasted failure, or what may be a complaint."""
+    at, odds = likeliest_report(text, sentences)
+    words = sentences[at].text[:_LONG_SENTENCE] if odds >= _PERHAPS else ""
+    surely, perhaps = (_CLEARLY, 0.0) if words and _says_otherwise(words) else (0.0, _PERHAPS)
+    is_likely = odds >= perhaps and not _is_doubted(words)
+    if is_likely and odds >= surely:
+        return _make_complaint(sentences[at], text)
+    pasted = find_pasted_failure(text)
+    return pasted if pasted is not None or not is_likely else replace(_make_complaint(sentences[at], text), sure=False)
+
+
+def likeliest_report(text: str, sentences: Sequence[Sentence]) -> tuple[int, float]:
+    """Return the number of the sentence that most likely says that something does not work, with its log-odds by learnt weights."""
+    weights = load_weights("reports")
+    odds = [sum_weights(one, weights) for one in report_features(text, sentences)] if len(text) <= _LONG_MESSAGE else []
+    best = max(range(len(odds)), key=odds.__getitem__, default=0)
+    return best, odds[best] if odds else -math.inf
+
+
+def report_features(text: str, sentences: Sequence[Sentence]) -> Iterator[list[str]]:
+    """Yield the features of each sentence of a person who may report something."""
+    return sentence_features(sentences, [()] * len(sentences), message_marks(text, sentences))
 
 
 def _tells(sentence: str) -> bool:
@@ -304,10 +334,19 @@ def _tells(sentence: str) -> bool:
     return not is_asked or "error" in sentence or bool(ASKS_WHY.search(sentence))
 
 
+def _is_doubted(words: str) -> bool:
+    """Whether a sentence demands, doubts or says that something works: no weights make it a report."""
+    return (
+        any(one.search(words) for one in (SHOWS_SUCCESS, UNDECIDED))
+        or bool(IMPERATIVE.match(words))
+        or is_confirmation(words)
+    )
+
+
 def _says_otherwise(words: str) -> bool:
-    """Whether a sentence demands, sets a condition, doubts or says that something works: no weights make it a report."""
-    signs = (CONDITION, WORKS, SHOWS_SUCCESS, UNDECIDED)
-    return any(one.search(words) for one in signs) or bool(IMPERATIVE.match(words)) or is_confirmation(words)
+    """Whether a sentence sets a condition, asks or tells of what works or is general: it is a report only if the weights say so clearly."""
+    is_asked = words.rstrip().endswith(("?", "？")) or ASKS_OF.match(words)
+    return any(one.search(words) for one in (CONDITION, WORKS, GENERAL)) or bool(is_asked)
 
 
 def find_pasted_failure(text: str) -> Complaint | None:
@@ -341,8 +380,9 @@ _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; mo
 def hear_report(text: str) -> tuple[Complaint | None, bool]:
     """Return the complaint of a prompt, and whether the prompt says that what was reported before works now."""
     complaint = find_complaint(text)
-    if complaint is None:
-        return None, is_confirmation(text)
+    if complaint is None or not complaint.sure:
+        confirms = is_confirmation(text)
+        return None if confirms else complaint, confirms
     return complaint, confirms_rest(text) or (not complaint.again and _begins_well(text))
 
 
@@ -399,9 +439,11 @@ def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
 
 
 def _make_complaint(found: Sentence, text: str) -> Complaint:
-    """Keep the paragraph of the complaint: what comes before and after it says what is meant."""
+    """Keep the paragraph of the complaint and what follows, or a short message whole: it says what is meant."""
     sentence = found.text
     told = found.passage if len(found.passage) <= _LONGEST and not found.pasted else sentence
+    start = text.find(told[:_END])
+    told = text if len(text) <= _LONGEST else text[start : start + _AROUND] if start >= 0 else told
     prose = ADDRESS.sub(" ", sentence)
     named = (CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in CHECK_WORDS.findall(prose))
     kinds = tuple(dict.fromkeys(kind for kind in named if kind))

@@ -82,6 +82,8 @@ def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
         yield from _program_touches(program, names[1:])
     elif names and any(name in _FIXERS for name in names[:4]):
         yield from _fixed_files(names, output)
+    if names and names[0] in _MANAGERS and (manifest := _manifest(names)):
+        yield "edited", manifest
     yield from (("read", file.text) for file in one.inputs if file.sure)
     if names and (target := _TARGETS.get(names[0])) is not None:
         yield from (("created", file) for option, file in pairwise(names[1:]) if target.fullmatch(option))
@@ -205,6 +207,7 @@ def _read_parts(operands: list[str]) -> Iterator[Touch]:
     return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
 
 
+_NO_TOUCH = _touch_each("")
 _READS, _DELETES, _CREATES = _touch_each("read"), _touch_each("deleted"), _touch_each("created")
 _GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nErsuz", "pnlaws0-7"
 _CONTEXT = r"(?:after-|before-)?context|max-count"
@@ -279,6 +282,47 @@ _PROGRAMS: dict[str, _Program] = {
 for _name, _other in (("egrep", "grep"), ("fgrep", "grep"), ("gsed", "sed"), ("gawk", "awk"), ("batcat", "bat")):
     _PROGRAMS[_name] = _PROGRAMS[_other]
 
+#: The file in which a package manager notes what it adds or removes, by its words.
+_MANIFESTS = (
+    (lazy_pattern(r"(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|rm|uninstall|un)(?: -{1,2}(?!global\b|g\b|location)[\w-]+)* (?!-)\S.*"), "package.json"),
+    (lazy_pattern(r"(?:npm|pnpm|yarn|bun) (?:init|pkg set|version)\b(?! @?\w+[-/@]).*"), "package.json"),
+    (lazy_pattern(r"(?:uv|poetry|pdm) (?:add|remove|init)\b.*"), "pyproject.toml"),
+    (lazy_pattern(r"cargo (?:add|remove|rm)\b.*"), "Cargo.toml"),
+    (lazy_pattern(r"go (?:get \S*\w.*|mod (?:init|edit)\b.*)"), "go.mod"),
+    (lazy_pattern(r"composer (?:require|remove)\b.*"), "composer.json"),
+    (lazy_pattern(r"(?:flutter|dart) pub (?:add|remove)\b.*"), "pubspec.yaml"),
+    (lazy_pattern(r"bundle (?:add|remove)\b.*"), "Gemfile"),
+)  # fmt: skip
+_MANAGERS = frozenset("npm pnpm yarn bun uv poetry pdm cargo go composer flutter dart bundle".split())
+#: Options after which it works in another folder, or everywhere.
+_ELSEWHERE = lazy_pattern(
+    r"(?:^| )(?:-g|--global|--prefix|--filter|-C|--cwd|-w|--workspace|--project|--directory|--no-save|--dry-run|--help)(?:[ =]|$)"
+)
+
+
+def _manifest(names: list[str]) -> str:
+    """Return the manifest that a package manager changes, "" if it changes none here."""
+    words = " ".join(names)
+    if _ELSEWHERE.search(words):
+        return ""
+    return next((file for pattern, file in _MANIFESTS if pattern.fullmatch(words)), "")
+
+
+def made_folders(command: str, start: str = "") -> list[str]:
+    """Return the folders that a command makes by their names."""
+    folder: str | None = start
+    found = []
+    for one in split_commands(unfold_script(command[:MAX_CHARS])):
+        if one.name in FOLDER_CHANGES:
+            folder = enter_folder(folder, one)
+        elif one.name == "mkdir":
+            split = _split_options([word.text if word.sure else "" for word in one.words[1:]], _MKDIR)
+            found += [resolve_path(folder, path.rstrip("/")) for path in (split[0] if split else ()) if path]
+    return [one for one in found if one and not (has_ending(one) or is_by_tools(one) or is_scratch(f"{one}/"))]
+
+
+_MKDIR = _Program(_NO_TOUCH, lazy_pattern(r"-[pv]+|--(?:parents|verbose)|-m\S+|--mode=\S+"), lazy_pattern(r"-m|--mode"))
+
 #: The options that say which file a program creates.
 _TARGETS = {
     "curl": lazy_pattern(r"-[sSLfkg]*o|--output"),
@@ -289,7 +333,7 @@ _TARGETS = {
 _OUT = lazy_pattern(r"--out(?:put)?(?:-?file)?")
 #: A command without any of these certainly touches no file that could be named.
 _TOUCHING = lazy_pattern(
-    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS)}))})(?!\w)"
+    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS, *_MANAGERS)}))})(?!\w)"
 )
 
 

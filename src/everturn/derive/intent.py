@@ -144,7 +144,7 @@ def goal_words(text: str) -> str:
     described, text = _DESCRIPTION.findall(text[:_READ]), _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
         return fit_request(command, _TITLE)
-    if (given := _ARGUMENT.search(text)) is not None:
+    if (given := ARGUMENT.search(text)) is not None:
         typed = (given[1] or given[2] or "").strip()
         words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
         purpose = " ".join(described or _stated_purpose(text)) if word_count(words) < _GROWTH else ""
@@ -175,7 +175,7 @@ def _typed_goal(text: str) -> str:
 
 PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
 #: What a person gave to a command whose text is sent as the prompt.
-_ARGUMENT = lazy_pattern(
+ARGUMENT = lazy_pattern(
     r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
     re.I | re.M | re.DOTALL,
 )

@@ -52,6 +52,7 @@ from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
+_LAST_SAID = 3  # reports of the same trouble that are kept besides the first and the last
 _EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
 _COMMON_TERMS = 2
@@ -59,6 +60,7 @@ _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
 _TACIT_PROGRAM = 3  # of a program after whose failure files were changed
+_SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
 #: Classes of errors after which nothing is known about the check.
@@ -82,6 +84,14 @@ class CheckResult(Struct, frozen=True):
     names: tuple[str, ...] = ()  # failing files, tests or packages, as far as the output names them
 
 
+class EarlierReport(Struct, frozen=True):
+    """What the person reported before they reported it again, or before a check failed with it."""
+
+    text: str
+    turn: int
+    seq: int
+
+
 class OpenFailure(Struct, frozen=True):
     """A check whose last run failed (`run`), or what a person reported (`complaint`)."""
 
@@ -95,11 +105,13 @@ class OpenFailure(Struct, frozen=True):
     count: int = 0  # failures in the last run
     most: int = 0  # failures when `run` ran last
     edits: int = 0  # changes of files since
+    checked: bool = False  # a check went well after one of them
     changed: tuple[str, ...] = ()  # the last files changed since
     names: tuple[str, ...] = ()
     run: CheckRun | None = None
     complaint: Complaint | None = None
     passed_over: int = 0  # later messages of the person that turn to something else
+    earlier: tuple[EarlierReport, ...] = ()  # what the person said of it before: first, and last
     tool: str = ""  # as in FailureState
     session: str = ""  # of the evidence, if it is inherited
 
@@ -349,6 +361,8 @@ def _is_left(one: OpenFailure, turn: int) -> bool:
     """Whether the work has gone on: the program was not run again; the person did not complain again and wants other things."""
     turns = _TACIT.get(one.kind, _LONG_AGO if one.edits else None)
     turns = _TACIT_PROGRAM if one.kind == "program" and one.edits else turns
+    if one.complaint is not None and not one.complaint.sure and (one.edits or turn > one.last_turn):
+        return True
     if one.complaint is not None and one.passed_over >= (_OTHER_TOPICS if one.edits else _OTHER_TOPICS + 1):
         return True
     return turns is not None and turn - one.last_turn >= turns
@@ -358,7 +372,9 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
     """Note whether a message of the person turns to something else than what they reported."""
     if one.complaint is None or one.last_seq >= event.seq:
         return one
-    if event.complaint is not None and one.edits:  # a different one: who finds it has seen that the other is gone
+    if (
+        event.complaint is not None and event.complaint.sure and one.edits
+    ):  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
@@ -366,24 +382,31 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
     if result.verdict == "failed":
-        _add_failed(items, event, result, turn)
-        return [one for one in items if one.complaint is None or result.run.kind not in one.complaint.kinds]
-    if (
-        result.verdict == "clean"
-    ):  # it speaks for the very same check only, and only where a failure was seen in the output
+        said = [one for one in items if one.complaint is not None and result.run.kind in one.complaint.kinds]
+        _add_failed(items, event, result, turn, _remember(*said))
+        return [one for one in items if one not in said]
+    if result.verdict == "clean":  # it speaks for the very same check only, and where a failure was seen in the output
         return [one for one in items if one.run is None or not one.text or not _is_same(one.run, result.run)]
     kept = (_close(one, result.run) for one in items)
     return [one for one in kept if one is not None]
 
 
-def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> None:
-    """Open a failure, and continue those that this run is part of or includes."""
+def _remember(*reports: OpenFailure) -> tuple[EarlierReport, ...]:
+    """Return what was said in some reports: the first time and the last times."""
+    known = [said for one in reports for said in (*one.earlier, EarlierReport(one.what, one.last_turn, one.last_seq))]
+    return (*known[:1], *known[1:][-_LAST_SAID:])
+
+
+def _add_failed(
+    items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int, said: tuple[EarlierReport, ...] = ()
+) -> None:
+    """Open a failure, and continue those that this run is part of or includes. It takes over what the person said of it."""
     run, count, names = result.run, result.count, result.names
     first, times = (turn, event.seq), 1
     most = count
     for one in [one for one in items if one.run is not None and _overlaps(one.run, result.run)]:
         items.remove(one)
-        first, times = min(first, (one.turn, one.seq)), times + one.times
+        first, times, said = min(first, (one.turn, one.seq)), times + one.times, (*one.earlier, *said)
         # A narrower run with as many failures has found them all.
         if one.run is not None and not covers(run, one.run) and not 0 < one.most <= count:
             known = tuple(dict.fromkeys((*one.names, *names)))
@@ -394,7 +417,7 @@ def _add_failed(items: list[OpenFailure], event: FailureEvent, result: CheckResu
             )  # what the wider run did not name is not known
     items.append(
         OpenFailure(
-            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run
+            event.what, result.line or event.error, *first, turn, event.seq, times, count, most, names=names, run=run, earlier=said
         )
     )  # fmt: skip
 
@@ -432,7 +455,7 @@ def _is_conflict(one: OpenFailure) -> bool:
 
 def _close_complaint(one: OpenFailure, complaint: Complaint, passed: CheckRun) -> OpenFailure | None:
     if passed.kind not in complaint.kinds:
-        return one
+        return replace(one, checked=True) if one.edits and passed.kind in _SPEAKS_FOR_FIX else one
     left = tuple(kind for kind in complaint.kinds if kind != passed.kind)
     return replace(one, complaint=replace(complaint, kinds=left)) if left else None
 
@@ -459,13 +482,13 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
         if one.complaint is None or not _repeats(new, one.complaint, turn - one.last_turn):
             continue
         merged = replace(
-            new, kinds=new.kinds or one.complaint.kinds, commands=new.commands or one.complaint.commands,
+            new, sure=True, kinds=new.kinds or one.complaint.kinds, commands=new.commands or one.complaint.commands,
             terms=tuple(dict.fromkeys((*new.terms, *one.complaint.terms))),
         )  # fmt: skip
         items.pop(number)
         items.append(
             replace(
-                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, changed=(), complaint=merged, passed_over=0
+                one, what=new.text, text=new.detail, last_turn=turn, last_seq=event.seq, times=one.times + 1, edits=0, checked=False, changed=(), complaint=merged, passed_over=0, earlier=_remember(one)
             )
         )  # fmt: skip
         return

@@ -5,7 +5,7 @@ so further sentences count by weights that were learnt from labelled answers. A 
 words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
 beside it. Each feature has a weight (`open_sentences.json`); the sums decide which sentences
 count (`choose_open`). `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
-Rules of a person (`derive.decisions`) and their reports of trouble (`likeliest_report`) are found the same way.
+Rules of a person (`derive.decisions`) and their reports of trouble (`derive.failures`) are found the same way.
 
 The same text always gives the same sentences, whatever was read before. Pure; never raises.
 """
@@ -187,30 +187,14 @@ def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
     return sum(weights[name] for name in features if name in weights)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def load_weights(name: str) -> dict[str, float]:
     """Return the weights of a file beside this module."""
     held: dict[str, float] = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
     return held
 
 
-_LONG_MESSAGE = 6_000  # characters of a document, which is no report
-
-
-def likeliest_report(text: str, sentences: Sequence[Sentence]) -> int | None:
-    """Return the number of the sentence that most likely says that something does not work, if learnt weights find one."""
-    weights = load_weights("reports")
-    odds = [sum_weights(one, weights) for one in report_features(text, sentences)] if len(text) <= _LONG_MESSAGE else []
-    best = max(range(len(odds)), key=odds.__getitem__, default=0)
-    return best if odds and odds[best] >= 0 else None
-
-
 # --- features ---
-def report_features(text: str, sentences: Sequence[Sentence]) -> Iterator[list[str]]:
-    """Yield the features of each sentence of a person who may report something."""
-    return sentence_features(sentences, [()] * len(sentences), message_marks(text, sentences))
-
-
 def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):

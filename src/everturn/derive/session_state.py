@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from everturn.derive.changed_files import (
     CHANGES,
     NEVER,
-    FileState,
     RanBefore,
     TreeBefore,
     advance_before,
@@ -23,6 +22,7 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
+from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import (
     DecisionState,
     advance_choices,
@@ -31,7 +31,9 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
+from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
+from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
@@ -39,7 +41,7 @@ from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_fai
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, CodeName, Saying, TurnFacts, advance_names
+from everturn.derive.turn_facts import CallFact, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -121,6 +123,8 @@ class SessionState(Struct, frozen=True):
     id: str = ""
     workspace: str = ""
     model: str = ""
+    branch: str = ""  # and repository: that version control named last
+    repository: str = ""
     turn_count: int = 0
     total_tokens: int = 0
     token_source: str = ""  # api | tokenizer | estimate: of its worst part
@@ -133,11 +137,11 @@ class SessionState(Struct, frozen=True):
     unnamed: int = 0  # edits of files that neither the calls nor an answer name
     ran: RanBefore = RanBefore()
     named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
-    names: dict[str, CodeName] = {}  # names of code, the latest last; the oldest are dropped
+    names: dict[str, KeyName] = {}  # in the order of their first use; those used least are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     choices: tuple[DecisionState, ...] = ()  # what turns say was chosen
-    proposed: tuple[Saying, ...] = ()  # what the last answer proposes
+    proposed: tuple[ChoicePassage, ...] = ()  # what the last answer proposes
     entries: tuple[MarkedEntry, ...] = ()  # marker lines, see derive.decisions
     inherited: InheritedState = InheritedState()
     errors: tuple[FailureState, ...] = ()
@@ -168,7 +172,6 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
-    agreed = state.proposed if reply is not None and reply.kind == "agreement" else ()
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
     events = _failure_events(state, facts)
@@ -178,6 +181,8 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     return replace(
         state,
         model=facts.model or state.model,
+        branch=facts.branch or state.branch,
+        repository=facts.repository or state.repository,
         turn_count=max(state.turn_count, facts.turn + 1),
         total_tokens=state.total_tokens + facts.tokens,
         token_source=source,
@@ -191,7 +196,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         names=advance_names(state.names, facts.names),
         decisions=advance_decisions(state.decisions, facts, reply),
         constraints=advance_constraints(state.constraints, facts),
-        choices=advance_choices(state.choices, agreed, facts),
+        choices=advance_choices(state.choices, state.proposed, facts, reply),
         proposed=facts.proposed,
         entries=advance_entries(state.entries, facts.lines, facts.turn),
         inherited=_update_inherited(state.inherited, facts, events),
@@ -239,11 +244,14 @@ def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
 
 
 def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the turn before, or files were changed for it and no answer says that this did not help."""
+    """Whether a report is older than the last turns.
+
+    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
+    A change that a check speaks for and that the answer reports as done is not failing.
+    """
     ago = state.turn_count - 1 - one.last_turn
-    if one.complaint is None or not one.edits:
-        return one.complaint is not None and ago > 1
-    return ago > 0 or not _leaves_unfixed(state)
+    is_left = not one.edits or _leaves_unfixed(state)
+    return one.complaint is not None and (ago > is_left or (one.checked and not is_left))
 
 
 def _leaves_unfixed(state: SessionState) -> bool:
@@ -265,7 +273,7 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
-    if not facts.files and not facts.trees and not any("*" in call.what for call in facts.deeds):
+    if not (facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
         return state.files, state.ran
     tree = _tree_before(state)
     return advance_files(state.files, facts, tree), tree.ran
@@ -305,6 +313,9 @@ def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[C
     """Return the commits after one more turn; those that a later one replaces are marked."""
     commits = list(known)
     for one, seq in facts.commits:
+        if one.undone:
+            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
+            continue
         hashes = (old.hash[:7] for old in commits if old.hash)
         if (one.hash and any(map(one.hash.startswith, hashes))) or (
             one.url and any(old.url == one.url for old in commits)

@@ -3,20 +3,18 @@
 `turn_facts` reads the messages of a turn one by one and keeps excerpts only, so a turn of any length costs the memory of
 its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
 comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
-
-Names of code are what a successor looks for first. `find_code_names` finds them in back quotes or by their shape.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from posixpath import basename
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import announced_file, find_mentions, stated_changes, told_files
-from everturn.derive.choices import choose_passages, find_announcements, find_proposed, weigh_choices
+from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
+from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -26,6 +24,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
+from everturn.derive.file_commands import made_folders
 from everturn.derive.intent import (
     Revision,
     command_words,
@@ -33,6 +32,7 @@ from everturn.derive.intent import (
     goal_words,
     is_role,
 )
+from everturn.derive.key_names import KeyName, NameCounter
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
@@ -62,6 +62,7 @@ from everturn.derive.version_control import (
     find_branch,
     find_commits,
     find_head,
+    find_undone,
     fixes_unnamed_files,
     is_rebase,
     name_commits,
@@ -78,10 +79,7 @@ from everturn.text.tokens import estimate_tokens
 _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
-_BRANCH_COUNT = 3  # a branch is worth as much as a name in so many messages
 _ANSWER = 20_000  # characters read of an answer, from its end
-_CHOICES, _MOST_CHOICES = 1_000, 6  # characters and passages of what a turn says was chosen
-_LIKELY, _CLEAR = 0.4, 2.0  # log-odds that the likeliest of them needs in a turn that changed files, and in another one
 _NO_RESULT = ("open", "orphan")
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
@@ -132,8 +130,10 @@ class TurnFacts(Struct, frozen=True):
     requests: tuple[Saying, ...] = ()
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
-    choices: tuple[Saying, ...] = ()  # what a turn says was chosen
-    proposed: tuple[Saying, ...] = ()  # what an answer without changes says could be: chosen if the person agrees
+    choices: tuple[ChoicePassage, ...] = ()  # what a turn says was chosen
+    proposed: tuple[
+        ChoicePassage, ...
+    ] = ()  # what an answer without changes says could be: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -145,13 +145,16 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     lasting: tuple[Saying, ...] = ()  # what the last answer and the client's note leave for another turn
+    folders: tuple[Touch, ...] = ()  # that commands made
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
-    names: tuple[CodeName, ...] = ()
+    names: tuple[KeyName, ...] = ()
+    branch: str = ""  # and repository: that version control named last
+    repository: str = ""
     answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
     tokens: int = 0
@@ -192,7 +195,7 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
-        self.trees, self.stated = list[Touch](), list[Touch]()
+        self.trees, self.stated, self.folders = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
@@ -200,7 +203,7 @@ class _FactCollector:
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
-        self.names: list[CodeName] = []
+        self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
         self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
@@ -215,9 +218,10 @@ class _FactCollector:
             if block.field in _NAMING and block.text:
                 self._add_mentions(row, block.text)
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
-                self.names += [CodeName(one, row.seq) for one in find_code_names(block.text)]
+                self.names.add_message(block.text, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
+                self.names.add_call(_given_texts(block.call), row.seq)
                 self.called = self.called if row.origin == "system" else row.seq
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
@@ -235,20 +239,21 @@ class _FactCollector:
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
         is_noted = any(one.action != "read" for one in artifacts)
         changed, told = edited or is_noted, self._told(artifacts)
+        offer = find_offer(ending, self.answer.seq) if ending else None
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed)), proposed=tuple(Saying(one.text, one.seq) for one in find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
-            trees=tuple(self.trees), commits=tuple(self.commits),
+            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
-            offer=find_offer(ending, self.answer.seq) if ending else None, recap=self.recap,
+            offer=offer, recap=self.recap,
             begun=self._begun(turn), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            names=tuple(self.names),
+            names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
@@ -262,6 +267,8 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
+        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
+            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
         return [Touch(path, "edited", seq) for path, seq in told.items()]
 
     def _lasting(self, ending: str) -> list[Saying]:
@@ -272,19 +279,22 @@ class _FactCollector:
             *(Saying(*one) for one in (*said, *((one, recap.seq) for one in find_summary_steps(recap.text)))),
         ]
 
-    def _choices(self, changed: bool) -> list[Saying]:
-        """Return what the turn says was chosen; where it changed no files, a passage must say so clearly."""
-        has_acted = bool(self.deeds)
-        weighed = [one for text, seq in self.prompts for one in weigh_choices(text, "person", has_acted, seq)]
-        for text, seq in self.answers:
-            weighed += weigh_choices(text, "end" if seq == self.answer.seq else "between", has_acted, seq)
-        if max((one.weight for one in weighed), default=0.0) < (_LIKELY if changed else _CLEAR):
-            return []
+    def _choices(self, changed: bool, offer: Offer | None) -> list[ChoicePassage]:
+        """Return what the turn says was chosen. An answer without calls that asks the person only proposes."""
+        last = self.answer.seq
+        is_proposal = not self.deeds and offer is not None and offer.question != ""
+        said = [Spoken(text, seq, "person") for text, seq in self.prompts]
+        said += [
+            Spoken(text, seq, "end" if seq == last else "between")
+            for text, seq in self.answers
+            if seq != last or not is_proposal
+        ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        chosen = choose_passages((one for one in weighed if likeness(one.text) not in told), _CHOICES, _MOST_CHOICES)
-        return [Saying(one.text, one.seq) for one in chosen]
+        return find_choices(said, bool(self.deeds), changed, told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        if row.kind == "notice":
+            self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
@@ -303,7 +313,8 @@ class _FactCollector:
 
     def _add_request(self, row: MessageRow, text: str) -> None:
         self.requests.append(_request(text, text, row.seq))
-        self.names += [CodeName(branch, row.seq, _BRANCH_COUNT)] if (branch := find_branch(text)) else []
+        if branch := find_branch(text):
+            self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
             self.focus = one_line(next((line for line in text.splitlines() if line.strip()), ""), _FOCUS)
@@ -362,7 +373,7 @@ class _FactCollector:
             self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
-            self._add_branch(call, start, output)
+            self._add_places(call, start, output)
             self._add_fixed(call, start, output)
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
@@ -383,9 +394,9 @@ class _FactCollector:
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
-            near = announced_file(self.said)
-            self.nameless.append((near or (self.near if near is None and start.kind == "edit" else ""), seq))
-            self.near = ""
+            self.near = edited_file(start, self.said, self.near)
+            self.nameless.append((self.near, seq))
+            self.said = ""
         elif start.kind == "shell":
             self.near = ""
 
@@ -397,9 +408,12 @@ class _FactCollector:
             self.stated += [Touch(path, "edited", call.seq) for path in staged]
             self.has_fixed = False
 
-    def _add_branch(self, call: Call, start: CallStart, output: str) -> None:
+    def _add_places(self, call: Call, start: CallStart, output: str) -> None:
+        if "mkdir" in start.command:
+            self.folders += [Touch(f"{path}/", "created", call.seq) for path in made_folders(start.command)]
         if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
-            self.names.append(CodeName(branch, call.result_seq, _BRANCH_COUNT))
+            self.names.add_branch(branch, call.result_seq)
+        self.names.add_repository(start.command, output)
 
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}
@@ -447,6 +461,15 @@ def _request(words: str, prompt: str, seq: int) -> Saying:
     return Saying(shown, seq, wants if wants != shown else "")
 
 
+def _given_texts(start: CallStart) -> Iterator[str]:
+    """Yield the texts that a call was given."""
+    yield from (start.path, start.command)
+    if isinstance(start.input, dict):
+        yield from (
+            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
+        )
+
+
 def _call_label(start: CallStart) -> str:
     if start.kind == "shell" and start.command:
         return one_line(start.command, LONGEST)
@@ -457,43 +480,5 @@ def _call_label(start: CallStart) -> str:
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
-
-
-# --- names of code ---
-_READ, _MOST_FOUND, _MOST_KEPT = 12_000, 60, 400  # characters and names of one text, and names in all
-
-_QUOTED = lazy_pattern(r"`([^`\s]{3,50})`")
-_SHAPED = lazy_pattern(
-    r"(?<![\w./\\@-])(?:[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){1,6}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})(?:\(\))?(?![\w/\\@-])"
-)
-_FILE = lazy_pattern(r"[/\\]|\.(?:[a-z]{1,5}|[a-z]\d)$")
-_NAME = lazy_pattern(r"(?=.*[A-Za-z])[\w!#$@.:()\[\]<>*=+-]+")
-
-
-class CodeName(Struct, frozen=True):
-    """A name, the number of messages that use it, and the last of them."""
-
-    text: str
-    seq: int
-    count: int = 1
-
-
-def find_code_names(text: str) -> list[str]:
-    """Return the names that a text uses, each once."""
-    shown = text[:_READ]
-    found = dict.fromkeys(
-        [one for one in _QUOTED.findall(shown) if _NAME.fullmatch(one) and not _FILE.search(one)]
-        + [one for one in _SHAPED.findall(shown) if not _FILE.search(one)]
-    )
-    return list(found)[:_MOST_FOUND]
-
-
-def advance_names(known: dict[str, CodeName], new: Iterable[CodeName]) -> dict[str, CodeName]:
-    """Return the names after one more turn, the latest last; the oldest are dropped."""
-    names = dict(known)
-    for one in new:
-        before = names.pop(one.text, None)
-        names[one.text] = CodeName(one.text, one.seq, one.count + (before.count if before else 0))
-    for text in list(names)[: max(0, len(names) - _MOST_KEPT)]:
-        del names[text]
-    return names
+#: After these, an answer may list what somebody else changed.
+_SHOWS_CHANGES = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\b(?:diff|log|show|status)\b|\bgh pr\b")

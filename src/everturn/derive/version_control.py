@@ -41,6 +41,7 @@ class Commit(Struct, frozen=True):
     rebased: bool = False  # made again by a rebase or a cherry-pick
     url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
     by: str = ""  # "subagent" if the report of a subagent states it
+    undone: bool = False  # taken back: no commit, but what becomes of an earlier one
 
 
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
@@ -59,6 +60,8 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     """Return the commits of a call, in order."""
     if start.kind == "task":
         return _stated_commits(output) if went_well and _is_to_commit(start) else []
+    if went_well and start.kind != "shell" and "git" in start.name.lower() and (made := _api_commit(start, output)):
+        return [made]
     text = _command_text(start)
     if went_well and _OPENS.search(text[:_MOST_CHARS]):
         return [Commit("", one[0], url=one[0]) for one in _URL.finditer(both_ends(output, _MOST_CHARS))][-1:]
@@ -81,6 +84,31 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     return [Commit(head.hash if head is not None and is_same else "", subject, amends)]
 
 
+#: A tool of a forge that commits, and the commit in its answer: of a file, of a branch that moves on, of a merge.
+_API = lazy_pattern(
+    r"(?:push|create_or_update|create|update|delete|commit|merge)\w*_(?:files?|commit|pull_request)\b", re.IGNORECASE
+)
+_API_HASH = lazy_pattern(
+    r"\"commit\":\s{0,40}\{\s{0,40}\"sha\":\s{0,4}\"([0-9a-f]{40})\"|\"object\":\s{0,40}\{\s{0,40}\"sha\":\s{0,4}\"([0-9a-f]{40})\""
+    r"|\"sha\":\s{0,4}\"([0-9a-f]{40})\",\s{0,40}\"merged\":\s{0,4}true"
+)
+_API_SUBJECT = lazy_pattern(r"^[ \t]*\* (?:commit_)?message: (\S[^\r\n]{0,500})", re.MULTILINE)
+
+
+def _api_commit(start: CallStart, output: str) -> Commit | None:
+    """Return the commit that a tool of a forge made, if its answer has the hash."""
+    given = start.input if isinstance(start.input, dict) else {}
+    asked = str(given.get("asked", ""))  # with the answer, in some transcripts
+    shown = f"{both_ends(output, _MOST_CHARS)}\n{both_ends(asked, _MOST_CHARS)}"
+    found = _API_HASH.search(shown) if _API.search(start.name) else None
+    if found is None:
+        return None
+    told = given.get("message") or given.get("commit_message") or given.get("commit_title")
+    named = _API_SUBJECT.search(asked[:_MOST_CHARS])
+    subject = told if isinstance(told, str) else named[1] if named else ""
+    return Commit(found[1] or found[2] or found[3], one_line(subject.partition("\n")[0], _SUBJECT))
+
+
 _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
@@ -92,6 +120,15 @@ _ONE_LINE = lazy_pattern(
 )
 _FULL = lazy_pattern(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)
 _BARE = lazy_pattern(r"^([0-9a-f]{7,40})\r?$", re.MULTILINE)
+
+
+_UNDONE = lazy_pattern(r"\bCommit `?([0-9a-f]{7,40})`? was reset and removed from git\b")
+
+
+def find_undone(notice: str) -> list[Commit]:
+    """Return the commits that a client says it took back."""
+    found = _UNDONE.findall(notice) if "removed from git" in notice else []
+    return [Commit(one, "", undone=True) for one in found]
 
 
 def find_head(start: CallStart, output: str) -> Commit | None:
@@ -149,6 +186,11 @@ _STATED = lazy_pattern(
 )
 
 
+#: One of a list of commits: a hash, a dash and a subject.
+_ITEM = lazy_pattern(
+    r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}\W{0,4}(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b[`*]{0,3}[ \t]{0,4}[-—–:|→][ \t]{0,4}(\S[^\n]{2,400})$",
+    re.MULTILINE,
+)
 #: Words before a commit that was there already.
 _OLDER = lazy_pattern(
     r"\b(?:recent|previous|prior|earlier|existing|upstream|base|per|since|after|before|from|see|introduced (?:in|by))(?: the| this| that)? (?:\w+ )?$",
@@ -158,12 +200,11 @@ _OLDER = lazy_pattern(
 
 def _stated_commits(report: str) -> list[Commit]:
     """Return the commits that the report of a subagent states as its own."""
-    if "ommit" not in report and "COMMIT" not in report:
-        return []
     shown = both_ends(report, _MOST_CHARS)
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
-    found = {one[1].lower(): one for one in named}
-    return [Commit(number, "", by="subagent") for number in found]
+    found = {one[1].lower(): "" for one in named}
+    found |= {one[1].lower(): one_line(one[2].strip("`*_ \t\r"), _SUBJECT) for one in _ITEM.finditer(shown)}
+    return [Commit(number, subject, by="subagent") for number, subject in found.items()]
 
 
 _ASKED = lazy_pattern(

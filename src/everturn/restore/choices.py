@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.choices import choice_size
 from everturn.derive.decision_states import DecisionState
-from everturn.derive.intent import is_routine_request
+from everturn.derive.intent import topic_words
 from everturn.derive.marker_lines import ACTIVE
-from everturn.restore.decided import ENDED, draft_decision, status_tail
+from everturn.derive.session_state import SessionState
+from everturn.restore.decided import ENDED, answer_text, draft_decision
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
@@ -20,48 +25,75 @@ from everturn.restore.evidence import (
     weight_by_rank,
 )
 
-_REQUEST = 160
-_CHOICE = 400
+_ASKED = 240  # cells of a question
+_CHOICE = 400  # of a passage
+_FEW_TOPICS = 3  # words that say what was agreed to
 
 
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What was decided: one entry for an answer or a sentence of the person, one for each turn that changed files.
+    """What was decided: one entry for each turn, and one for each answer in a form or sentence that lays something down.
 
     Commits have a section of their own.
     """
-    state = material.state
+    entries = _find_entries(material.state)
+    room = max(_LEAST_ROOM, _ALL_ROOM // max(1, len(entries)))
+    for rank, entry in rank_latest([_thin_entry(one, room) for one in entries]):
+        weight = weight_by_rank(66, rank, 30)
+        if entry.passages:
+            yield _draft_entry(material, entry, weight)
+        elif entry.told is not None:
+            yield draft_decision(material, entry.told, weight if entry.told.status == ACTIVE else ENDED)
+
+
+class DecisionEntry(Struct, frozen=True):
+    """What one turn decided: the answer that it begins with or a sentence of the person, and what it says was chosen."""
+
+    told: DecisionState | None
+    passages: tuple[DecisionState, ...] = ()
+
+
+def _find_entries(state: SessionState) -> list[DecisionEntry]:
+    """Return the entries in their order. A reply and the choices of its turn are one; choices that no longer hold are left out."""
     by_turn: dict[int, list[DecisionState]] = {}
     for one in state.choices:
-        by_turn.setdefault(one.turn, []).append(one)
+        if one.status == ACTIVE:
+            by_turn.setdefault(one.turn, []).append(one)
     told = [
         one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in by_turn)
     ]
-    entries: list[DecisionState | list[DecisionState]] = sorted(
-        (*told, *by_turn.values()), key=lambda one: one[-1].seq if isinstance(one, list) else one.seq
-    )
-    for rank, entry in rank_latest(entries):
-        weight = weight_by_rank(66, rank, 30)
-        if isinstance(entry, list):
-            yield _draft_choices(material, entry, weight)
-        else:
-            yield draft_decision(material, entry, weight if entry.status == ACTIVE else ENDED)
+    entries = [DecisionEntry(one, tuple(by_turn.pop(one.turn, ()) if one.about else ())) for one in told]
+    kept = [one for one in entries if one.passages or not _says_little(one.told)]
+    kept += [DecisionEntry(None, tuple(passages)) for passages in by_turn.values()]
+    return sorted(kept, key=lambda one: max(part.seq for part in (one.told, *one.passages) if part is not None))
 
 
-def _draft_choices(material: StatementMaterial, choices: list[DecisionState], weight: float) -> DraftStatement:
-    """Draft what a turn asked for, and what it says of how that was done."""
-    turn = choices[0].turn
-    asked = next((one for one in material.state.requests if one.turn == turn and one.starter == "human"), None)
-    asked = None if asked is not None and is_routine_request(asked.wants or asked.text) else asked
-    words = safe_excerpt(material, (asked.seq, asked.wants or asked.text), _REQUEST) if asked else ""
-    told = [one for one in choices if one.text not in words]
-    if not told:  # the request itself settles it
-        asked, words, told = None, "", choices
-    refs = {one.seq: one.text for one in reversed(told)}  # the first passage of each message
-    cited = [(asked.seq, asked.wants or asked.text)] if asked else []
-    cited += [(seq, refs[seq]) for seq in sorted(refs) if not asked or seq != asked.seq]
+def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
+    """Return an entry with its likeliest passages that fit into so many bytes, at least one: of many turns each tells less."""
+    kept = list[DecisionState]()
+    for one in sorted(entry.passages, key=lambda one: -one.weight):
+        if not kept or choice_size(one.text) <= room:
+            kept.append(one)
+            room -= choice_size(one.text)
+    return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
+
+
+_ALL_ROOM, _LEAST_ROOM = 12_000, 500  # bytes of all passages, and at least of an entry
+
+
+def _says_little(one: DecisionState | None) -> bool:
+    """Whether a reply only agrees to a question that does not say what it is about."""
+    return one is not None and one.kind == "agreement" and len(topic_words(one.about)) < _FEW_TOPICS
+
+
+def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: float) -> DraftStatement:
+    """Draft the reply with which a turn begins, and what the turn says was chosen."""
+    told = entry.told
+    refs = [(told.seq, told.text.partition(": ")[0]), (told.about_seq, told.about)] if told is not None else []
+    first = {one.seq: one.text for one in reversed(entry.passages)}  # the first passage of each message
+    refs += [(seq, first[seq]) for seq in sorted(first)]
 
     def text() -> str:
-        done = " · ".join(f"{safe_excerpt(material, (one.seq, one.text), _CHOICE)}{status_tail(one)}" for one in told)
-        return " → ".join(filter(None, (words, done)))
+        chosen = " · ".join(safe_excerpt(material, (one.seq, one.text), _CHOICE) for one in entry.passages)
+        return " → ".join(filter(None, (answer_text(material, told, _ASKED) if told is not None else "", chosen)))
 
-    return fact_statement(material, weight, text, cited)
+    return fact_statement(material, weight, text, refs)

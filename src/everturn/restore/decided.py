@@ -5,8 +5,6 @@ The words are those of the session; every statement cites the messages it rests 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from everturn.derive.decision_states import DecisionState
 from everturn.derive.marker_lines import ACTIVE
 from everturn.restore.evidence import (
@@ -29,7 +27,7 @@ def draft_decision(material: StatementMaterial, one: DecisionState, weight: floa
         return fact_statement(
             material,
             weight,
-            _answer_text(material, one),
+            lambda: answer_text(material, one),
             [(one.seq, one.text.partition(": ")[0]), (one.about_seq, one.about)],
         )
     label = one.kind if one.kind == "pin" else ""
@@ -41,7 +39,7 @@ def status_tail(one: DecisionState) -> str:
     return "" if one.status == ACTIVE else f" ({_STATUS_WORDS.get(one.status, one.status)} later)"
 
 
-def _answer_text(material: StatementMaterial, one: DecisionState) -> Callable[[], str]:
+def answer_text(material: StatementMaterial, one: DecisionState, width: int = _ASKED) -> str:
     """Return the question of the agent with the answer of the person."""
-    tail = status_tail(one)
-    return lambda: f"{safe_excerpt(material, (one.about_seq, one.about), _ASKED)} → {one_line(one.text, _ASKED)}{tail}"
+    question = safe_excerpt(material, (one.about_seq, one.about), width)
+    return f"{question} → {one_line(one.text, _ASKED)}{status_tail(one)}"

@@ -23,7 +23,7 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
-from everturn.restore.goal import request_words, routine_messages
+from everturn.restore.goal import find_goal, request_words, routine_messages
 from everturn.text.printable import fit_parts, fit_request, one_line
 
 _WHOLE, _PARTS = 2_400, 900  # cells of a request with several parts: read, and shown
@@ -32,6 +32,7 @@ _PICK = 3  # characters: a shorter reply is a letter, a number or a yes
 _FOCUS = 300
 _ANSWER = 2_400  # characters of the last answer
 _OPENING = 160
+_AGAIN = 48  # cells of a request that stands elsewhere
 _LATE = 3  # requests that are shown with more of their answer
 
 
@@ -60,12 +61,16 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The request of each turn with the question it answers and the beginning of its answer, the latest first."""
+    """The request of each turn with the question it answers and the beginning of its answer, the latest first.
+
+    Of what the goal and the task say already, the first words are enough.
+    """
     answers = {one.turn: one for one in material.state.answers}
     last = {one.turn: one.seq for one in material.state.requests}
+    told = {one.seq for one in (find_goal(material.state), last_request(material.state)) if one is not None}
     for rank, one in rank_latest([one for one in material.state.requests if one.text]):
         answer = answers.get(one.turn) if last[one.turn] == one.seq else None
-        yield _draft_request(material, one, answer, rank)
+        yield _draft_request(material, one, answer, rank, one.seq in told)
 
 
 # --- texts ---
@@ -94,11 +99,11 @@ def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[D
 
 
 def _draft_request(
-    material: StatementMaterial, one: TurnRequest, answer: TurnRequest | None, rank: int
+    material: StatementMaterial, one: TurnRequest, answer: TurnRequest | None, rank: int, is_told: bool
 ) -> DraftStatement:
     label = "" if one.starter == "human" else one.starter
     weight = weight_by_rank(82, rank, 24, 0.9)
-    width = 160 if rank < 5 else 90
+    width = _AGAIN if is_told else 160 if rank < 5 else 90
     about = f" (answers: {one_line(one.about, width)})" if one.about else ""
     words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
     if answer is None or not rank:  # the last answer is told elsewhere

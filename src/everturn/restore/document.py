@@ -31,7 +31,7 @@ FACTS = {
     "plan_open": "Plan items open",
     "plan_done": "Plan items done",
     "commits": "Commits",
-    "names": "Names used most",
+    "names": "Other names that matter",
     "requests": "Requests, turn by turn",
     "files": "Files only read",
     "mentioned": "Files named but not opened",
@@ -85,6 +85,11 @@ class Document(Struct, frozen=True):
     native_id: str = ""
     agent: str = ""
     workspace: str = ""
+    repository: str = ""  # as version control names it, `owner/name`
+    branch: str = ""
+    agent_model: str = ""  # of the session, not the one that was asked for this document
+    started: int | None = None  # ms UTC
+    ended: int | None = None
     turns: int = 0  # how many turns it covers
     last_seq: int = -1  # the last message it covers
     sections: tuple[DocumentSection, ...] = ()  # the eight, in order; an empty one is "Not explicitly stated"

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from math import log2
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.changed_files import FileState
+from everturn.derive.file_book import FileState
 from everturn.derive.session_state import FileMention, SessionState
-from everturn.model.archive import MessageRow, Session, SessionText
+from everturn.model.archive import Call, MessageRow, Session, SessionText
 from everturn.model.conversation import Block, Message
 from everturn.restore.document import Evidence, Statement
 from everturn.sessions.messages import Records, Sources
@@ -28,7 +28,7 @@ from everturn.text.printable import one_line
 from everturn.text.tokens import find_highest
 
 _TEXT_SEPARATOR = " \0 "
-_CACHED_TEXTS = 64  # messages
+_CACHED_TEXT, _CACHED_MESSAGES = 1_000_000, 1_000  # characters, and messages
 _LONGEST = 400_000  # characters of a message that are searched
 _SHORTEST = 12  # characters of a quote that still says something
 _WIDTH = 80
@@ -43,11 +43,11 @@ class Proofs:
     def __init__(self, store: Store, sources: Sources, session: Session) -> None:
         self._store, self._session = store, session
         self._records = Records(store, sources, session, until=0)
-        self._texts: OrderedDict[int, tuple[MessageRow | None, str]] = OrderedDict()
+        self._texts = _RecentTexts[tuple[MessageRow | None, str]]()
 
     def evidence(self, seq: int, quote: str = "", call: int | None = None) -> Evidence | None:
         """Return the evidence in message `seq`, with as much of the quote as occurs in it; None without a message."""
-        row, text = self._read_message(seq)
+        row, text = self.read_message(seq)
         if row is None:
             return None
         session, found = self._session, _matching_beginning(quote, text)
@@ -59,7 +59,7 @@ class Proofs:
             return excerpt
         from everturn.secrets.redaction import find_secrets  # its rules take a while to compile
 
-        text = self._read_message(seq)[1]
+        text = self.read_message(seq)[1]
         words = excerpt.removesuffix("…").rstrip()
         at = text.find(words)
         if at < 0:  # it was made printable; few secrets contain spaces
@@ -79,16 +79,47 @@ class Proofs:
         words = "\n".join(block.text for block in blocks if block.field == field and block.text)
         return self.whole(seq, one_line(words, width))
 
-    def _read_message(self, seq: int) -> tuple[MessageRow | None, str]:
-        if seq in self._texts:
-            self._texts.move_to_end(seq)
-            return self._texts[seq]
+    def result_text(self, call: Call) -> str:
+        """Return the text of a call's result, "" if there is none."""
+        block = self._records.result(call)
+        return block.text if block is not None else ""
+
+    @property
+    def session(self) -> int:
+        """Row id of the session."""
+        return self._session.id
+
+    def read_message(self, seq: int) -> tuple[MessageRow | None, str]:
+        """Return the row of a message and its words; None and "" if there is none."""
+        if (known := self._texts.get(seq)) is not None:
+            return known
         row = next(self._store.messages(self._session.id, seq, seq), None) if seq >= 0 else None
         text = words_of(self._records.message(row)) if row is not None else ""
-        self._texts[seq] = row, text
-        if len(self._texts) > _CACHED_TEXTS:
-            self._texts.popitem(last=False)
+        self._texts.put(seq, (row, text), len(text))
         return row, text
+
+
+T = TypeVar("T")
+
+
+class _RecentTexts(Generic[T]):
+    """What was read of messages; of too much text, what was used longest ago is dropped."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Hashable) -> T | None:
+        if key not in self._held:
+            return None
+        self._held.move_to_end(key)
+        return self._held[key][0]
+
+    def put(self, key: Hashable, value: T, size: int) -> None:
+        self._held[key] = value, size
+        self._size += size
+        while self._size > _CACHED_TEXT or len(self._held) > _CACHED_MESSAGES:
+            self._size -= self._held.popitem(last=False)[1][1]
 
 
 def words_of(message: Message) -> str:
@@ -132,8 +163,6 @@ def _matching_beginning(quote: str, text: str) -> str:
     low = find_highest(len(words), lambda length: words[:length] in text)
     return words[:low].rstrip() if low >= _SHORTEST else ""
 
-
-T = TypeVar("T")
 
 #: A message number and text of that message.
 Words = tuple[int, str]
@@ -240,9 +269,11 @@ class CheckedStatement(Struct, frozen=True):
         return not self.reasons
 
 
-def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
-    """Check the evidence of statements. The records of each session are opened once."""
-    resolver = _EvidenceResolver(store, sources)
+def check_document(
+    store: Store, sources: Sources, statements: Iterable[Statement], proofs: Proofs | None = None
+) -> list[CheckedStatement]:
+    """Check the evidence of statements. The records of each session are opened once; what `proofs` has read is not read again."""
+    resolver = _EvidenceResolver(store, sources, proofs)
     return [mark_checked(one, list(resolver.find_faults(one))) for one in statements]
 
 
@@ -253,43 +284,54 @@ def mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
 
 
 class _EvidenceResolver:
-    def __init__(self, store: Store, sources: Sources) -> None:
+    def __init__(self, store: Store, sources: Sources, proofs: Proofs | None = None) -> None:
         self._store, self._sources = store, sources
-        self._open: dict[int, tuple[Session, Records]] = {}
-        self._read: OrderedDict[tuple[int, int], str] = OrderedDict()  # several statements cite the same message
+        self._open: dict[int, Proofs] = {} if proofs is None else {proofs.session: proofs}
+        self._texts = _RecentTexts[str]()  # several statements cite the same message
 
     def find_faults(self, statement: Statement) -> Iterator[str]:
         if not statement.evidence:
             yield "it cites no message"
         for one in statement.evidence:
-            row = next(self._store.messages(one.session, one.message, one.message), None)
+            row, words = self._read_message(one)
             if row is None:
                 yield f"there is no message {one.message + 1} in that session"
             elif row.turn != one.turn:
                 yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
             elif (row.start, row.size) != (one.start, one.size):
                 yield f"message {one.message + 1} is not at the position that the evidence gives"
-            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
+            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts_of(one, row, words)):
                 yield f"the quotation {quote_short(one.quote)} does not occur in message {one.message + 1}"
 
-    def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
-        if one.session not in self._open:
-            session = self._store.session(one.session)[0]
-            self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
-        records = self._open[one.session][1]
+    def _read_message(self, one: Evidence) -> tuple[MessageRow | None, str]:
+        if (
+            one.session not in self._open
+            and next(self._store.messages(one.session, one.message, one.message), None) is None
+        ):
+            return None, ""  # nor need there be such a session
+        return self._proofs(one.session).read_message(one.message)
+
+    def _proofs(self, session: int) -> Proofs:
+        if session not in self._open:
+            self._open[session] = Proofs(self._store, self._sources, self._store.session(session)[0])
+        return self._open[session]
+
+    def _texts_of(self, one: Evidence, row: MessageRow, words: str) -> Iterator[str]:
         place = (one.session, row.seq)
-        if place not in self._read:
-            self._read[place] = normalise_quotes(words_of(records.message(row)))
-            if len(self._read) > _CACHED_TEXTS:
-                self._read.popitem(last=False)
-        yield self._read[place]
+        text = self._texts.get(place)
+        if text is None:
+            text = normalise_quotes(words)
+            self._texts.put(place, text, len(text))
+        yield text
         for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
-            if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
-                yield normalise_quotes(block.text)
+            if (call.seq, call.idx) == (row.seq, one.call):
+                yield normalise_quotes(self._proofs(one.session).result_text(call))
 
 
 def normalise_quotes(text: str) -> str:
     """Return the text with single spaces and plain quotes."""
+    if text.isascii():
+        return " ".join(text.replace('"', "'").replace("`", "'").split())
     return " ".join(text.translate(_QUOTE_TABLE).split())
 
 

@@ -47,7 +47,7 @@ _MANY_WORDS = 12  # a longer request says something of its own
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
     """The title the client keeps, else the beginning of the goal."""
     title = one_line(material.text.title, 120)
-    goal = _find_goal(material.state)
+    goal = find_goal(material.state)
     if title:
         proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
         is_quoted = proof is not None and proof.quote == title
@@ -60,7 +60,7 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the first request that asks for work, and later ones that most of the work belongs to or that add some."""
     state = material.state
-    goal = _find_goal(state)
+    goal = find_goal(state)
     if goal is None:
         return
     words, later = request_words(goal), _find_growth(state)
@@ -93,7 +93,7 @@ def _says_little(words: str) -> bool:
     return word_count(words) < _FEW_WORDS or words.startswith(PASTED) or len(topic_words(words)) < _FEW_TOPICS
 
 
-def _find_goal(state: SessionState) -> TurnRequest | None:
+def find_goal(state: SessionState) -> TurnRequest | None:
     """Return the first request that asks for work."""
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
@@ -141,7 +141,7 @@ def _only_asks_after(told: TurnRequest, begun: TurnRequest) -> bool:
 
 def _find_growth(state: SessionState) -> list[TurnRequest]:
     """Return the later requests that most of the work belongs to, and the latest that adds some, in their order."""
-    goal = _find_goal(state)
+    goal = find_goal(state)
     added = _added_requests(state, goal) if goal is not None else []
     if goal is None or not added:
         return []

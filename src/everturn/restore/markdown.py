@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from everturn.restore.budget import NAMES, UNVERIFIED, Entry, Terms, all_entries, cost, fit_document, keep_entries
 from everturn.restore.document import (
     BUDGET,
     FACTS,
@@ -24,34 +25,39 @@ from everturn.restore.document import (
     Evidence,
     Statement,
 )
-from everturn.text.printable import Clean, printable
-from everturn.text.tokens import MARGIN, estimate_tokens, fits_tokens
+from everturn.text.printable import Clean, one_line, printable
+from everturn.text.times import minute
+from everturn.text.tokens import fits_tokens
 
 #: Sections with one value: a string in JSON.
 SINGLE = ("session_name", "high_level_goal", "primary_task")
 
 #: Sections in the order in which things happened, whatever their statements weigh.
 _IN_ORDER = ("key_decisions", "constraints", "commits", "requests", "errors_fixed", "commands", "still_failing")
-_COMPACT = ("files", "mentioned")  # side by side on one line
+_COMPACT = ("files", "mentioned", NAMES)  # side by side on one line
+_UNVERIFIED_HEADING = "Unverified (said by the model, not confirmed)"
+_PLACE = 120  # cells of the name of a folder, a repository or a branch
+_STEP = 8  # tokens: a document that is too long is made with so many less
 _CITATION = re.compile(r"\[(t\d+ #\d+[^\]\n]{0,80})\]")
 
 
 def document_markdown(document: Document, clean: Clean, budget: int = BUDGET, header: str = "") -> str:
     """Return the document for people and agents, `header` before its sections. A budget of 0 is no limit."""
-    tidy = _clean_document(document, clean)
 
     def render(shown: Document) -> str:
         return "\n".join(_document_lines(shown, header)) + "\n"
 
-    rest = cost(render(_empty_document(tidy)))
-    return _fit_budget(tidy, budget, lambda key, one: cost(_statement_line(key, one)) + 1, rest, render)[1]
+    def price(key: str, one: Statement) -> float:
+        return cost(_statement_line(key, one))
+
+    tidy = _clean_document(document, clean)
+    terms = Terms(price, _heading_price, lambda one: _clean_statement(one, clean), f"{_setting_text(tidy)}\n{header}")
+    return _fit_budget(tidy, budget, terms, render)[1]
 
 
 def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more: Any) -> dict[str, Any]:
     """Return the document for programs."""
     from json import dumps
-
-    tidy = _clean_document(document, clean)
 
     def render(shown: Document) -> str:
         return dumps(_document_builtins(shown, more), ensure_ascii=False)
@@ -59,8 +65,8 @@ def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more
     def price(key: str, one: Statement) -> float:
         return cost(dumps([one.text, _evidence_json(one)], ensure_ascii=False)) + 2
 
-    rest = cost(render(_empty_document(tidy)))
-    return _document_builtins(_fit_budget(tidy, budget, price, rest, render)[0], more)
+    terms = Terms(price, lambda key: 0.0, lambda one: _clean_quotes(_clean_statement(one, clean), clean))
+    return _document_builtins(_fit_budget(_clean_document(document, clean), budget, terms, render)[0], more)
 
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
@@ -69,46 +75,55 @@ def citation(evidence: tuple[Evidence, ...]) -> str:
 
 
 def _fit_budget(
-    document: Document,
-    budget: int,
-    price: Callable[[str, Statement], float],
-    rest: float,
-    render: Callable[[Document], str],
+    document: Document, budget: int, terms: Terms, render: Callable[[Document], str]
 ) -> tuple[Document, str]:
-    shown = fit_document(document, budget, price, rest)
+    if not budget:
+        whole = [Entry(one.key, one.number, terms.tidy(one.statement)) for one in all_entries(document)]
+        shown = keep_entries(document, whole)
+        return shown, render(shown)
+    room = budget - cost(render(keep_entries(document, [])))
+    shown = fit_document(document, room, terms)
     text = render(shown)
-    while budget and not fits_tokens(text, budget) and (entries := _all_statements(shown)):
-        entries.sort(key=lambda entry: entry[2].weight)
-        heavier = entries[max(1, int(len(entries) * 0.03)) :]
-        shown = _keep_statements(shown, {(key, number) for key, number, _ in heavier})
+    while not fits_tokens(text, budget) and any(one.statements for one in (*shown.sections, *shown.facts)):
+        room = 0.97 * room - _STEP
+        shown = fit_document(document, room, terms)
         text = render(shown)
     return shown, text
 
 
-def _empty_document(document: Document) -> Document:
-    """Return the document without statements, to price headings, header and the counts of omitted ones."""
-    sections = tuple(DocumentSection(one.key, (), 99) for one in document.sections)
-    facts = tuple(DocumentSection(one.key, (), 99) for one in document.facts)
-    return replace(document, sections=sections, facts=facts, unverified=())
+def _heading_price(key: str) -> float:
+    """Return what the heading of a section of facts costs, which is shown only if it holds statements."""
+    if key == UNVERIFIED:
+        return cost(f"## {_UNVERIFIED_HEADING}")
+    return cost(f"## {FACTS[key]}") + cost("(+99 not shown)") if key in FACTS else 0.0
 
 
 # --- Markdown ---
 def _clean_document(document: Document, clean: Clean) -> Document:
-    def clean_statement(one: Statement) -> Statement:
-        quotes = tuple(replace(proof, quote=_safe_text(proof.quote, clean)) for proof in one.evidence)
-        return replace(one, text=_safe_text(one.text, clean), evidence=quotes, reason=_safe_text(one.reason, clean))
+    """Return the document without secrets in its head, its statements in order. They are cleaned when they come up."""
 
-    def clean_sections(sections: tuple[DocumentSection, ...]) -> tuple[DocumentSection, ...]:
-        return tuple(replace(one, statements=tuple(map(clean_statement, _order_statements(one)))) for one in sections)
+    def order_sections(sections: tuple[DocumentSection, ...]) -> tuple[DocumentSection, ...]:
+        return tuple(replace(one, statements=tuple(_order_statements(one))) for one in sections)
 
     return replace(
         document,
         workspace=_safe_text(document.workspace, clean),
-        sections=clean_sections(document.sections),
-        facts=clean_sections(document.facts),
-        unverified=tuple(map(clean_statement, document.unverified)),
+        repository=_safe_text(document.repository, clean),
+        branch=_safe_text(document.branch, clean),
+        agent_model=_safe_text(document.agent_model, clean),
+        sections=order_sections(document.sections),
+        facts=order_sections(document.facts),
         notes=tuple(_safe_text(one, clean) for one in document.notes),
     )
+
+
+def _clean_statement(one: Statement, clean: Clean) -> Statement:
+    return replace(one, text=_safe_text(one.text, clean), reason=_safe_text(one.reason, clean) if one.reason else "")
+
+
+def _clean_quotes(one: Statement, clean: Clean) -> Statement:
+    quotes = (replace(proof, quote=_safe_text(proof.quote, clean)) if proof.quote else proof for proof in one.evidence)
+    return replace(one, evidence=tuple(quotes))
 
 
 def _safe_text(text: str, clean: Clean) -> str:
@@ -134,18 +149,27 @@ def _document_lines(document: Document, header: str) -> Iterator[str]:
     yield "# SESSION SUMMARY"
     yield ""
     yield _about_text(document)
+    yield _setting_text(document)
     if header:
         yield ""
         yield header
     for section in document.sections:
         yield from _section_lines(section, SECTIONS[section.key], always=True)
     if document.unverified:
-        yield from _section_lines(
-            DocumentSection("unverified", document.unverified), "Unverified (said by the model, not confirmed)"
-        )
+        yield from _section_lines(DocumentSection(UNVERIFIED, document.unverified), _UNVERIFIED_HEADING)
     for section in document.facts:
-        yield from _section_lines(section, FACTS[section.key])
+        if section.statements:
+            yield from _section_lines(section, FACTS[section.key])
+    yield from _left_out_line(document)
     yield from (f"\nNote: {note}." for note in document.notes)
+
+
+def _left_out_line(document: Document) -> Iterator[str]:
+    """Say in one line which sections of facts there is no room for."""
+    left = [f"{FACTS[one.key]} (+{one.cut} not shown)" for one in document.facts if one.cut and not one.statements]
+    if left:
+        yield ""
+        yield "; ".join(left)
 
 
 def _about_text(document: Document) -> str:
@@ -158,19 +182,37 @@ def _about_text(document: Document) -> str:
     )
 
 
+def _setting_text(document: Document) -> str:
+    """Say who worked where and when."""
+    by = f"Agent {document.agent}{f' with {document.agent_model}' if document.agent_model else ''}"
+    named = {"folder": document.workspace, "repository": document.repository, "branch": document.branch}
+    parts = [by, *(f"{what} `{one_line(name, _PLACE)}`" for what, name in named.items() if name)]
+    days = dict.fromkeys(minute(at) for at in (document.started, document.ended) if at)
+    return ", ".join(parts + [" to ".join(days)] * bool(days)) + "."
+
+
 def _section_lines(section: DocumentSection, heading: str, always: bool = False) -> Iterator[str]:
     if not section.statements and not section.cut and not always:
         return
     yield ""
     yield f"## {heading}"
     if section.key in _COMPACT:
-        yield "; ".join(_statement_line(section.key, one) for one in section.statements)
+        yield "; ".join(_statement_line(section.key, one) for one in _join_cited(section.statements))
     else:
         yield from (_statement_line(section.key, one) for one in section.statements)
     if section.cut:
         yield f"(+{section.cut} not shown)"
     elif not section.statements:
         yield NOT_STATED
+
+
+def _join_cited(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield one statement for all that cite the same messages."""
+    groups: dict[tuple[str, str], list[Statement]] = {}
+    for one in statements:
+        groups.setdefault((citation(one.evidence), one.label), []).append(one)
+    for several in groups.values():
+        yield replace(several[0], text=", ".join(one.text for one in several))
 
 
 # --- JSON ---
@@ -220,47 +262,3 @@ def _evidence_json(one: Statement) -> dict[str, Any]:
     ]
     words = {"label": one.label, "check": one.check}
     return {"verified": one.verified, **{key: word for key, word in words.items() if word}, "evidence": found}
-
-
-# --- budget ---
-StatementKey = tuple[str, int]  # key of the section, number of the statement in it
-
-_UNVERIFIED = "unverified"
-
-
-def cost(text: str) -> float:
-    """Return the tokens of a text, estimated on the safe side."""
-    return estimate_tokens(text) * MARGIN if text else 0.0
-
-
-def fit_document(document: Document, budget: int, price: Callable[[str, Statement], float], rest: float) -> Document:
-    """Return the document with the statements that `budget` has room for; all of them if it is 0."""
-    if not budget:
-        return document
-    left = budget - rest
-    kept: set[StatementKey] = set()
-    for key, number, one in sorted(_all_statements(document), key=lambda entry: -entry[2].weight):
-        priced = price(key, one)
-        if priced <= left:
-            left -= priced
-            kept.add((key, number))
-    return _keep_statements(document, kept)
-
-
-def _all_statements(document: Document) -> list[tuple[str, int, Statement]]:
-    sections = (*document.sections, *document.facts, DocumentSection(_UNVERIFIED, document.unverified))
-    return [(one.key, number, statement) for one in sections for number, statement in enumerate(one.statements)]
-
-
-def _keep_statements(document: Document, kept: set[StatementKey]) -> Document:
-    return replace(
-        document,
-        sections=tuple(_thin_section(one, kept) for one in document.sections),
-        facts=tuple(_thin_section(one, kept) for one in document.facts),
-        unverified=_thin_section(DocumentSection(_UNVERIFIED, document.unverified), kept).statements,
-    )
-
-
-def _thin_section(section: DocumentSection, kept: set[StatementKey]) -> DocumentSection:
-    left = tuple(one for number, one in enumerate(section.statements) if (section.key, number) in kept)
-    return DocumentSection(section.key, left, section.cut + len(section.statements) - len(left))

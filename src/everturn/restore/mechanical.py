@@ -14,7 +14,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.changed_files import FileState
+from everturn.derive.file_book import FileState
+from everturn.derive.key_names import NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
 from everturn.derive.session_state import (
@@ -26,6 +27,7 @@ from everturn.derive.session_state import (
 )
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
+from everturn.restore.budget import NAMES
 from everturn.restore.choices import key_decisions
 from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
@@ -55,7 +57,7 @@ from everturn.text.printable import one_line, plural
 Progress = Callable[[int, int], None]
 
 #: The most statements of a document, more than a useful budget has room for. Proving one means reading a message.
-MOST_STATEMENTS = 600
+MOST_STATEMENTS = 300
 
 
 class SessionMaterial(Struct, frozen=True):
@@ -105,7 +107,7 @@ def document_from_state(
     taken_back = sum(not is_live(row, state.covers) and row.origin in ("human", "model") for row in rows)
     material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
     made = _build_sections({key: list(make(material)) for key, make in MAKERS.items()}, most)
-    sections, doubtful = _check_sections(store, sources, made)
+    sections, doubtful = _check_sections(store, sources, made, material.proofs)
     notes = [] if has_words(session) else [f"the text of this session was not stored (capture mode {session.mode})"]
     if state.turn_count < session.n_turns:
         notes.append(f"covers turns 1 to {state.turn_count} of {session.n_turns}")
@@ -120,6 +122,11 @@ def document_from_state(
         native_id=session.native_id,
         agent=session.agent,
         workspace=text.workspace,
+        repository=state.repository,
+        branch=state.branch or text.branch,
+        agent_model=state.model or session.model,
+        started=session.started,
+        ended=session.ended,
         turns=state.turn_count,
         last_seq=state.covers,
         sections=tuple(sections[key] for key in SECTIONS),
@@ -135,20 +142,20 @@ def _build_sections(drafts: dict[str, list[DraftStatement]], most: int) -> dict[
     least = weights[most - 1] if len(weights) > most else 0.0
     sections = {}
     for key, made in drafts.items():
-        kept = [one for one in made if one.weight >= least]
+        kept = [one for one in made if one.weight >= least][: _MOST_NOISE.get(key)]
         sections[key] = DocumentSection(key, tuple(map(proven_statement, kept)), len(made) - len(kept))
     return sections
 
 
 def _check_sections(
-    store: Store, sources: Sources, sections: dict[str, DocumentSection]
+    store: Store, sources: Sources, sections: dict[str, DocumentSection], proofs: Proofs
 ) -> tuple[dict[str, DocumentSection], tuple[Statement, ...]]:
     """Check every statement. One that does not hold is a defect of ours and is returned apart."""
     doubtful: list[Statement] = []
     found: dict[str, DocumentSection] = {}
     cited = (one for section in sections.values() for one in section.statements if one.evidence)
     checked = iter(
-        check_document(store, sources, cited)
+        check_document(store, sources, cited, proofs)
     )  # at once: statements of several sections cite the same message
     for key, section in sections.items():
         here = [next(checked) for one in section.statements if one.evidence]
@@ -172,13 +179,14 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
 
 _COMMAND = 110
 _COMPLAINT = 120
-_REPORTED = 200
+_REPORTED = 300
+_EARLIER = 120
 _SUMMARY = 1200
-_MOST_NAMED = 200
-_NAMES_LINE, _NAMES_LINES, _NAMES_CITED = 8, 3, 3
+_MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
+_MOST_NAMES = 110
+_SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
-_OFTEN = 6  # messages: what is used more often is not more important
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
@@ -193,6 +201,7 @@ def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Checks whose last run failed, and what the person reported in the last turns, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
+        refs += [(said.seq, said.text) for said in one.earlier]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 
 
@@ -212,16 +221,21 @@ def loose_ends(material: StatementMaterial) -> Iterator[DraftStatement]:
     yield from left_before(material)
 
 
-def code_names(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Functions, settings, flags and branches in the order of use: a few to a line."""
-    shown = {one.path.rpartition("/")[2] for one in material.state.files.values()}
-    used = [one for one in reversed(material.state.names.values()) if one.text not in shown]
-    used = sorted(used, key=lambda one: -min(one.count, _OFTEN))[: _NAMES_LINE * _NAMES_LINES]
-    for rank in range(0, len(used), _NAMES_LINE):
-        few = used[rank : rank + _NAMES_LINE]
-        text = ", ".join(f"`{one.text}`" for one in few)
-        refs = [(one.seq, one.text) for one in {one.seq: one for one in few[:_NAMES_CITED]}.values()]
-        yield fact_statement(material, 81.5 - 4 * rank / _NAMES_LINE, lambda text=text: text, refs)  # type: ignore[misc]
+def key_names(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Return the names that a successor looks for first, one by one: a list shows those that stand nowhere else."""
+    state = material.state
+    for rank, one in enumerate(rank_names(state.names.values(), name_setting(state), _MOST_NAMES)):
+        refs = [(one.seq, one.text)]
+        yield fact_statement(material, weight_by_rank(60, rank, 20, 0.98), partial("`{}`".format, one.text), refs)
+
+
+def name_setting(state: SessionState) -> NameSetting:
+    """Return what the rank of a name depends on besides its own uses."""
+    changed = {one.path for one in state.files.values() if one.action != "read"}
+    prompt = next((one.seq for one in state.requests if one.starter == "human"), -1)
+    answer = state.answer.seq if state.answer is not None else -1
+    names = frozenset(changed | {path.rpartition("/")[2] for path in changed})
+    return NameSetting(max(1, state.covers + 1), len(state.names), prompt, answer, names)
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -242,17 +256,18 @@ def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commits, the latest first."""
+    """Commits, the latest first; of many, less of their subjects."""
+    width = min(_SUBJECT, max(_SHORT_SUBJECT, _SUBJECTS // max(1, len(material.state.commits))))
     for rank, one in rank_latest(material.state.commits):
         words = (one.seq, one.subject)
         weight = weight_by_rank(76, rank, 64)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
-            text = _commit_text(material, one.hash, words, one.replaced)
+            text = _commit_text(material, one.hash, words, one.replaced, width)
             yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
-            yield saying_statement(material, weight, (where, one.subject), width=200 if one.url else 100)
+            yield saying_statement(material, weight, (where, one.subject), width=2 * _SUBJECT if one.url else width)
 
 
 def files(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -267,7 +282,7 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
     left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
-    for weight, one in weigh_by_mention(left)[:_MOST_NAMED]:
+    for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 
 
@@ -307,7 +322,7 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
     "plan_open": plan_open,
     "plan_done": plan_done,
     "commits": commits,
-    "names": code_names,
+    NAMES: key_names,
     "requests": requests,
     "files": files,
     "mentioned": mentioned_files,
@@ -349,13 +364,21 @@ def _failing_text(material: StatementMaterial, one: OpenFailure) -> Callable[[],
         if one.run is None:
             detail = safe_excerpt(material, (one.last_seq, one.text), _COMPLAINT)
             words = f"{what} {detail}".strip()
-            return (
-                f"reported{times} in turn {one.last_turn + 1}{age}: {words}; not confirmed as fixed{_edits_text(one)}"
-            )
+            first = _earlier_text(material, one)
+            return f"reported{times} in turn {one.last_turn + 1}{age}: {words}{first}; not confirmed as fixed{_edits_text(one)}"
         count = f" ({one.count} failure{'s' if one.count > 1 else ''})" if one.count else ""
-        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_rerun_text(one)}"
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_earlier_text(material, one)}{_rerun_text(one)}"
 
     return text
+
+
+def _earlier_text(material: StatementMaterial, one: OpenFailure) -> str:
+    """Return what the person said of a failure before: a repeated report often says no more than "still"."""
+    told = {one.what: None, **{said.text: said for said in one.earlier}}
+    said = [
+        f"turn {one.turn + 1}: {safe_excerpt(material, (one.seq, one.text), _EARLIER)}" for one in told.values() if one
+    ]
+    return f" (before, in {'; '.join(said)})" if said else ""
 
 
 def _rerun_text(one: OpenFailure) -> str:
@@ -385,6 +408,8 @@ def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure
     return f": {safe_excerpt(material, (material.results.get(one.last_seq, one.last_seq), one.text), _COMPLAINT)}"
 
 
-def _commit_text(material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool) -> Callable[[], str]:
+def _commit_text(
+    material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool, width: int
+) -> Callable[[], str]:
     mark = " (replaced by a later commit)" if replaced else ""
-    return lambda: f"`{number}` {safe_excerpt(material, words, 100)}".rstrip() + mark
+    return lambda: f"`{number}` {safe_excerpt(material, words, width)}".rstrip() + mark

@@ -11,7 +11,7 @@ import re
 from everturn.text.lazy_pattern import lazy_pattern
 
 UNDECIDED = lazy_pattern(
-    r"\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
+    r"\bno (?:\w+ )?(?:issues?|errors?|problems?)\b|\bquestion is\b|\bwhy (?:we|you|I)\b|\bnot (?:so |quite )?sure\b|\bbut (?:it['’]?s |that['’]?s )?(?:fine|ok(?:ay)?|good)\b",
     re.IGNORECASE,
 )
 HEADING = lazy_pattern(r"^#+ (?![^\n]{0,60}\b[Ee]rror)", re.MULTILINE)

@@ -13,7 +13,7 @@ from everturn.derive.turns import grow_session
 from everturn.derive.version_control import find_commits
 from everturn.model.archive import JournalTail
 from everturn.sources.aider import SOURCE
-from everturn.sources.aider.reader import view
+from everturn.sources.aider.reader import build, view
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from tests.sources.goldens import (
     Whole,
@@ -223,3 +223,10 @@ def test_a_message_of_several_lines_on_the_command_line_is_not_an_answer(end: st
     )
     messages = read(SOURCE, SourceCandidate(Path("x")), text.encode()).all()
     assert [one.origin for one in messages] == ["system", "human", "model", "model"]
+
+
+def test_a_route_with_signs_in_its_name_is_a_file() -> None:
+    block = "```tsx\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+    for path in ("app/routes/lamps.$name.tsx", "app\\routes\\($locale).lamps.tsx", "pages/#1,2.md"):
+        blocks = build("model", f"\nHere:\n\n{path}\n{block}").blocks
+        assert [one.call.path for one in blocks if one.call is not None] == [path]

@@ -81,7 +81,7 @@ _SEARCH = lazy_pattern(r"<{5,9} (?:SEARCH|ORIGINAL)\s*")
 _MIDDLE = lazy_pattern(r"={5,9}\s*")
 _REPLACE = lazy_pattern(r">{5,9} (?:REPLACE|UPDATED)\s*")
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([\w+#.-]*)\s*")
-_PATH = lazy_pattern(r"[\w@.~+\-()\[\]]+(?:[/\\][\w@.~+\-()\[\] ]+)*")
+_PATH = lazy_pattern(r"[\w@.~+$#,=\-()\[\]]+(?:[/\\][\w@.~+$#,=\-()\[\] ]+)*")
 _ABOVE = 3  # the name of the file is at most so many lines above its block
 
 

@@ -1,0 +1,166 @@
+"""The changed files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.paths import is_absolute, is_scratch, same_case
+from everturn.text.lazy_pattern import lazy_pattern
+
+FOLDER = "folder"  # what gave the name of a folder that was made
+
+
+class FileState(Struct, frozen=True):
+    """A file and the last action on it. `count` counts changes, `reads` reads."""
+
+    path: str
+    action: str
+    turn: int
+    seq: int
+    count: int = 0
+    reads: int = 0
+    first: int = 0  # turn in which it first appeared
+    by: str = ""  # "subagent" if only subagents touched it
+    given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
+
+
+class FileBook(dict[str, FileState]):
+    """The files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
+
+    def __init__(self, files: Mapping[str, FileState], workspace: str) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self.spelled: dict[str, str] = {}  # names by what their spellings share
+        self.whole: dict[str, tuple[str, ...]] = {}  # names by themselves in small letters
+        self.tails: dict[str, tuple[str, ...]] = {}  # longer names by their ends in small letters
+        self.folders: dict[str, int] = {}  # how many files there are below each folder
+        self.gone: dict[str, None] = {}
+        self.outside = 0  # files outside the workspace that are not temporary
+        self.has_workspace = False  # a name given as absolute lies in it
+        for path, one in files.items():
+            self.put(path, one)
+
+    def copy(self) -> FileBook:
+        other = FileBook({}, self.workspace)
+        other.update(self)
+        other.spelled, other.whole, other.tails = dict(self.spelled), dict(self.whole), dict(self.tails)
+        other.folders, other.gone = dict(self.folders), dict(self.gone)
+        other.outside, other.has_workspace = self.outside, self.has_workspace
+        return other
+
+    def put(self, path: str, one: FileState) -> None:
+        """Note a file as the last one touched."""
+        self.has_workspace |= one.given == "absolute" and not is_absolute(path)
+        if path in self:
+            del self[path]
+        else:
+            self._count(path, 1)
+            if self.spelled.setdefault(same_case(path, self.workspace), path) == path:
+                _add_name(self.whole, path.lower(), path)
+                for tail in _tails(path.lower()):
+                    _add_name(self.tails, tail, path)
+        self[path] = one
+        self.gone.pop(path, None)
+        if one.action == "deleted":
+            self.gone[path] = None
+
+    def take(self, path: str) -> FileState:
+        """Take a file out."""
+        one = self.pop(path)
+        self._count(path, -1)
+        self.gone.pop(path, None)
+        if self.spelled.get(same_case(path, self.workspace)) == path:
+            del self.spelled[same_case(path, self.workspace)]
+            _drop_name(self.whole, path.lower(), path)
+            for tail in _tails(path.lower()):
+                _drop_name(self.tails, tail, path)
+        return one
+
+    def _count(self, path: str, step: int) -> None:
+        for folder in _folders(path):
+            self.folders[folder] = self.folders.get(folder, 0) + step
+        self.outside += step * (is_absolute(path) and not is_scratch(path))
+
+    def enders(self, path: str) -> tuple[str, ...]:
+        """Return the longer names that end with a name, upper and lower case aside."""
+        return self.tails.get(path.lower(), ())
+
+    def ends(self, path: str) -> list[str]:
+        """Return the names that are the end of a name or the name itself, the longest first."""
+        parts = (path.lower(), *_tails(path.lower()))
+        return [one for part in parts for one in self.whole.get(part, ())]
+
+    def is_root(self, folder: str) -> bool:
+        """Whether most of the files outside the workspace are in a folder or below it, and not just one."""
+        below = self.folders.get(folder, 0) if is_absolute(folder) and not is_scratch(f"{folder}/") else 0
+        return below > 1 and 2 * below > self.outside
+
+    def make_folder(self, path: str, turn: int, seq: int) -> None:
+        """Note a folder that was made. Once a file is in it, only that is named."""
+        if path not in self and not self.folders.get(path):
+            self.put(path, FileState(path, "created", turn, seq, 1, first=turn, given=FOLDER))
+
+    def drop_folder(self, path: str) -> bool:
+        """Take out a folder that was made before and is removed now; whether it was."""
+        return path in self and self[path].given == FOLDER and bool(self.take(path))
+
+    def delete_inside(self, folder: str) -> None:
+        """Note for the changed files of a folder that they are gone with it. Those that were only deleted are part of it."""
+        for path in [path for path in self if path.startswith(f"{folder}/")] if self.folders.get(folder) else ():
+            if self[path].action == "deleted" and self[path].count == 1:
+                self.take(path)
+            elif self[path].count:
+                self[path] = replace(self[path], action="deleted")
+                self.gone[path] = None
+
+    def restore_folders(self, path: str) -> None:
+        """Drop the entries of the folders in which a file is written."""
+        for folder in _folders(path):
+            if folder in self.gone or (folder in self and self[folder].given == FOLDER):
+                self.take(folder)
+
+    def restore_shown(self, commands: Iterable[tuple[int, str]]) -> None:
+        """Drop the deletion of files that a later command shows: something wrote them again."""
+        for seq, command in commands if self.gone else ():
+            for word in _WORD.finditer(command) if "||" not in command else ():
+                for path in (word[0], *_tails(word[0])):
+                    if path in self.gone and seq > self[path].seq and _SHOWS.search(command, 0, word.start()):
+                        del self.gone[path]
+                        self[path] = present_again(self[path])
+
+
+def _tails(path: str) -> Iterator[str]:
+    """Yield the ends of a path after each of its folders, the longest first."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[at + 1 :]
+        at = path.find("/", at + 1)
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the innermost first."""
+    at = path.rfind("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+
+
+def _add_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
+    names[key] = (*names.get(key, ()), path)
+
+
+def _drop_name(names: dict[str, tuple[str, ...]], key: str, path: str) -> None:
+    names[key] = tuple(one for one in names[key] if one != path)
+
+
+_WORD = lazy_pattern(r"[^\s\"'`()<>|;&=]+")
+#: Before the name of a file: a program that needs the file to be there.
+_SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|]{0,200}$")
+
+
+def present_again(one: FileState) -> FileState:
+    left = one.count - 1
+    return replace(one, action="edited" if left else "read", count=left)

@@ -1,0 +1,111 @@
+"""Names of a session: found by their shape or in back quotes, counted by message, ranked by learnt weights."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive.key_names import (
+    KeyName,
+    NameCounter,
+    NameSetting,
+    advance_names,
+    find_names,
+    find_remote,
+    name_shape,
+    rank_names,
+)
+from everturn.derive.version_control import find_branch
+
+SETTING = NameSetting(messages=40, names=10, first_prompt=0, last_answer=39)
+
+
+def test_names_are_known_by_their_shape_or_stand_in_back_quotes() -> None:
+    text = "Call `quoteStr()` with `--local-time`, see max_retries in src/page/list.ts and open https://shop.test/cart now."
+    assert find_names(text) == {
+        "quoteStr()": True, "--local-time": True, "max_retries": False, "src/page/list.ts": False,
+        "https://shop.test/cart": False,
+    }  # fmt: skip
+    assert find_names("Plain words (in brackets), A LOUD ONE, and an end.") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("src/main.py", "path"), ("C:\\Users\\ann\\shop", "path"), ("main.py", "file"), ("10.0.0.7:8080", "ip"), ("1.3.14", "version"),
+        ("ZONE_COUNT", "constant"), ("zone_count", "snake"), ("zoneCount", "camel"), ("port8080", "digits"), ("--dry", "flag"),
+        ("go-live", "kebab"), ("a1b2c3d4", "hash"), ("make all", "spaced"), ("zone", ""),
+    ],
+)  # fmt: skip
+def test_a_name_has_a_shape(name: str, shape: str) -> None:
+    assert name_shape(name) == shape
+
+
+def test_names_between_words_of_another_script_are_found() -> None:
+    assert find_names("请使用zoneCount处理") == {"zoneCount": False}
+    assert find_names("docs/设计.md を見て") == {"docs/设计.md": False}
+
+
+@given(st.text(max_size=300))
+def test_every_name_stands_in_the_text(text: str) -> None:
+    assert all(name in text for name in find_names(text))
+
+
+def test_names_are_counted_by_message_and_keep_their_first_and_last() -> None:
+    counter = NameCounter()
+    counter.add_message("use zoneCount and zoneCount", 2, is_prompt=True)
+    counter.add_message("`zoneCount` is set", 3, is_prompt=False)
+    counter.add_call(["src/zone.ts", "const zoneCount = 3"], 4)
+    known = {one.text: one for one in counter.names()}
+    assert known["zoneCount"] == KeyName("zoneCount", 2, 4, 1, 1, 1, True)
+    assert known["src/zone.ts"] == KeyName("src/zone.ts", 4, 4, calls=1)
+
+
+def test_turns_are_folded_and_what_was_used_least_is_dropped() -> None:
+    names = advance_names({}, [KeyName("a_b", 1, 1, prompts=1), KeyName("c_d", 2, 2, calls=1)])
+    names = advance_names(names, [KeyName("a_b", 5, 6, answers=2)])
+    assert names["a_b"] == KeyName("a_b", 1, 6, 1, 2)
+    many = advance_names(names, [KeyName(f"n_{one}", 7, 7, calls=1) for one in range(2_000)])
+    assert len(many) < 1_300 and "a_b" in many and "c_d" not in many
+
+
+def test_what_both_sides_say_stands_before_what_only_calls_were_given() -> None:
+    said = KeyName("zoneCount", 0, 39, prompts=2, answers=3, calls=2, quoted=True)
+    called = KeyName("tempValue", 20, 20, calls=2)
+    assert [one.text for one in rank_names([called, said], SETTING, 10)] == ["zoneCount", "tempValue"]
+
+
+def test_the_names_of_a_family_give_way_to_others() -> None:
+    family = [KeyName(f"vendor/chunk/part{one}.js", 10, 30, answers=3) for one in range(30)]
+    other = KeyName("src/shop/cart.ts", 10, 30, answers=2)
+    ranked = [one.text for one in rank_names([*family, other], SETTING, 40)]
+    assert len(ranked) == 31 and ranked.index("src/shop/cart.ts") < 8
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "To github.com:ann/shop.git\n   1a2b..3c4d  main -> main",
+        "origin\thttps://gitlab.com/ann/shop.git (fetch)",
+        "To https://github.com/ann/shop\n * [new branch] x -> x",
+    ],
+)
+def test_the_repository_is_found_in_what_version_control_says(output: str) -> None:
+    assert find_remote(output) == "ann/shop"
+
+
+def test_the_branch_is_read_from_what_git_says() -> None:
+    assert find_branch("On branch feat/basket\nnothing to commit") == "feat/basket"
+    assert find_branch("- **Git Branch:** 018-basket\n") == "018-basket"
+    assert find_branch("Switched to a new branch 'fix-1'") == "fix-1"
+    assert find_branch("[018-basket 8aafab2] Add the basket\n 1 file changed") == "018-basket"
+    assert find_branch("nothing to commit") == "" and find_branch("[info] 12 files") == ""
+
+
+def test_only_commands_that_talk_to_a_repository_name_it() -> None:
+    counter = NameCounter()
+    counter.add_repository("git clone https://github.com/bob/tool", "To github.com:bob/tool.git")
+    assert counter.repository == ""
+    counter.add_repository("git push origin main", "To github.com:ann/shop.git\n")
+    assert counter.repository == "ann/shop"

@@ -1,0 +1,132 @@
+"""Rules of a person that weights find: in lists, in long messages, behind commands, and in other languages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive.decisions import LONGEST, MAX_LISTED, find_decisions, item_leads, rule_features, sentence_mark
+from everturn.text.rule_words import FIRST_CJK, MEANING_OF
+from everturn.text.sentences import split_sentences
+
+RULES = ("Never push to main.", "Only change the ferry table.", "do NOT add dependencies.")
+CHATTER = ("The ferry leaves at noon.", "hello", "thanks, it looks nice", "what does the harbour log say?")
+
+
+def rules_in(text: str) -> list[str]:
+    return [one.text for one in find_decisions(text) if one.binds]
+
+
+def features_of(text: str) -> list[list[str]]:
+    sentences = list(split_sentences(text))
+    return list(rule_features(text, sentences, [sentence_mark(one) for one in sentences]))
+
+
+def test_items_of_a_list_of_prohibitions_are_told_with_the_line_above() -> None:
+    text = "Add the ferry page.\n\nDo NOT:\n- remove the harbour page\n- touch the tide tables\n"
+    assert rules_in(text) == ["Do NOT: remove the harbour page", "Do NOT: touch the tide tables"]
+
+
+def test_a_rule_told_in_a_list_or_in_a_sentence_is_the_same_rule() -> None:
+    (listed,) = rules_in("Do NOT:\n- remove the harbour page\n")
+    assert listed.replace(":", "").lower() == rules_in("do NOT remove the harbour page")[0].lower()
+
+
+def test_only_items_have_a_line_above() -> None:
+    text = "Avoid:\n- ropes\n- chains\n\nThe end.\n- knots\n"
+    assert item_leads(list(split_sentences(text))) == ["", "Avoid:", "Avoid:", "", ""]
+
+
+def test_of_the_body_of_a_command_only_what_was_typed_behind_it_counts() -> None:
+    steps = "\n".join(f"- You MUST write pier {number} and NEVER ask the user for more." for number in range(40))
+    body = "## User Input\n\n```text\n{}\n```\n\nYou **MUST** consider the user input.\n\n## Outline\n\n" + steps
+    assert rules_in(body.format("Never change the tide tables.")) == ["Never change the tide tables."]
+    assert rules_in(body.format("$ARGUMENTS")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No funciona la lista de barcos",
+        "No se ve el horario",
+        "No has cambiado el puerto",
+        "Não aparece a lista de barcos",
+    ],
+)
+def test_a_report_that_begins_with_no_is_no_rule(text: str) -> None:
+    assert rules_in(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "不要修改数据库，只改前端",
+        "必须使用 TypeScript，不要用 any",
+        "既存のコードは変更しないでください",
+        "Bitte niemals auf main pushen.",
+        "N'utilise jamais de bibliothèque externe.",
+        "No uses librerías externas, solo JavaScript.",
+        "Não use bibliotecas externas, apenas JavaScript.",
+    ],
+)
+def test_a_prohibition_in_another_language(text: str) -> None:
+    assert rules_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please answer in German.",
+        "请使用中文回答",
+        "日本語で回答してください",
+        "répondez en français",
+        "Responde en español",
+        "отвечай на русском",
+    ],
+)
+def test_the_language_of_answers_is_a_rule(text: str) -> None:
+    assert rules_in(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("never use mocks", "不要使用 mocks"),
+        ("only use mocks", "nur mocks verwenden"),
+        ("keep the mocks", "conserva mocks"),
+        ("like the mocks", "参考 mocks"),
+    ],
+)
+def test_words_of_several_languages_have_the_same_meaning(one: str, other: str) -> None:
+    meant = [
+        {name for name in features_of(text)[0] if name.startswith("@") and " " not in name} for text in (one, other)
+    ]
+    assert meant[0] & meant[1]
+
+
+def test_the_table_of_meanings_can_be_looked_up_by_the_words_of_a_sentence() -> None:
+    assert all(word == word.lower() and " " not in word for word in MEANING_OF)
+    assert all(len(word) <= 2 for word in MEANING_OF if word >= FIRST_CJK)
+
+
+@given(st.lists(st.sampled_from((*RULES, *CHATTER)), max_size=30), st.sampled_from(("\n\n", "\n- ")))
+def test_rules_are_words_of_the_message_in_their_order_and_each_once(parts: list[str], between: str) -> None:
+    text = between.join(parts)
+    found = rules_in(text)
+    assert len(found) <= MAX_LISTED and len({one.lower() for one in found}) == len(found)
+    assert all(one in text for one in found)
+    assert [one for one in found if one in RULES] == list(dict.fromkeys(one for one in parts if one in RULES))
+    assert find_decisions(text) == find_decisions(text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    sentences = list(split_sentences(text))
+    assert len(features_of(text)) == len(sentences) == len(item_leads(sentences))
+    assert all(one.text and (len(one.text) <= 2 * LONGEST) for one in find_decisions(text))
+
+
+@given(st.lists(st.sampled_from(CHATTER), max_size=12))
+def test_without_a_likely_rule_nothing_beside_it_counts(parts: list[str]) -> None:
+    assert rules_in("\n\n".join(parts)) == []

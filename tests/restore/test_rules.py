@@ -1,0 +1,43 @@
+"""Constraints of a document: the rules of a person with every message that lays them down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everturn.restore.document import section
+from everturn.restore.mechanical import build_document
+from everturn.store.contract import Store
+from tests.recall.archives import Archive
+from tests.restore.shop import SOURCES
+
+
+@pytest.fixture
+def archive(store: Store, tmp_path: Path) -> Archive:
+    return Archive(store, tmp_path / "agent")
+
+
+def test_a_rule_cites_the_messages_that_repeat_it(archive: Archive, store: Store) -> None:
+    turn = archive.history.turn
+    session = archive.take_in(
+        turn("Never push to main.", "ok"), turn("Add a table.", "done"), turn("never push to main!", "ok")
+    )
+    (rule,) = section(build_document(store, SOURCES, session), "constraints").statements
+    assert rule.text == "Never push to main." and rule.verified
+    assert [one.turn for one in rule.evidence] == [0, 2]
+
+
+def test_rules_of_a_message_and_those_repeated_from_another_are_entries_of_their_own(
+    archive: Archive, store: Store
+) -> None:
+    turn = archive.history.turn
+    session = archive.take_in(
+        turn("Never push to main.\n\nAlways run the tests.", "ok"),
+        turn("Never touch the tide tables.\n\nNever push to main.", "ok"),
+    )
+    first, second = section(build_document(store, SOURCES, session), "constraints").statements
+    assert {first.text: len(first.evidence), second.text: len(second.evidence)} == {
+        "Never push to main. · Always run the tests.": 2,
+        "Never touch the tide tables.": 1,
+    }
