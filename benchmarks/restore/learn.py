@@ -452,14 +452,16 @@ def entry_scores(
     right = listed = found = there = 0
     for sentences in messages.values():
         if rows[0].task == "open_sentences":
-            weighed = [WeighedSentence(odds, asks_person(one.text), "=item" in one.features) for odds, one in sentences]
+            weighed = [
+                WeighedSentence(odds, asks_person(one.features), "=item" in one.features) for odds, one in sentences
+            ]
             chosen = [sentences[at] for at in choose_open(weighed, threshold)]
         else:
             beside = (
                 decisions.BESIDE if rows[0].task == "rules" and any(one[0] >= threshold for one in sentences) else 0.0
             )
             chosen = [one for one in sentences if one[0] >= threshold - beside]
-        asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and asks_person(one.text)}
+        asked = {at for at, (_, one) in enumerate(chosen) if one.task == "open_sentences" and asks_person(one.features)}
         labels = [one.label for at, (_, one) in enumerate(chosen) if at not in asked]
         entries = [[chosen[at][1].label] for at in asked] + ([labels] if labels else [])
         right += sum(max(one) >= accepted for one in entries)

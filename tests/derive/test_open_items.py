@@ -117,6 +117,19 @@ def test_the_announced_work_is_the_last_sentence() -> None:
     assert find_begun("Fetch the whole thread now.") == "Fetch the whole thread now."
 
 
+def test_before_a_call_that_still_runs_the_last_of_a_few_sentences_says_what_it_is_for() -> None:
+    assert find_begun("港口已经画好。现在提交地图。") == ""
+    assert find_begun("港口已经画好。现在提交地图。", is_running=True) == "现在提交地图"
+    assert find_begun("The map is drawn. Committed.", is_running=True) == ""
+    assert find_begun("Die Karte ist fertig. Wohin damit？", is_running=True) == ""
+    assert find_begun("One. Two. Three. Four sails.", is_running=True) == ""
+
+
+def test_a_wide_question_mark_asks() -> None:
+    assert find_closing_questions("地图已经画好。\n\n要先画哪个港口？") == ["要先画哪个港口？"]
+    assert find_closing_questions("地図ができました。\n\n次はどの港にする？") == ["次はどの港にする？"]
+
+
 def test_an_answer_that_ends_with_an_announcement_was_cut_off() -> None:
     assert find_announced("The page is staged. Verifying the status.") == "Verifying the status."
     assert find_announced("The page is staged. Let me know what you think.") == ""

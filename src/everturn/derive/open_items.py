@@ -28,6 +28,7 @@ _STEPS = 8
 _WORDS = 4  # a finding with fewer words says nothing
 _STEPS_READ = 2_000  # characters at the end of an answer that can name steps
 _SENTENCE = 300  # characters of a step
+_FEW = 3  # sentences before a call
 _LAST = 3  # sentences at the very end in which an order is meant for the person
 
 _ITEM = lazy_pattern(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
@@ -56,16 +57,18 @@ _NO_ANSWER = lazy_pattern(
 )
 
 
-def find_begun(text: str) -> str:
+def find_begun(text: str, is_running: bool = False) -> str:
     """Return the sentence with which an answer announces the calls after it, "" if it announces none.
 
-    A single sentence before a call says what the call is for, however it is worded.
+    A single sentence before a call says what the call is for, however it is worded, and so does the last of a few if the call
+    was still running at the end.
     """
-    sentences = [one.text for one in split_sentences(text[-_END:])]
-    words = sentences[-1].lstrip("*_ ") if sentences else ""
-    is_alone = len(sentences) == 1 and not REPORTS_DONE.match(words)
+    sentences = list(split_sentences(text[-_END:]))
+    words = sentences[-1].text.lstrip("*_ ") if sentences else ""
+    asks = is_question(words) or any(one.asks for one in sentences[-1:])
+    is_alone = len(sentences) <= (_FEW if is_running and not asks else 1) and not REPORTS_DONE.match(words)
     is_said = any(one.isalpha() for one in words)
-    return one_line(sentences[-1], _LONGEST) if is_said and (is_alone or BEGUN.match(words)) else ""
+    return one_line(sentences[-1].text, _LONGEST) if is_said and (is_alone or BEGUN.match(words)) else ""
 
 
 def find_announced(text: str) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -60,12 +60,12 @@ _SIZES = (80, 200, 500, 1_200, 3_000, 8_000)
 
 def find_closing_questions(text: str) -> list[str]:
     """Return the questions that an answer leaves open."""
-    return [one_line(one, _LONGEST) for one in _open_sentences(text) if asks_person(one)][-_QUESTIONS:]
+    return [one_line(one, _LONGEST) for one, asks in _open_sentences(text) if asks][-_QUESTIONS:]
 
 
 def find_next_steps(text: str) -> list[str]:
     """Return the steps that an answer leaves to do."""
-    return [one_line(one, _SENTENCE) for one in _open_sentences(text) if not asks_person(one)]
+    return [one_line(one, _SENTENCE) for one, asks in _open_sentences(text) if not asks]
 
 
 def find_lasting_offers(text: str) -> list[str]:
@@ -73,8 +73,9 @@ def find_lasting_offers(text: str) -> list[str]:
     found = []
     for one in split_sentences(text[-_OFFERS:]):
         words = one.text.lstrip("*_ ")
-        lasts = OFFERED.search(words) if is_question(words) else (NEXT_STEP.match(words) or LASTING.search(words))
-        is_mild = is_question(words) or bool(MILD_OFFER.search(words))
+        asks = _is_question(one)
+        lasts = OFFERED.search(words) if asks else (NEXT_STEP.match(words) or LASTING.search(words))
+        is_mild = asks or bool(MILD_OFFER.search(words))
         least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
         if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
             found.append(one_line(one.text, _SENTENCE))
@@ -86,20 +87,34 @@ def is_question(sentence: str) -> bool:
     return sentence.rstrip("*_\"') ").endswith(("?", "？", "ますか", "ですか", "でしょうか", "吗", "呢"))
 
 
-def asks_person(sentence: str) -> bool:
+def _is_question(one: Sentence) -> bool:
+    return one.asks or is_question(one.text)
+
+
+def _asks(one: Sentence) -> bool:
     """Whether a sentence asks the person something, also as an order."""
-    return is_question(sentence) or ORDERED_ANSWER.match(sentence.lstrip("*_ ")) is not None
+    return _is_question(one) or ORDERED_ANSWER.match(one.text.lstrip("*_ ")) is not None
+
+
+def asks_person(features: Iterable[str]) -> bool:
+    """Whether a sentence with these features asks the person something."""
+    return not _ASKING.isdisjoint(features)
+
+
+#: Features of a sentence that asks.
+_ASKING = frozenset(("=question", "=last question", "=ordered answer"))
 
 
 @lru_cache(maxsize=2)
-def _open_sentences(text: str) -> tuple[str, ...]:
-    """Return the likeliest sentences of an answer that leave something open, in order."""
+def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
+    """Return the likeliest sentences of an answer that leave something open, in order, and whether each asks."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
     weighed = [
-        WeighedSentence(open_odds(features, weights), asks_person(one.text), one.is_item)
+        WeighedSentence(open_odds(features, weights), _asks(one), one.is_item)
         for one, features in zip(sentences, open_features(sentences), strict=True)
     ]
-    return tuple(dict.fromkeys(sentences[number].text for number in choose_open(weighed)))
+    chosen = (sentences[number] for number in choose_open(weighed))
+    return tuple(dict.fromkeys((f"{one.text}？" if one.asks else one.text, _asks(one)) for one in chosen))
 
 
 class WeighedSentence(NamedTuple):
@@ -136,7 +151,7 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
-_ASKED, _CLEAR, _MILD = 0.4, 0.4, -0.6
+_ASKED, _CLEAR, _MILD = 0.7, 0.7, -0.6
 _LIST_SHARE, _LONGEST_LIST = 0.5, 12
 
 
@@ -265,10 +280,11 @@ _MANNERS = {
 def _says_nothing(one: Sentence, following: Sentence | None) -> bool:
     """Whether a sentence hardly leaves anything open: too short, a heading, a polite end, or a question that the next sentence answers."""
     words = one.text.strip("*_ ")
-    is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not is_question(words)
-    is_polite = MILD_OFFER.search(words) is not None and len(loose_terms(words)) < _LAST and not is_question(words)
+    asks = _is_question(one)
+    is_short = len(words.split()) < _LEAST_WORDS and not one.is_item and not asks
+    is_polite = MILD_OFFER.search(words) is not None and len(loose_terms(words)) < _LAST and not asks
     goes_on = following is not None and following.passage == one.passage and not following.is_item
-    is_answered = following is not None and goes_on and is_question(words) and not is_question(following.text)
+    is_answered = following is not None and goes_on and asks and not _is_question(following)
     is_heading = words.endswith(":") and len(words.split()) <= _LEAST_WORDS
     return is_short or is_polite or is_answered or is_heading
 
@@ -319,7 +335,7 @@ def _word(token: str) -> str:
 def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:
     """Yield how a sentence ends and where it stands."""
     one = sentences[number]
-    end = one.text.rstrip("*_\"') ")[-1:]
+    end = "?" if one.asks else one.text.rstrip("*_\"') ")[-1:]
     yield f"=ends {end}" if end in (".", "?", "!", ":", "？") else "=ends"
     yield f"=left {_range(len(sentences) - 1 - number, _PLACES)}"
     yield f"=first {_range(number, _PLACES)}"
@@ -362,7 +378,7 @@ def _signs(sentences: Sequence[Sentence]) -> list[list[str]]:
         found = _pattern_signs(one, is_last=below <= _END or left < _LAST - 1)
         if _is_step(one, found, left):
             found.append("step")
-        elif asks_person(one.text) and (one.passage == closing or ("offered" in found and below <= _OFFERS)):
+        elif _asks(one) and (one.passage == closing or ("offered" in found and below <= _OFFERS)):
             found.append("closing question")
         signs.append(found)
     return signs[::-1]
@@ -376,7 +392,7 @@ def _pattern_signs(one: Sentence, is_last: bool) -> list[str]:
         found.append("steps heading")
     if is_last:
         found += [f"last {name}" for name in found]
-    if is_question(words):
+    if _is_question(one):
         found.append("last question" if is_last else "question")
     return found
 
@@ -386,7 +402,7 @@ def _is_step(one: Sentence, signs: Sequence[str], left: int) -> bool:
     words = one.text.lstrip("*_ ")
     count = len(words.split())
     is_heading = words.rstrip("*_ ").endswith(":") and count <= _LEAST_WORDS
-    if is_heading or words.endswith("?") or "done with" in signs:
+    if is_heading or words.endswith("?") or one.asks or "done with" in signs:
         return False
     if "left to do" in signs or "last left at end" in signs or (one.is_item and "steps heading" in signs):
         return True

@@ -81,6 +81,7 @@ _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
+_NO_RESULT = ("open", "orphan")
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -309,7 +310,8 @@ class _FactCollector:
         """Return the work that the last answer announced and that no later answer reports on."""
         acted = any(call.seq >= self.answer.seq for call in self.deeds.values())
         is_cut = turn.interrupted or acted
-        words = find_begun(self.answer.text) if is_cut else find_announced(self.answer.text)
+        is_running = any(call.status in _NO_RESULT and call.seq >= self.answer.seq for call in self.deeds.values())
+        words = find_begun(self.answer.text, is_running) if is_cut else find_announced(self.answer.text)
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:

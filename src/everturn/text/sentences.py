@@ -21,21 +21,29 @@ _HEADINGS = 2
 class Sentence:
     """One sentence on one line; `pasted` if it belongs to a document pasted into the message.
 
-    `passage` is the paragraph or list item it stands in, on one line, and `heading` the heading above it.
+    `passage` is the paragraph or list item it stands in, on one line, and `heading` the heading above it. `text` leaves out a
+    wide sign at its end (。！？); `asks` says whether that was a question mark.
 
     Not a struct: `everturn-hook` imports this module while an agent waits, and importing msgspec takes longer than the rest.
     """
 
-    __slots__ = ("heading", "is_item", "passage", "pasted", "text")
+    __slots__ = ("asks", "heading", "is_item", "passage", "pasted", "text")
 
     def __init__(
-        self, text: str, pasted: bool = False, passage: str = "", heading: str = "", is_item: bool = False
+        self,
+        text: str,
+        pasted: bool = False,
+        passage: str = "",
+        heading: str = "",
+        is_item: bool = False,
+        asks: bool = False,
     ) -> None:
         self.text = text
         self.pasted = pasted
         self.passage = passage or text
         self.heading = heading
         self.is_item = is_item
+        self.asks = asks
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
@@ -124,9 +132,18 @@ def _find_sentences(text: str) -> Iterator[Sentence]:
         passage = " ".join(_HEADING.sub("", paragraph).split()) if is_heading else " ".join(paragraph.split())
         if is_heading or _BOLD_LINE.match(passage):
             heading = passage.strip("*_: ")
-        for part in _END.split(passage):
+        for part, end in _ended_parts(passage):
             if words := part.strip():
-                yield Sentence(words, pasted, passage, heading, is_item)
+                yield Sentence(words, pasted, passage, heading, is_item, end.startswith("？"))
+
+
+def _ended_parts(passage: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a passage, each with what stands between it and the next."""
+    at = 0
+    for found in _END.finditer(passage):
+        yield passage[at : found.start()], found[0]
+        at = found.end()
+    yield passage[at:], ""
 
 
 #: A longer fence holds shorter ones.
