@@ -40,6 +40,9 @@ HALVES = ("open", "held", "fresh", "fresh-check", "blind")
 READABLE = ("open", "held", "fresh", "fresh-check")
 #: The parts that `unseen.json`, `opened.json` and `whole.json` are.
 UNSEEN_HALF, OPENED_HALF, WHOLE_HALF = "unseen", "opened", "whole"
+SETS = {half: Path(__file__).with_name(f"{half}.json") for half in (UNSEEN_HALF, OPENED_HALF, WHOLE_HALF)}
+#: Those that may be learnt from.
+LEARNT_SETS = (OPENED_HALF, WHOLE_HALF)
 #: Those that are only measured: bars are for them.
 MEASURED = ("blind", UNSEEN_HALF)
 #: Those whose readers also listed files and commits.

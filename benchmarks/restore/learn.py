@@ -9,8 +9,9 @@ A reader gave each sentence a firm mark, a doubtful one or none. A doubtful sent
 `TASKS`. Entries hold places and hashes, no words; `from` names repository, commit or blob, and path. Put the files into a folder
 under `file` and name it with `--also`.
 
-Two older sets are learnt from too:
+Other sets are learnt from too:
 
+- Whole sessions: `opened.json` and `whole.json` (`unseen`), of which all prompts, all turns and the last answer.
 - `sentences.json`: 1,192 ends of 747 sessions of 162 repositories, in which one reader marked every sentence that states a question, an offer
   or a step left to do, a rule of the person, or what still fails. A part of them have a second reader. Those with `guide` were marked by `GUIDE.md`.
 - The parts of `labels.json` that may be read (`labels.READABLE`), of decisions all turns of its sessions. Nothing is learnt from the blind part. The figures of
@@ -43,7 +44,9 @@ import numpy as np
 from benchmarks.figures import say
 from benchmarks.restore.cutting import CORPUS
 from benchmarks.restore.labels import (
+    LEARNT_SETS,
     READABLE,
+    SETS,
     LabelledItem,
     LabelledSession,
     Place,
@@ -98,6 +101,7 @@ _MANY = 300  # sentences of a repository that count in full
 _LEAST_REPOSITORIES = 3
 _ROUNDS, _REMEMBERED, _LEVEL = 60, 10, 1e-6
 _DOUBTFUL = 0.5
+_PARTS = ("units", "sentences.json", "labels.json", "whole sessions")
 _SHARES = (0.125, 0.25, 0.5, 1.0)
 _FEWEST = 20  # entries from which a precision says something
 _NO_WORD = re.compile(r"[\W_]+")
@@ -263,30 +267,44 @@ def _entry_rows(task: str, entry: dict[str, Any], texts: dict[int, str], ends: i
 
 
 def labelled_rows(archive: Path) -> Iterator[Row]:
-    """Yield the sentences of the sessions in `labels.json` that may be read: of their prompts and their last answers."""
+    """Yield the sentences of the sessions in `labels.json` that may be read: of their prompts, their last answers and their turns."""
     store = archive_labelled(archive, READABLE)
     try:
-        for one in labelled_sessions(store, READABLE):
-            answers, prompts = _answers(store, one.session), _prompts(store, one.session)
-            last = max(answers, default=-1)
-            file, _ = store.file_by_id(store.version(one.session.version).source)
-            repository = _repository(str(Path(file.path.partition("#")[0]).relative_to(CORPUS)))
-            opened = [*one.sections["open_questions"], *one.sections["next_steps"]]
-            for task, items, texts in (
-                ("open_sentences", opened, {last: answers.get(last, "")}),
-                ("rules", one.sections["constraints"], prompts),
-            ):
-                for seq, text in texts.items():
-                    quotes = [
-                        (_bare(place.quote), item) for item in items for place in item.places if place.message == seq
-                    ]
-                    message = f"{one.session.native_id} {seq}"
-                    for sentence, features in _features(task, text):
-                        label = _label(_bare(sentence.text), quotes)
-                        yield Row(task, repository, message, sentence.text, features, label, 1)
-            yield from _choice_rows(store, one, repository)
+        yield from _session_rows(store, labelled_sessions(store, READABLE), CORPUS)
     finally:
         store.close()
+
+
+def whole_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
+    """Yield the same of the sessions in `opened.json` and `whole.json` that are in one of some folders."""
+    for number, folder in enumerate(folders):
+        for half in LEARNT_SETS:
+            files = {folder / one["file"] for one in json.loads(SETS[half].read_text("utf-8"))}
+            store = archive_files(files, archive / f"{number} {half}")
+            try:
+                yield from _session_rows(store, labelled_sessions(store, (half,), SETS[half], folder), folder)
+            finally:
+                store.close()
+
+
+def _session_rows(store: Store, labelled: Iterable[LabelledSession], corpus: Path) -> Iterator[Row]:
+    for one in labelled:
+        answers, prompts = _answers(store, one.session), _prompts(store, one.session)
+        last = max(answers, default=-1)
+        file, _ = store.file_by_id(store.version(one.session.version).source)
+        repository = _repository(str(Path(file.path.partition("#")[0]).relative_to(corpus)))
+        opened = [*one.sections["open_questions"], *one.sections["next_steps"]]
+        for task, items, texts in (
+            ("open_sentences", opened, {last: answers.get(last, "")}),
+            ("rules", one.sections["constraints"], prompts),
+        ):
+            for seq, text in texts.items():
+                quotes = [(_bare(place.quote), item) for item in items for place in item.places if place.message == seq]
+                message = f"{one.session.native_id} {seq}"
+                for sentence, features in _features(task, text):
+                    label = _label(_bare(sentence.text), quotes)
+                    yield Row(task, repository, message, sentence.text, features, label, 1)
+        yield from _choice_rows(store, one, repository)
 
 
 def _choice_rows(store: Store, labelled: LabelledSession, repository: str) -> Iterator[Row]:
@@ -491,9 +509,10 @@ def main(arguments: list[str] | None = None) -> int:
         units = list(unit_rows(folders, Path(name) / "units"))
         ends = list(end_rows(folders, Path(name) / "ends"))
         labelled = list(labelled_rows(Path(name) / "labelled"))
+        whole = list(whole_rows(folders[1:], Path(name) / "whole"))
     for task in options.task or TASKS:
-        learnt, *judged = ([one for one in part if one.task == task] for part in (units, ends, labelled))
-        parts = dict(zip(("units", "sentences.json", "labels.json"), (learnt, *judged), strict=True))
+        learnt, *judged = ([one for one in part if one.task == task] for part in (units, ends, labelled, whole))
+        parts = dict(zip(_PARTS, (learnt, *judged), strict=True))
         if options.curve:
             _print_curve(task, learnt)
         else:

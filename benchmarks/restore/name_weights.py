@@ -1,8 +1,8 @@
-"""`python -m benchmarks.restore.name_weights [FOLDER]`: learn which names of a session readers call key.
+"""`python -m benchmarks.restore.name_weights [FOLDER …]`: learn which names of a session readers call key.
 
-The weights of `derive/key_names.json` are learnt from the key phrases of `labels.json` (the parts that may be read) and of `unseen.json`, if
-FOLDER holds its sessions. A name counts if a phrase stands in it and it is not much longer; a phrase of a single reader counts half. Sessions
-count alike however many names they have; those of `unseen.json`, whose guide asks for names, count more. What is printed is cross-validated:
+The weights of `derive/key_names.json` are learnt from the key phrases of `labels.json` (the parts that may be read), and of `opened.json` and
+`whole.json` if a FOLDER holds their sessions. A name counts if a phrase stands in it and it is not much longer; a phrase of a single reader counts half. Sessions
+count alike however many names they have; those of the two other sets, whose guide asks for names, count more. What is printed is cross-validated:
 each session is judged by weights learnt from the others. `--write` learns from all and writes the weights.
 """
 
@@ -21,15 +21,15 @@ import numpy as np
 from benchmarks.figures import say
 from benchmarks.restore.labels import (
     LABELS,
+    LEARNT_SETS,
     READABLE,
-    UNSEEN_HALF,
+    SETS,
     LabelledSession,
     archive_labelled,
     labelled_sessions,
 )
 from benchmarks.restore.learn import archive_files
 from benchmarks.restore.match import bare_document, has_phrase
-from benchmarks.restore.unseen import UNSEEN
 from everturn.derive import key_names
 from everturn.derive.key_names import KeyName, NameSetting, name_cost, name_features
 from everturn.restore.mechanical import name_setting
@@ -40,7 +40,7 @@ from everturn.store.contract import Store
 WEIGHTS = Path(key_names.__file__).with_name("key_names.json")
 _FOLDS = 10
 _PENALTY = 5.0
-_UNSEEN_SHARE = 3.0
+_NAMED_SHARE = 3.0
 _SLACK, _LONGER = 6, 2.5  # characters, and times: a longer name is not what the reader meant
 _TOKENS = 600  # of names, in which phrases are looked for
 
@@ -112,7 +112,7 @@ def found_phrases(one: NamedSession, weights: dict[str, float]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Print what cross-validation finds; write the weights if asked to."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restore.name_weights", description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="the folder that holds the sessions of unseen.json")
+    parser.add_argument("folder", type=Path, nargs="*", help="a folder with sessions of opened.json or whole.json")
     parser.add_argument("--write", action="store_true", help="write the weights, learnt from all sessions")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="everturn-names-") as folder:
@@ -128,17 +128,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _sessions(archive: Path, unseen: Path | None) -> Iterator[NamedSession]:
+def _sessions(archive: Path, folders: list[Path]) -> Iterator[NamedSession]:
     store = archive_labelled(archive / "labels", READABLE)
     yield from read_sessions(store, labelled_sessions(store, READABLE, LABELS), 1.0)
     store.close()
-    if unseen is None:
-        return
-    (archive / "unseen").mkdir()
-    paths = {unseen.resolve() / one["file"] for one in json.loads(UNSEEN.read_text("utf-8"))}
-    store = archive_files(paths, archive / "unseen")
-    yield from read_sessions(store, labelled_sessions(store, (UNSEEN_HALF,), UNSEEN, unseen.resolve()), _UNSEEN_SHARE)
-    store.close()
+    for number, folder in enumerate(one.resolve() for one in folders):
+        for half in LEARNT_SETS:
+            paths = {folder / one["file"] for one in json.loads(SETS[half].read_text("utf-8"))}
+            store = archive_files(paths, archive / f"{number} {half}")
+            labelled = labelled_sessions(store, (half,), SETS[half], folder)
+            yield from read_sessions(store, labelled, _NAMED_SHARE)
+            store.close()
 
 
 if __name__ == "__main__":

@@ -28,12 +28,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure, say, show
-from benchmarks.restore.labels import MEASURED, OPENED_HALF, UNSEEN_HALF, WHOLE_HALF
+from benchmarks.restore.labels import MEASURED, SETS, UNSEEN_HALF
 from benchmarks.restore.learn import archive_files
 from benchmarks.restore.sections import SECTIONS, restored_sessions, section_figures, session_misses
 from everturn.store.contract import Store
-
-SETS = {half: Path(__file__).with_name(f"{half}.json") for half in (UNSEEN_HALF, OPENED_HALF, WHOLE_HALF)}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.restore.ends import ASIDE
-from benchmarks.restore.labels import LABELS, NAMED, OPENED_HALF, SPOKEN, UNSEEN_HALF, WHOLE_HALF, mark
+from benchmarks.restore.labels import LABELS, NAMED, OPENED_HALF, SETS, SPOKEN, UNSEEN_HALF, WHOLE_HALF, mark
 from benchmarks.restore.learn import SENTENCES, TURNS, UNITS
-from benchmarks.restore.unseen import SETS, main, unseen_figures, unseen_misses
+from benchmarks.restore.unseen import main, unseen_figures, unseen_misses
 from tests.capture.history import SID, History
 
 RULE = "Never push to main without asking me first."

@@ -74,7 +74,7 @@ _LEAVES_CHOICE = lazy_pattern(
 )
 #: Questions that only invite the person to speak, or ask what it sees.
 _INVITES = lazy_pattern(
-    r"\b(?:(?:help|assist)\b(?!er)|helfen|aider|ayudar\w*|ajudar\w*|(?:do|can|did) you (?:see|get|notice|try)|(?:try|test) (?:it|this|that|again)|see any|(?:anything|something|algo|etwas|autre chose) (?:else|más|anderes)"
+    r"\b(?:(?:help|assist)\b(?!er)|helfen|aid(?:er|e-moi)|ayudar\w*|ajudar\w*|(?:do|can|did) you (?:see|get|notice|try)|(?:try|test) (?:it|this|that|again)|see any|(?:anything|something|algo|etwas|autre chose) (?:else|más|anderes)"
     r"|puedes (?:ver|probar|decirme))\b|帮(?:你|您|到|助)|手伝|お困り|도와|看到什么|見えますか",
     re.IGNORECASE,
 )

@@ -28,7 +28,7 @@ from everturn.derive.session_state import (
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
-from everturn.restore.choices import key_decisions
+from everturn.restore.decisions import constraints, key_decisions
 from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
@@ -47,7 +47,6 @@ from everturn.restore.evidence import (
 )
 from everturn.restore.goal import high_level_goal, session_name
 from everturn.restore.loose_ends import left_before, next_steps, open_questions
-from everturn.restore.rules import constraints
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store
@@ -190,7 +189,7 @@ _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of 
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decided and loose_ends ---
+# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decisions and loose_ends ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):

@@ -1,4 +1,4 @@
-"""Key decisions: what the person answered or laid down, and what turns say was chosen.
+"""Key decisions and constraints: what the person answered or laid down, and what turns say was chosen.
 
 The words are those of the session; every statement cites the messages it rests on.
 """
@@ -15,16 +15,21 @@ from everturn.derive.decision_states import DecisionState
 from everturn.derive.intent import topic_words
 from everturn.derive.marker_lines import ACTIVE
 from everturn.derive.session_state import SessionState
-from everturn.restore.decided import ENDED, answer_text, draft_decision
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
     fact_statement,
     rank_latest,
     safe_excerpt,
+    saying_statement,
     weight_by_rank,
 )
+from everturn.text.printable import one_line
 
+_ANSWERED = 300
+_STATUS_WORDS = {"rejected": "taken back"}
+ENDED = 20  #: weight of what was decided and no longer holds
+_RULES = 1_400
 _ASKED = 240  # cells of a question
 _CHOICE = 400  # of a passage
 _FEW_TOPICS = 3  # words that say what was agreed to
@@ -97,3 +102,53 @@ def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: floa
         return " → ".join(filter(None, (answer_text(material, told, _ASKED) if told is not None else "", chosen)))
 
     return fact_statement(material, weight, text, refs)
+
+
+# --- constraints ---
+def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Instructions of a person that hold from then on; those of one message in one entry, which cites the messages that repeat them."""
+    entries: dict[int, list[DecisionState]] = {}
+    for number, one in enumerate(material.state.constraints):
+        is_listed = one.status == ACTIVE and not one.pinned
+        entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
+    for rank, entry in rank_latest(list(entries.values())):
+        weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)
+        if entry[0].status != ACTIVE:
+            yield draft_decision(material, entry[0], ENDED)
+        elif len(entry) > 1 or entry[0].again:
+            yield _draft_rules(material, entry, weight)
+        else:
+            yield draft_decision(material, entry[0], weight)
+
+
+def _draft_rules(material: StatementMaterial, entry: list[DecisionState], weight: float) -> DraftStatement:
+    text = one_line(" · ".join(one.text for one in entry), _RULES)
+    again = {seq: one.text for one in entry for seq in one.again}
+    cited = [(entry[0].seq, text), *sorted(again.items())]
+    label = entry[0].kind if entry[0].kind == "pin" else ""
+    return fact_statement(material, weight, lambda: safe_excerpt(material, cited[0], _RULES), cited, label)
+
+
+# --- one decision or rule ---
+def draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+    """Draft one decision or rule, with the question it answers and what became of it."""
+    if one.about:
+        return fact_statement(
+            material,
+            weight,
+            lambda: answer_text(material, one),
+            [(one.seq, one.text.partition(": ")[0]), (one.about_seq, one.about)],
+        )
+    label = one.kind if one.kind == "pin" else ""
+    return saying_statement(material, weight, (one.seq, one.text), tail=status_tail(one), label=label)
+
+
+def status_tail(one: DecisionState) -> str:
+    """Say what became of a decision."""
+    return "" if one.status == ACTIVE else f" ({_STATUS_WORDS.get(one.status, one.status)} later)"
+
+
+def answer_text(material: StatementMaterial, one: DecisionState, width: int = _ANSWERED) -> str:
+    """Return the question of the agent with the answer of the person."""
+    question = safe_excerpt(material, (one.about_seq, one.about), width)
+    return f"{question} → {one_line(one.text, _ANSWERED)}{status_tail(one)}"
