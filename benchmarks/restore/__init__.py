@@ -9,7 +9,7 @@ Four parts, each alone with `python -m benchmarks.restore --part`:
   name is read from the raw records by other code (`truth`).
 
 Two more sets are measured by commands of their own, with a folder that holds their sessions: `python -m benchmarks.restore.ends` (`aside.json`) and
-`python -m benchmarks.restore.unseen` (`unseen.json`, every section).
+`python -m benchmarks.restore.unseen` (`unseen.json`, `opened.json` and `whole.json`, every section).
 """
 
 from __future__ import annotations

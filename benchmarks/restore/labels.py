@@ -1,6 +1,6 @@
 """What readers found in 141 real sessions: read from `labels.json`, which holds places and no words.
 
-`unseen` reads its own set, `unseen.json`, with the same code. Of 99 sessions, two readers worked independently from the same guide. Each wrote down, for an agent that has to continue the session, the goal,
+`unseen` reads its own sets, `unseen.json`, `opened.json` and `whole.json`, with the same code. Of 99 sessions, two readers worked independently from the same guide. Each wrote down, for an agent that has to continue the session, the goal,
 decisions, constraints, open questions, next steps, what still fails, edited files, commits and key phrases. An item is a
 list of places `[message, start, size, mark]`: the seq of a message, a byte range of its text (`message_text`, UTF-8) and a hash
 of the words there. `readers` says who named it. An item named by both is firm. One named by a single reader, and a decision
@@ -38,12 +38,12 @@ LABELS = Path(__file__).with_name("labels.json")
 HALVES = ("open", "held", "fresh", "fresh-check", "blind")
 #: Those whose misses may be read. A part that is only measured is not among them.
 READABLE = ("open", "held", "fresh", "fresh-check")
-#: The part that `unseen.json` is.
-UNSEEN_HALF = "unseen"
+#: The parts that `unseen.json`, `opened.json` and `whole.json` are.
+UNSEEN_HALF, OPENED_HALF, WHOLE_HALF = "unseen", "opened", "whole"
 #: Those that are only measured: bars are for them.
 MEASURED = ("blind", UNSEEN_HALF)
-#: Those with two readers, who also listed files and commits.
-TWICE_READ = ("open", "held", *MEASURED)
+#: Those whose readers also listed files and commits.
+TWICE_READ = ("open", "held", OPENED_HALF, WHOLE_HALF, *MEASURED)
 #: Sections whose items are sentences.
 SPOKEN = ("decisions", "constraints", "open_questions", "next_steps", "still_failing")
 #: Sections whose items are names.

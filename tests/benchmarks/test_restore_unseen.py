@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.restore.ends import ASIDE
-from benchmarks.restore.labels import LABELS, NAMED, SPOKEN, UNSEEN_HALF, mark
+from benchmarks.restore.labels import LABELS, NAMED, OPENED_HALF, SPOKEN, UNSEEN_HALF, WHOLE_HALF, mark
 from benchmarks.restore.learn import SENTENCES, TURNS, UNITS
-from benchmarks.restore.unseen import UNSEEN, main, unseen_figures, unseen_misses
+from benchmarks.restore.unseen import SETS, main, unseen_figures, unseen_misses
 from tests.capture.history import SID, History
 
 RULE = "Never push to main without asking me first."
@@ -63,22 +63,29 @@ def test_misses_are_refused_until_the_set_is_opened(folder: Path, capsys: pytest
     assert lines == []
 
 
-def test_unseen_entries_hold_places_and_no_words() -> None:
-    entries = json.loads(UNSEEN.read_text("utf-8"))
-    assert len(entries) == 21 == UNSEEN.read_text("utf-8").count("\n") - 2
+@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 24), (OPENED_HALF, 21), (WHOLE_HALF, 72)])
+def test_entries_hold_places_and_no_words(half: str, count: int) -> None:
+    text = SETS[half].read_text("utf-8")
+    entries = json.loads(text)
+    assert len(entries) == count == text.count("\n") - 2
     for one in entries:
-        assert set(one) == {"id", "file", "half", "from", "goal", "sections"} and one["half"] == UNSEEN_HALF
+        assert set(one) == {"id", "file", "half", "from", "goal", "sections"} and one["half"] == half
         assert re.fullmatch(r"[^/@]+/[^/@]+@[0-9a-f]{40}:.+", one["from"])
-        assert set(one["sections"]) == {*SPOKEN, *NAMED} and one["goal"]["places"]
+        assert set(one["sections"]) == {*SPOKEN, *NAMED} and one["goal"]["places"], one["id"]
         items = [entry for found in one["sections"].values() for entry in found]
         assert all(set(entry) <= {"readers", "places", "commands"} and entry["places"] for entry in items)
-        assert all(entry["readers"] in ("A", "B", "AB", "AB?") for entry in items)
+        assert all(entry["readers"] in ("A", "B", "AB", "AB?", "N") for entry in items)
         places = [place for entry in items for place in (*entry["places"], *entry.get("commands", []))]
         for seq, start, size, hashed in (*places, *one["goal"]["places"], *one["goal"]["evolved"]):
             assert seq >= 0 and start >= 0 and size > 0 and re.fullmatch("[0-9a-f]{8}", hashed)
 
 
-def test_no_other_set_holds_a_repository_of_the_unseen_one() -> None:
-    own = {one["file"].split("/")[1].lower() for one in json.loads(UNSEEN.read_text("utf-8"))}
-    sets = (json.loads(path.read_text("utf-8")) for path in (ASIDE, SENTENCES, UNITS, TURNS, LABELS))
-    assert len(own) == 21 and not own & {one["file"].split("/")[1].lower() for entries in sets for one in entries}
+def repositories(path: Path) -> set[str]:
+    return {one["file"].split("/")[1].lower() for one in json.loads(path.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 20), (OPENED_HALF, 21)])
+def test_no_other_set_holds_a_repository_of_one_that_nothing_was_learnt_from(half: str, count: int) -> None:
+    others = [path for path in (ASIDE, SENTENCES, UNITS, TURNS, LABELS, *SETS.values()) if path != SETS[half]]
+    own = repositories(SETS[half])
+    assert len(own) == count and not own & set[str]().union(*map(repositories, others))

@@ -12,7 +12,9 @@ WORDS = st.sampled_from(
     "instead because store baskets cache Redis files 缓存 改用 保存 変更 原因 fixed switched keep only uses now the a".split()
 )
 SENTENCE = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
-TEXT = st.one_of(st.text(max_size=300), st.lists(SENTENCE, max_size=8).map("\n- ".join))
+TEXT = st.one_of(
+    st.text(st.characters(exclude_categories=["C", "Z"]), max_size=300), st.lists(SENTENCE, max_size=8).map("\n- ".join)
+)
 MESSAGES = st.lists(st.tuples(TEXT, st.sampled_from(SPEAKERS)), max_size=5).map(
     lambda found: [Spoken(text, seq, by) for seq, (text, by) in enumerate(found)]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.choices import find_announcements, weigh_choices
-from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness, sentence_mark
+from everturn.derive.decisions import LONGEST, MAX_LISTED, DecisionMark, find_decisions, likeness, sentence_mark
 from everturn.derive.intent import find_revisions, revised_status
 from everturn.text.sentences import split_sentences
 
@@ -126,7 +126,7 @@ def test_an_excerpt_is_short_and_on_one_line() -> None:
 
 
 def test_a_message_full_of_orders_does_not_fill_the_state() -> None:
-    assert len(find_decisions("\n".join(f"Never do thing {number}." for number in range(100)))) <= 16
+    assert len(find_decisions("\n".join(f"Never do thing {number}." for number in range(100)))) <= MAX_LISTED
 
 
 def test_in_a_document_only_plain_orders_count() -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
+from everturn.derive.failures import (
+    attempt_keys,
+    call_outcome,
+    find_admissions,
+    is_about_call,
+    proven_keys,
+    proves_anywhere,
+    strip_attempt,
+)
 from everturn.model.conversation import CallStart
 
 
@@ -135,3 +143,18 @@ def test_odd_commands_do_no_harm() -> None:
     for command in ("", "'", '"', "&&", "||||", "\x00", "a" * 100_000, "(" * 5000, "'a' " * 5000, "\\"):
         attempt_keys(shell(command))
         proven_keys(shell(command))
+
+
+def test_an_answer_that_names_a_failed_call_speaks_of_it() -> None:
+    answer = (
+        "The page is done. `shipctl harbour up` failed with a locked quay. The map test failed at first and is fixed."
+    )
+    assert find_admissions(answer) == ["`shipctl harbour up` failed with a locked quay."]
+    for answer in (
+        "shipctl harbour 启动失败。",
+        "`shipctl harbour` konnte nicht starten.",
+        "No se pudo ejecutar shipctl harbour.",
+    ):
+        (said,) = find_admissions(answer)
+        assert is_about_call(said, "shipctl harbour up", "Error: quay is locked")
+    assert not is_about_call("The build failed in src/harbour/up.py.", "cat src/harbour/up.py", "")

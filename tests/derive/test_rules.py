@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.decisions import LONGEST, MAX_LISTED, find_decisions, item_leads, rule_features, sentence_mark
-from everturn.text.rule_words import FIRST_CJK, MEANING_OF
+from everturn.derive.decisions import (
+    FIRST_CJK,
+    LONGEST,
+    MAX_LISTED,
+    MEANING_OF,
+    find_decisions,
+    item_leads,
+    rule_features,
+    sentence_mark,
+)
 from everturn.text.sentences import split_sentences
 
 RULES = ("Never push to main.", "Only change the ferry table.", "do NOT add dependencies.")

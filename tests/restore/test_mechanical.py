@@ -165,6 +165,29 @@ def test_a_repeated_report_is_shown_with_what_was_said_before(archive: Archive, 
     assert len(shown.evidence) == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "fails"),
+    [
+        ("`shipctl harbour up` failed: the quay is locked.", True),
+        ("The quay was locked, so `shipctl harbour up` failed; fixed with another key.", False),
+        ("The harbour is up.", False),
+    ],
+)
+def test_a_command_fails_that_the_last_answer_says_failed(
+    archive: Archive, store: Store, answer: str, fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Start the harbour."),
+        use("Bash", "c1", command="shipctl harbour up"),
+        back("c1", "Exit code 1\nquay locked by ann", failed=True),
+        line("assistant", [{"type": "text", "text": answer}]),
+    )
+    document = build_document(store, SOURCES, session)
+    assert not document.unverified
+    assert bool(texts(document, "still_failing")) == fails
+
+
 def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Archive, store: Store) -> None:
     use, back = archive.use, archive.back
     session = archive.take_in(

@@ -86,7 +86,7 @@ _HOOK_FAILED = (
     r"hook declined", r"^fatal: (?:cannot lock ref|Unable to create|unable to write)", r"(?i:commit-msg hook)[^\n]{0,40}failed", r"^✖\s+(?:subject|type|body)",
 )  # fmt: skip
 _PUSH_FAILED = (
-    r"^fatal: (?:Could not read from remote|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey",
+    r"^fatal: (?:[Cc]ould not read (?:from remote|Username|Password)|unable to access|Authentication failed|unable to connect|Not possible to fast-forward|The remote end|refusing to merge|early EOF|remote error)", r"^ ! \[(?:remote )?rejected\]", r"^error: failed to push", r"^ssh: ", r"Permission denied \(publickey",
 )  # fmt: skip
 _MERGE_FAILED = (
     *_PUSH_FAILED,
@@ -122,7 +122,7 @@ NAMED_FAILURE = lazy_pattern(
 )
 CRASH = lazy_pattern(
     r"^Traceback \(most recent call last\)|^  File \"[^\"\n]{1,300}\", line \d+, in |^(?:error|Error): Cannot find (?:module|package)|^panic: |^thread '[^']*' panicked|^Segmentation fault|\(core dumped\)|^FATAL ERROR: |^Uncaught |"
-    r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
+    r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^(?:\w+ )?Error: (?:[a-z]+ )?E[A-Z]{4,}\b|^\W*Failed to start\b|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
 NOT_RUN = lazy_pattern(

@@ -51,8 +51,12 @@ def find_choices(messages: Iterable[Spoken], acted: bool, changed: bool, told: C
     `acted` and `changed` say whether the agent made calls and changed files; without a change more is needed. `told` are the keys
     (`decisions.likeness`) of what is told elsewhere.
     """
-    weighed = [passage for one in messages for passage in weigh_choices(one.text, one.by, acted, one.seq)]
-    least = _LIKELY if changed else _CLEAR
+    weighed, is_answered = list[ChoicePassage](), False
+    for one in messages:
+        found = weigh_choices(one.text, one.by, acted, one.seq)
+        weighed += found
+        is_answered = is_answered or (one.by != "person" and bool(found))
+    least = _ALONE if not is_answered else _LIKELY if changed else _CLEAR
     if max((one.weight for one in weighed), default=-1.0) < least:
         return []
     return choose_passages((one for one in weighed if likeness(one.text) not in told), _ROOM, _MOST)
@@ -80,6 +84,7 @@ def _doubt(one: Sentence, by: str, sentences: int) -> float:
 
 
 _LIKELY, _CLEAR = 0.6, 1.3  # weight that the likeliest passage needs in a turn that changed files, and in another one
+_ALONE = 2.5  # weight that the words of a person need if no answer says what was chosen: else they only request
 _ROOM, _MOST = 1_200, 8  # bytes and passages of a turn
 _LONG = 32  # sentences: a prompt of so many is a document, and such an answer explains
 _REQUESTED, _PASTED, _LISTED = 0.8, 0.8, 0.6  # of a person: any sentence, one of pasted text, one of a list

@@ -73,7 +73,9 @@ def advance_constraints(known: Decisions, facts: TurnFacts) -> Decisions:
     repeated: dict[str, list[int]] = {}
     for one in new:
         repeated.setdefault(one.key, []).append(one.seq)
-    return change_statuses(tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new)), facts)
+    if new:
+        known = tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new))
+    return change_statuses(known, facts)
 
 
 def _repeat(one: DecisionState, seqs: list[int]) -> DecisionState:

@@ -44,6 +44,7 @@ from everturn.text.stance_words import (
 )
 from everturn.text.trouble_words import (
     ADDRESS,
+    ADMITS,
     AGAIN,
     ANY_CUE,
     ASKS,
@@ -60,14 +61,17 @@ from everturn.text.trouble_words import (
     DOUBTS,
     GENERAL,
     HEADING,
+    IDLE_WORDS,
     IMPERATIVE,
     LEADS_AWAY,
     LISTED_ERROR,
     NAMED_ERROR,
     OPENING,
     OPENS_WITH_SO,
+    OVERCOME,
     PASTED,
     PASTED_ERROR,
+    PATH_WORD,
     QUOTED,
     SHOWS_SUCCESS,
     TERM,
@@ -75,6 +79,7 @@ from everturn.text.trouble_words import (
     TYPED_FIRST,
     UNCAUGHT,
     UNDECIDED,
+    WORD,
     WORKS,
 )
 
@@ -195,7 +200,7 @@ _KEYWORD = lazy_pattern(r"(?:if|then|else|elif|fi|for|while|until|do|done|case|e
 _VERBOSITY = lazy_pattern(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
 _LOOKS = lazy_pattern(
     r"(?:ls|cat|head|tail|sed\s+-n|find|grep|egrep|fgrep|rg|ag|which|type|command\s+-v|test|\[|stat|file|pgrep|diff|cmp|wc|"
-    r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
+    r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|ls-remote|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
     r"printf|pwd|date|nl|gh\s+\w+\s+(?:view|list|status|checks|diff)|gh\s+api)\b|\[\s"
 )
 
@@ -363,7 +368,8 @@ def find_pasted_failure(text: str) -> Complaint | None:
         said = sum(len(TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
         is_about = len(TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
         lines = UNCAUGHT.findall(text, error.start(), _READ) if is_about else []
-        found = [one for one in lines if NAMED_ERROR.search(one)][:1] or lines[:1]
+        named = [one for one in lines if NAMED_ERROR.search(one)] or lines[:1]
+        found = [" … ".join(dict.fromkeys(one.strip()[:_ERROR_LINE] for one in (named[0], named[-1])))] if named else []
     if not found:
         return None
     line = one_line(found[0].strip(), _LONGEST)
@@ -455,3 +461,22 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
     pasted = PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
     detail = one_line(pasted[1], _LONGEST) if pasted else ""
     return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(AGAIN.search(sentence)), terms, detail)
+
+
+# --- What an answer says of calls that failed ---
+_MOST_ADMITTED = 8
+
+
+def find_admissions(answer: str) -> list[str]:
+    """Return the sentences of an answer that say that something failed and not that this is over."""
+    found = (one.text for one in split_sentences(answer) if ADMITS.search(one.text) and not OVERCOME.search(one.text))
+    return [one_line(one, _LONGEST) for one in islice(found, _MOST_ADMITTED)]
+
+
+def is_about_call(sentence: str, command: str, error: str) -> bool:
+    """Whether a sentence speaks of a call: it shares words with the command and its error, besides those of a path."""
+    words = {one.lower() for one in WORD.findall(PATH_WORD.sub(" ", sentence))} - IDLE_WORDS
+    return len(words & {one.lower() for one in WORD.findall(f"{command[:_ERROR_LINE]} {error}")}) >= _SHARED
+
+
+_SHARED = 2  # words

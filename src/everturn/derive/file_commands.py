@@ -41,10 +41,16 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
         elif not one.silent or one.last:
             found += _touches_in(one, output, folder, scripts)
     last = {path: action for action, path in found if action != "read"}
-    passing = {path for action, path in found if action == "created" and last[path] == "deleted"}
+    passing = {path for action, path in found if action == "created" and _is_gone(path, found)}
     found = [one for one in found if one[0] != "deleted" or last[one[1]] == "deleted"]
     refusals = _refusals(output) if found else []
     return [touch for touch in found if touch[1] not in passing and not _is_refused(touch[1], refusals)]
+
+
+def _is_gone(path: str, found: list[Touch]) -> bool:
+    """Whether a file that was created is deleted later, by itself or with a folder."""
+    at = max(number for number, touch in enumerate(found) if touch == ("created", path))
+    return any(action == "deleted" and f"{path}/".startswith(f"{other}/") for action, other in found[at + 1 :])
 
 
 def _touches_in(one: ShellCommand, output: str, folder: str | None, scripts: list[Touch]) -> Iterator[Touch]:
@@ -79,7 +85,7 @@ def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
     if names[:1] == ["git"] and " ".join(names[:2]) in _PROGRAMS:
         names = [" ".join(names[:2]), *names[2:]]
     if names and (program := _PROGRAMS.get(names[0])) is not None:
-        yield from _program_touches(program, names[1:])
+        yield from _program_touches(program, names[1:], output)
     elif names and any(name in _FIXERS for name in names[:4]):
         yield from _fixed_files(names, output)
     if names and names[0] in _MANAGERS and (manifest := _manifest(names)):
@@ -149,7 +155,7 @@ class _Program(NamedTuple):
     folders: re.Pattern[str] = _NONE  # options with which an operand may be a folder; matching "" is without any
 
 
-def _program_touches(program: _Program, words: list[str]) -> Iterator[Touch]:
+def _program_touches(program: _Program, words: list[str], output: str) -> Iterator[Touch]:
     split = _split_options(words, program)
     if split is None:
         return
@@ -158,6 +164,8 @@ def _program_touches(program: _Program, words: list[str]) -> Iterator[Touch]:
         operands = operands[program.leading :]
     if any(map(program.folders.fullmatch, ("", *options))):
         operands = [operand for operand in operands if has_ending(operand)]
+    if program.touches in (_move_touches, _copy_touches) and _any_refused(operands[:-1], output):
+        return
     edits = any(map(program.edits.fullmatch, options))
     yield from _touch_each("edited")(operands) if edits else program.touches(operands)
 
@@ -341,13 +349,16 @@ def enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     """Return the folder after `cd` or `pushd`. Only a plain path is certain."""
     named = one.words[1].text if len(one.words) == 2 and one.words[1].sure else ""
     sure = named not in ("", "-") and one.name != "popd" and one.joint != "||"
-    return None if not sure or folder is None else resolve_path(folder, named)
+    if not sure or folder is None:
+        return None
+    return folder if named in (".", "./") else resolve_path(folder, f"{named}/.").removesuffix("/.")
 
 
 _REFUSALS = (
     "No such file",
     "annot ",
     "failed to ",
+    "same file",
     "ermission denied",
     "s a directory",
     "ot a directory",
@@ -361,6 +372,11 @@ def _refusals(output: str) -> list[str]:
     if not any(words in output for words in _REFUSALS):
         return []
     return [line for line in output.splitlines() if any(words in line for words in _REFUSALS)]
+
+
+def _any_refused(paths: list[str], output: str) -> bool:
+    refusals = _refusals(output)
+    return bool(refusals) and any(_is_refused(path, refusals) for path in paths if path)
 
 
 def _is_refused(path: str, refusals: list[str]) -> bool:

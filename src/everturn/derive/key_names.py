@@ -25,7 +25,7 @@ _READ, _READ_CALL = 8_000, 1_600  # characters read of a message and of what a c
 _MOST_FOUND, _MOST_KEPT = 120, 1_200  # names of one message, and of a session
 _SHORTEST, _LONGEST = 3, 80
 _CITED = 1.5  # tokens of a citation that several names share
-_WEIGHED = 5  # times the names that are wanted
+_WEIGHED = 3  # times the names that are wanted
 _FAMILY = 0.5  # log-odds that each name of a family takes from the next one
 _OUTPUTS = 3  # calls: what version control says of the work is worth as much as a name in so many
 
@@ -248,7 +248,7 @@ def rank_names(
     known = load_weights("key_names") if weights is None else weights
     used = sorted(names, key=_lasting, reverse=True)[: _WEIGHED * most]  # what was used once by a call is rarely key
     odds = {one.text: name_odds(one, setting, known) for one in used}
-    likely = sorted(used, key=lambda one: -odds[one.text])[: 3 * most]
+    likely = sorted(used, key=lambda one: -odds[one.text])[: 2 * most]
     worth = [(math.log(name_cost(one.text)) - odds[one.text], place, one) for place, one in enumerate(likely)]
     return _spread_families(worth, most)
 

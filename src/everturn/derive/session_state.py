@@ -8,6 +8,8 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,6 +24,7 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
+from everturn.derive.checks import CheckRun, command_words, find_checks, is_no_failure
 from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import (
     DecisionState,
@@ -31,13 +34,14 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
+from everturn.derive.failures import is_about_call
 from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
-from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, claimed_kinds
+from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
@@ -45,6 +49,8 @@ from everturn.derive.turn_facts import CallFact, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
+_JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
+_OTHER_RUN = CheckRun("program", "any")
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
 
@@ -155,6 +161,7 @@ class SessionState(Struct, frozen=True):
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
     waiting: bool = False  # no answer reports on the last request
     answer: TurnRequest | None = None  # the last answer
+    admitted: tuple[TurnRequest, ...] = ()  # what the last answer says failed
     answers: tuple[TurnRequest, ...] = ()  # the beginning of the last answer of each turn
     offer: Offer | None = None  # what the last answer put to the person
     recap: TurnRequest | None = None  # what the client noted last as the state of the work
@@ -218,6 +225,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
         waiting=_is_waiting(facts),
         answer=answer or state.answer,
+        admitted=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.admitted)
+        if answer
+        else state.admitted,
         answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
@@ -234,8 +244,34 @@ def _is_waiting(facts: TurnFacts) -> bool:
 
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
-    """Return the checks whose last run failed and what the person reported in the last turns, the latest last."""
-    return [one for one in state.failing if not _is_loose(state, one)]
+    """Return the checks whose last run failed, calls whose failure the last answer admits, and what the person reported last; the latest last."""
+    listed = [one for one in state.failing if not _is_loose(state, one)]
+    return sorted((*_admitted_failures(state), *listed), key=lambda one: one.last_seq)
+
+
+def _admitted_failures(state: SessionState) -> Iterable[OpenFailure]:
+    """Return the commands that failed in the turn of the last answer and that this answer names, besides those known as checks.
+
+    Of several tries of a program, the last counts.
+    """
+    known = {one.last_seq for one in state.failing}
+    found: dict[str, OpenFailure] = {}
+    for one in unresolved_failures(state) if state.admitted and _is_recent(state, state.admitted[0].turn) else ():
+        if one.tool or one.last_turn != state.admitted[0].turn or one.last_seq in known or is_no_failure(one.text):
+            continue
+        said = [
+            told for told in state.admitted if told.seq > one.last_seq and is_about_call(told.text, one.what, one.text)
+        ]
+        if said and not any(run.kind in _JUDGED for run in find_checks(one.what)):
+            told = EarlierReport(said[0].text, said[0].turn, said[0].seq)
+            found[" ".join(command_words(one.what)[-1:]).partition(" ")[0]] = OpenFailure(
+                one.what, one.text, one.turn, one.seq, one.last_turn, one.last_seq, one.times, run=_OTHER_RUN, earlier=(told,)
+            )  # fmt: skip
+    return found.values()
+
+
+def _is_recent(state: SessionState, turn: int) -> bool:
+    return state.turn_count - 1 - turn <= _leaves_unfixed(state)
 
 
 def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:

@@ -20,6 +20,7 @@ from everturn.derive.failures import (
     Complaint,
     attempt_keys,
     call_outcome,
+    find_admissions,
     hear_report,
     proven_keys,
     proves_anywhere,
@@ -156,6 +157,7 @@ class TurnFacts(Struct, frozen=True):
     branch: str = ""  # and repository: that version control named last
     repository: str = ""
     answer: Saying | None = None  # the beginning of the last answer
+    admitted: tuple[Saying, ...] = ()  # what it says failed, if a call did
     model: str = ""
     tokens: int = 0
     token_source: str = ""
@@ -254,7 +256,8 @@ class _FactCollector:
             begun=self._begun(turn), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
-            answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None, model=self.model,
+            answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
+            admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted),

@@ -32,6 +32,7 @@ _PICK = 3  # characters: a shorter reply is a letter, a number or a yes
 _FOCUS = 300
 _ANSWER = 2_400  # characters of the last answer
 _OPENING = 160
+_WIDEST, _ALL = 300, 3_000  # cells of a request or an answer, and of all of them
 _AGAIN = 48  # cells of a request that stands elsewhere
 _LATE = 3  # requests that are shown with more of their answer
 
@@ -103,14 +104,15 @@ def _draft_request(
 ) -> DraftStatement:
     label = "" if one.starter == "human" else one.starter
     weight = weight_by_rank(82, rank, 24, 0.9)
-    width = _AGAIN if is_told else 160 if rank < 5 else 90
+    share = min(_WIDEST, _ALL // max(1, len(material.state.requests)))  # few requests have room for more of their words
+    width = _AGAIN if is_told else max(share, 160 if rank < 5 else 90)
     about = f" (answers: {one_line(one.about, width)})" if one.about else ""
     words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
     if answer is None or not rank:  # the last answer is told elsewhere
         return saying_statement(material, weight, (one.seq, words), tail=about, label=label, width=width)
 
     def text() -> str:
-        told = safe_excerpt(material, (answer.seq, answer.text), 240 if rank <= _LATE else 140)
+        told = safe_excerpt(material, (answer.seq, answer.text), max(share, 240 if rank <= _LATE else 140))
         return f"{safe_excerpt(material, (one.seq, words), width)}{about} → {told}"
 
     return fact_statement(

@@ -183,7 +183,7 @@ _REPORTED = 300
 _EARLIER = 120
 _SUMMARY = 1200
 _MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
-_MOST_NAMES = 110
+_MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
@@ -378,7 +378,7 @@ def _earlier_text(material: StatementMaterial, one: OpenFailure) -> str:
     said = [
         f"turn {one.turn + 1}: {safe_excerpt(material, (one.seq, one.text), _EARLIER)}" for one in told.values() if one
     ]
-    return f" (before, in {'; '.join(said)})" if said else ""
+    return f" ({'said' if one.run else 'before,'} in {'; '.join(said)})" if said else ""
 
 
 def _rerun_text(one: OpenFailure) -> str:

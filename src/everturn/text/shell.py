@@ -141,9 +141,12 @@ def _drop_documents(text: str) -> str:
     return text
 
 
+_LISTED = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s'\"]+")
+
+
 def _unroll(found: re.Match[str]) -> str:
-    name, words, body = found[1], found[2].split(), found[3]
-    if len(words) > _MOST_ROUNDS or set("$`*?[({'\"") & set(found[2]):
+    name, words, body = found[1], [one.strip("'\"") for one in _LISTED.findall(found[2])], found[3]
+    if len(words) > _MOST_ROUNDS or set("$`*?[({") & set(found[2]):
         return ""
     pattern = re.compile(rf"\$(?:\{{{name}\}}|{name}(?!\w))")
     return "\n".join(pattern.sub(lambda _, word=word: word, body) for word in words)

@@ -117,3 +117,22 @@ DOUBTS = lazy_pattern(
     r"\bdo (?:that|it|this)\b|\bgo ahead\b|\bproceed\b|\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
     re.IGNORECASE,
 )
+
+
+# --- what an answer says of its own calls ---
+ADMITS = lazy_pattern(
+    r"\b(?:fail(?:s|ed|ing|ure|ures)?|could(?:n['’]t| not)|can(?:not|['’]t)|unable to|(?:did|does|do|was|were|is)(?:n['’]t| not) (?:work|run|start|succeed|able|possible|complete|available|running)\w*|blocked|denied|refused|crash(?:es|ed)?"
+    r"|unsuccessful|errors?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
+    r"|失敗|できません|できなかった|エラー|失败|未成功|无法|報錯|报错|错误|실패|오류|не удалось|ошибк",
+    re.IGNORECASE,
+)
+#: Words that say that a failure is over, or was expected.
+OVERCOME = lazy_pattern(
+    r"\b(?:fixed|resolved|solved|instead|work(?:ed|ing)? around|now (?:works?|pass(?:es)?)|initially|at first|retried|succeeded|as expected|expected to|behoben|gelöst|stattdessen|corrigé|résolu|corregid[oa]|resuelto|corrigid[oa]|resolvid[oa])\b|修复|已解决|解決|修正し|改用",
+    re.IGNORECASE,
+)
+WORD = lazy_pattern(r"[A-Za-z0-9_]{3,}")
+PATH_WORD = lazy_pattern(r"\S*[/\\]\S*")
+IDLE_WORDS = frozenset(
+    "the and for not with from this that was were are has have but you your its could failed fails failure error errors exit code run running command cannot unable usr bin home users".split()
+)
