@@ -82,3 +82,9 @@ def test_a_longer_fence_holds_shorter_ones(fence: str) -> None:
     inner = fence[0] * 3
     text = f"It is written.\n\n{fence}markdown\nInstall it:\n{inner}bash\nmake\n{inner}\nOpen the page.\n{fence}\n\nLook at it."
     assert [one.text for one in split_sentences(text)] == ["It is written.", "Look at it."]
+
+
+def test_a_wide_question_mark_is_left_out_and_remembered() -> None:
+    found = [(one.text, one.asks) for one in split_sentences("画好了。先画哪个港口？请选一个")]
+    assert found == [("画好了", False), ("先画哪个港口", True), ("请选一个", False)]
+    assert not any(one.asks for one in split_sentences("Is it done? It is."))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -184,7 +185,7 @@ _NOTHING_SAID, _TOLD = "=says nothing", "=told"
 
 def sum_weights(features: Sequence[str], weights: Mapping[str, float]) -> float:
     """Return the log-odds that a sentence is meant."""
-    return sum(weights[name] for name in features if name in weights)
+    return sum(filter(None, map(weights.get, features)))
 
 
 @lru_cache(maxsize=8)
@@ -207,12 +208,13 @@ def sentence_features(
     sentences: Sequence[Sentence], signs: Sequence[Sequence[str]], marks: Sequence[str] = ()
 ) -> Iterator[list[str]]:
     """Yield the features of each sentence of a message: `signs` are what patterns see in each, `marks` belong to the message."""
+    counts = Counter(listed[0] for listed in signs if listed)
     size = f"=size {_range(sum(len(one.text) for one in sentences), _SIZES)}"
     for number, one in enumerate(sentences):
         own = [
             *(f"=head {word}" for word in _words(one.heading)[:_HEADING_WORDS]),
             *(f"={sign}" for sign in signs[number]),
-            *_surroundings(signs, number),
+            *_surroundings(signs, number, counts),
             *_place(sentences, number),
         ]
         yield [*_word_features(one.text), *dict.fromkeys(own), *marks, "=", size]
@@ -352,14 +354,15 @@ def _place(sentences: Sequence[Sentence], number: int) -> Iterator[str]:
         yield "=lower"
 
 
-def _surroundings(signs: Sequence[Sequence[str]], number: int) -> Iterator[str]:
-    """Yield what the patterns see in the sentences beside one, and in how many of the message."""
+def _surroundings(signs: Sequence[Sequence[str]], number: int, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield what the patterns see in the sentences beside one, and in how many others of the message (`counts` of all)."""
     for name, at in (("before", number - 1), ("behind", number + 1)):
         if 0 <= at < len(signs):
             yield from (f"={name} {sign}" for sign in signs[at])
-    seen = [listed[0] for at, listed in enumerate(signs) if at != number and listed]
-    for sign in dict.fromkeys(seen):
-        yield f"=with {sign} {_range(seen.count(sign), _PLACES)}"
+    own = signs[number][:1]
+    for sign, count in counts.items():
+        if others := count - (sign in own):
+            yield f"=with {sign} {_range(others, _PLACES)}"
 
 
 def _range(value: int, ends: tuple[int, ...]) -> int:

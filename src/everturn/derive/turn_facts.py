@@ -433,7 +433,9 @@ class _FactCollector:
                 self.task_items = (items, call.seq)
                 if basename(start.path.replace("\\", "/")) in self.prompt_names:
                     self.plans.append((PlanUpdate(items, whole=False), call.seq))
-        elif ticked := find_ticked(start):
+        elif (self.task_items[0] or start.kind == "shell" or is_task_file(start.path)) and (
+            ticked := find_ticked(start)
+        ):
             listed, seq = self.task_items
             if not {one.id for one in listed}.isdisjoint(one.id for one in ticked):
                 self.plans.append((PlanUpdate(listed, whole=False), seq))

@@ -8,7 +8,7 @@ does not take a log line for a request. Reads a bounded part of a long message. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from everturn.text.lazy_pattern import lazy_pattern
@@ -132,18 +132,24 @@ def _find_sentences(text: str) -> Iterator[Sentence]:
         passage = " ".join(_HEADING.sub("", paragraph).split()) if is_heading else " ".join(paragraph.split())
         if is_heading or _BOLD_LINE.match(passage):
             heading = passage.strip("*_: ")
-        for part, end in _ended_parts(passage):
+        for part, asks in _ended_parts(passage):
             if words := part.strip():
-                yield Sentence(words, pasted, passage, heading, is_item, end.startswith("？"))
+                yield Sentence(words, pasted, passage, heading, is_item, asks)
 
 
-def _ended_parts(passage: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of a passage, each with what stands between it and the next."""
-    at = 0
-    for found in _END.finditer(passage):
-        yield passage[at : found.start()], found[0]
-        at = found.end()
-    yield passage[at:], ""
+def _ended_parts(passage: str) -> Iterable[tuple[str, bool]]:
+    """Return the sentences of a passage, each with whether a wide question mark ends it."""
+    if _WIDE_QUESTION not in passage:
+        return ((part, False) for part in _END.split(passage))
+    ends = [(found.start(), found.end()) for found in _END.finditer(passage)]
+    starts = [0, *(end for _, end in ends)]
+    return (
+        (passage[start:end], passage.startswith(_WIDE_QUESTION, end))
+        for start, end in zip(starts, [*(start for start, _ in ends), len(passage)], strict=True)
+    )
+
+
+_WIDE_QUESTION = "？"
 
 
 #: A longer fence holds shorter ones.
