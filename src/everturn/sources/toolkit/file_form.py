@@ -94,8 +94,11 @@ def _from_wide(data: bytes) -> bytes | None:
 def _without_mark(data: bytes) -> str:
     """Return the encoding of UTF-16 without a byte order mark; "" for anything else."""
     head = data[:2000]
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if len(zeros) > 20 and zeros.count(0) > 0.9 * len(zeros) and not all(byte == 0 for byte in head):
+    pairs = [
+        (one, two) for one, two in zip(head[::2], head[1::2], strict=False) if one or two
+    ]  # a block of zeros says nothing
+    for encoding, zeros in (("utf-16-le", [two for _, two in pairs]), ("utf-16-be", [one for one, _ in pairs])):
+        if len(zeros) > 20 and zeros.count(0) > 0.9 * len(zeros):
             return encoding
     return ""
 
