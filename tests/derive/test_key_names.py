@@ -109,3 +109,16 @@ def test_only_commands_that_talk_to_a_repository_name_it() -> None:
     assert counter.repository == ""
     counter.add_repository("git push origin main", "To github.com:ann/shop.git\n")
     assert counter.repository == "ann/shop"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("(shop_basket) and (kToken)", ["shop_basket", "kToken"]),
+        ("export $SHOP_HOME and SHOP_PORT=$", ["SHOP_HOME", "SHOP_PORT"]),
+        ("it costs $250K", ["$250K"]),
+        ("<command-name>/set-up</command-name>", []),
+    ],
+)
+def test_names_are_told_without_brackets_dollars_and_tags(text: str, names: list[str]) -> None:
+    assert [one for one in find_names(text) if one not in ("export",)] == names

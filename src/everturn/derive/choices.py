@@ -85,7 +85,7 @@ def _doubt(one: Sentence, by: str, sentences: int) -> float:
 
 _LIKELY, _CLEAR = 0.6, 1.3  # weight that the likeliest passage needs in a turn that changed files, and in another one
 _ALONE = 2.5  # weight that the words of a person need if no answer says what was chosen: else they only request
-_ROOM, _MOST = 1_200, 8  # bytes and passages of a turn
+_ROOM, _MOST = 1_800, 12  # bytes and passages of a turn
 _LONG = 32  # sentences: a prompt of so many is a document, and such an answer explains
 _REQUESTED, _PASTED, _LISTED = 0.8, 0.8, 0.6  # of a person: any sentence, one of pasted text, one of a list
 _EXPLAINED = 0.5

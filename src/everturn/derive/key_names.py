@@ -32,7 +32,7 @@ _OUTPUTS = 3  # calls: what version control says of the work is worth as much as
 _QUOTED = lazy_pattern(r"`([^`\n]{3,50})`")
 _TOKEN = lazy_pattern(r"[\w@#./\\:~$%+*=?&<>()\[\]-]{3,400}")
 _FOREIGN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_NO_NAME = lazy_pattern(r"</?\w+>?|https?|[\W\d]{1,3}|[\W_]+")
+_NO_NAME = lazy_pattern(r"<.*|https?|[\W\d]{1,3}|[\W_]+")
 _BRACKETS = lazy_pattern(r"[()\[\]<>]")
 _TALKS = ("git push", "git pull", "git fetch", "git remote", "gh pr", "gh repo view")
 _REMOTE = lazy_pattern(
@@ -135,7 +135,11 @@ def _trim(token: str) -> str:
     for opened, closed in ("()", "[]", "<>"):
         if name.count(opened) != name.count(closed):
             name = _BRACKETS.split(name, maxsplit=1)[0] if not name.startswith(opened) else name.strip("()[]<>")
-    return name.rstrip(":.,")
+        elif opened != "<" and name.startswith(opened) and name.endswith(closed):
+            name = name[1:-1]
+    if name.startswith("$") and not name[1:2].isdigit():  # a variable
+        name = name[1:]
+    return name.rstrip(":.,=$")
 
 
 def advance_names(known: dict[str, KeyName], new: Sequence[KeyName]) -> dict[str, KeyName]:

@@ -27,8 +27,8 @@ NAMES = "names"
 
 #: Shares of the sections. One that is not named has `_OTHER`.
 _SHARES = {
-    "high_level_goal": 20.0, "session_name": 20.0, "artifacts": 20.0, "commits": 16.0, "primary_task": 8.0, "still_failing": 8.0,
-    "next_steps": 8.0, "open_questions": 8.0, "constraints": 8.0, "key_decisions": 8.0, "plan_open": 3.0, "requests": 1.5,
+    "high_level_goal": 20.0, "session_name": 20.0, "artifacts": 40.0, "commits": 16.0, "primary_task": 8.0, "still_failing": 8.0,
+    "next_steps": 8.0, "open_questions": 8.0, "constraints": 24.0, "key_decisions": 8.0, "plan_open": 3.0, "requests": 1.5,
     "loose_ends": 1.0,
 }  # fmt: skip
 _OTHER = 0.6
