@@ -24,11 +24,12 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure, say, show
-from benchmarks.restore.labels import MEASURED, SETS, UNSEEN_HALF
+from benchmarks.restore.labels import MEASURED, NAMED, SETS, SPOKEN, UNSEEN_HALF
 from benchmarks.restore.learn import archive_files
 from benchmarks.restore.sections import SECTIONS, restored_sessions, section_figures, session_misses
 from everturn.store.contract import Store
@@ -65,11 +66,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 def unseen_figures(folder: Path, archive: Path, labels: Path) -> Iterator[Figure]:
     """Yield every figure of the sessions below a folder, with the bars of the sections."""
+    yield from agreement_figures(labels)
     store = _archived(folder, archive, labels)
     try:
         yield from section_figures(store, _parts(labels), labels, folder)
     finally:
         store.close()
+
+
+def agreement_figures(labels: Path) -> Iterator[Figure]:
+    """Yield how far the two readers of a set agree on the points of each section: the F1 of one list held against the other."""
+    entries = json.loads(labels.read_text("utf-8"))
+    for name in (*SPOKEN, *NAMED):
+        readers = Counter(item["readers"].rstrip("?") for one in entries for item in one["sections"][name])
+        both, alone = 2 * readers["AB"], readers["A"] + readers["B"]
+        if both:
+            yield Figure(f"{name.replace('_', ' ')}, F1 of one reader against the other", both / (both + alone))
 
 
 def unseen_misses(folder: Path, archive: Path, name: str, labels: Path) -> Iterator[str]:

@@ -206,7 +206,8 @@ def test_a_patch_that_a_script_of_codex_applied_is_an_edit(story: PlantedReposit
         item = ask(run, story, target)["items"][0]
         assert (item["level"], item["session"], item["tool"]) == ("replayed", session.id, "apply_patch")
     _, document, _ = run("restore", session.id)
-    assert "src/base.py" in document and moved in document and "never.py" not in document
+    changed = document.partition("## Artifacts referenced or created")[2].partition("##")[0]
+    assert "src/base.py" in changed and moved in changed and "never.py" not in changed
 
 
 def test_a_commit_and_a_range_list_the_turns(story: PlantedRepository, run: Run) -> None:

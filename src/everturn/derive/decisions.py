@@ -121,7 +121,8 @@ def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequen
         return True
     if bound is None:
         return False
-    is_plain = is_short and _STRICT.match(_POLITE.sub("", sentence.text.strip("*_ "))) is not None
+    words = _POLITE.sub("", sentence.text.strip("*_ "))
+    is_plain = is_short and (_STRICT.match(words) or _CAPITALS.search(words)) is not None
     return is_plain or (bound.pinned and not sentence.pasted)
 
 

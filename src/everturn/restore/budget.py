@@ -135,6 +135,8 @@ def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Term
             continue
         messages = {proof.message for proof in one.statement.evidence}
         statement = terms.tidy(one.statement)
+        if not statement.text:
+            continue
         room -= terms.price(NAMES, replace(statement, evidence=()) if messages <= cited else statement)
         if room < 0:
             break

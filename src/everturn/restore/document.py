@@ -70,6 +70,7 @@ class Statement(Struct, frozen=True):
     reason: str = ""  # why it could not be verified
     weight: float = 0.0  # how useful it is; the lightest are cut first
     check: str = ""  # of a model's statement: what the check found, one of CHECKS
+    around: str = ""  # what a name stands in: a name that is cleaned away there is part of a secret. Never shown
 
 
 class DocumentSection(Struct, frozen=True):

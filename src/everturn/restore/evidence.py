@@ -34,6 +34,7 @@ _SHORTEST = 12  # characters of a quote that still says something
 _WIDTH = 80
 _QUOTE_TABLE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
 _CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
+_WHOLE_TEXT = 16_000  # characters: a shorter message is looked at as a whole
 _SECRET_MARGIN = 4_000  # characters around a cut that are searched for a secret
 
 
@@ -69,6 +70,14 @@ class Proofs:
             if first + found.start < end < first + found.end:
                 return f"{text[at : max(at, first + found.start)].rstrip()}…"
         return excerpt
+
+    def around(self, seq: int, words: str) -> str:
+        """Return the text of a message that holds some words, of a long one what stands around their first place."""
+        text = self.read_message(seq)[1]
+        if len(text) <= _WHOLE_TEXT:
+            return text
+        at = max(0, text.find(words))
+        return text[max(0, at - _SECRET_MARGIN) : at + len(words) + _SECRET_MARGIN]
 
     def excerpt(self, seq: int, field: str, width: int) -> str:
         """Return the beginning of a message's text in one field of the index."""
@@ -185,7 +194,7 @@ class StatementMaterial(Struct, frozen=True):
 
 def proven_statement(draft: DraftStatement) -> Statement:
     made = draft.make()
-    return Statement(made.text, made.evidence, made.verified, made.label, made.reason, draft.weight)
+    return replace(made, weight=draft.weight)
 
 
 def saying_statement(

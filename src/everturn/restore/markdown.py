@@ -78,8 +78,8 @@ def _fit_budget(
     document: Document, budget: int, terms: Terms, render: Callable[[Document], str]
 ) -> tuple[Document, str]:
     if not budget:
-        whole = [Entry(one.key, one.number, terms.tidy(one.statement)) for one in all_entries(document)]
-        shown = keep_entries(document, whole)
+        tidied = (Entry(one.key, one.number, terms.tidy(one.statement)) for one in all_entries(document))
+        shown = keep_entries(document, [one for one in tidied if one.statement.text])
         return shown, render(shown)
     room = budget - cost(render(keep_entries(document, [])))
     shown = fit_document(document, room, terms)
@@ -118,7 +118,15 @@ def _clean_document(document: Document, clean: Clean) -> Document:
 
 
 def _clean_statement(one: Statement, clean: Clean) -> Statement:
+    """Return a statement without secrets; without words if it is a name that is part of one."""
+    if one.around and not _survives(one.text.strip("`"), one.around, clean):
+        return replace(one, text="", reason="", evidence=())
     return replace(one, text=_safe_text(one.text, clean), reason=_safe_text(one.reason, clean) if one.reason else "")
+
+
+def _survives(name: str, around: str, clean: Clean) -> bool:
+    """Whether a name still stands, as often as before, where it was found. Secrets are known by what stands beside them."""
+    return clean(around).count(name) >= around.count(name)
 
 
 def _clean_quotes(one: Statement, clean: Clean) -> Statement:

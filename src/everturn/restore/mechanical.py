@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.file_book import FileState
-from everturn.derive.key_names import NameSetting, rank_names
+from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
 from everturn.derive.session_state import (
@@ -37,6 +37,7 @@ from everturn.restore.evidence import (
     StatementMaterial,
     check_document,
     fact_statement,
+    find_evidence,
     proven_statement,
     rank_latest,
     safe_excerpt,
@@ -224,8 +225,13 @@ def key_names(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Return the names that a successor looks for first, one by one: a list shows those that stand nowhere else."""
     state = material.state
     for rank, one in enumerate(rank_names(state.names.values(), name_setting(state), _MOST_NAMES)):
-        refs = [(one.seq, one.text)]
-        yield fact_statement(material, weight_by_rank(60, rank, 20, 0.98), partial("`{}`".format, one.text), refs)
+        yield DraftStatement(weight_by_rank(60, rank, 20, 0.98), partial(_make_name, material, one))
+
+
+def _make_name(material: StatementMaterial, one: KeyName) -> Statement:
+    evidence = find_evidence(material, [(one.seq, one.text)])
+    around = material.proofs.around(one.seq, one.text)
+    return Statement(f"`{one.text}`", evidence, True if evidence else None, around=around)
 
 
 def name_setting(state: SessionState) -> NameSetting:
