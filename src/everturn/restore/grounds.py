@@ -302,6 +302,15 @@ def find_named_things(text: str) -> NamedThings:
     )
 
 
+def hide_names(text: str) -> str:
+    """Blank out the code, quotations, files, hashes and turns that a statement names."""
+    prose = _CODE.sub(" ", text)
+    for pattern in _QUOTES:
+        prose = pattern.sub(" ", prose)
+    prose = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
+    return _HASH.sub(lambda found: " " if re.search(r"[a-f]", found[0]) else found[0], _IN_PROSE.sub(" ", prose))
+
+
 # --- citations ---
 _BRACKETS = re.compile(r"\s*[\[(（【⟦]([^\[\]()（）【】⟦⟧]{1,200})[\])）】⟧]")
 _IN_PROSE = re.compile(r"\bturns?\s+(?:number\s+|no\.?\s*)?#?(\d{1,9})\b", re.IGNORECASE)

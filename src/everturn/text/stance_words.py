@@ -472,3 +472,27 @@ IDLE_REPLY = lazy_pattern(
     r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
     re.I,
 )
+
+#: The small words that tell languages apart.
+LANGUAGE_WORDS = {
+    "en": frozenset(
+        "the and is was were to of for with not in that by from be are it this which has have should will they their there what why how "
+        "because into cannot out an or only when after before at on as its been but you your we can".split()
+    ),
+    "de": frozenset(
+        "der die das und ist wurde wurden nicht mit für auf ein eine einen den dem des von zu zum zur im werden soll sollen wird sich auch "
+        "aus bei noch nach als oder kein keine ohne sind war hat haben dass ich du wir sie es laut nur alle alles".split()
+    ),
+    "fr": frozenset(
+        "le la les des et est pour dans avec une un du de que sur pas qui a été au aux en ne se ce cette sont il elle par mais plus sans "
+        "je tu nous vous l d n qu c tout tous y ont".split()
+    ),
+    "es": frozenset(
+        "el la los las y es para con una un del de que por no se en fue al lo como más sin está son su sus ya pero cuando hay le qué "
+        "este esta yo hacer ha han quiere".split()
+    ),
+    "pt": frozenset(
+        "o a os as e é para com uma um do da dos das que não no na nos nas foi por se em ao mais sem está são seu sua já mas quando há "
+        "este esta eu isso ele pelo pela deixa só agora".split()
+    ),
+}
