@@ -177,7 +177,7 @@ class _StatementTrial:
         return False
 
     def _is_human_quotation(self) -> bool:
-        people = (row for row in self._candidates() if row.origin == "human")
+        people = (row for row in self._candidates() if self.ground.is_person(row))
         return any(has_quote(self.parsed.text, self.ground.text(row)) for row in people)
 
     def _is_quotation(self) -> bool:
@@ -219,11 +219,19 @@ class _StatementTrial:
             ):
                 self.reasons.append("it states nothing that can be checked")
             return
+        if self.foreign:
+            self._check_names(things, significant & known)
+            return
         weights = {one: self.ground.weight(one) for one in significant}
         found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
         if found + sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * (found + sum(weights.values())):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
+
+    def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
+        """Check that a statement in another language than the session has something in common with what it cites."""
+        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared):
+            self.reasons.append("it is in another language than the session, and has no name or number in common with it")
 
     def _check_origin(self) -> None:
         """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
@@ -231,7 +239,9 @@ class _StatementTrial:
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
             self.reasons.append("its only source is a summary written by the client, which is not evidence")
-        elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
+        elif rows and self.key in _SPOKEN_SECTIONS and all(
+            row.origin in ("tool", "injected") and not self.ground.is_person(row) for row in rows
+        ):
             said = bool(self.acts) or self._is_spoken()
             self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]
 

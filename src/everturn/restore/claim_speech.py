@@ -28,6 +28,7 @@ from everturn.restore.claim_polarity import (
     read_phrases,
     split_sentences,
 )
+from everturn.restore.claim_language import find_language
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
 from everturn.text.stance_words import AGREEMENT, REVISION
@@ -94,7 +95,7 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
     """Return the messages of people and the model among the cited ones; those of the turn where whole turns are cited."""
     by_message = {row.turn for row in cited}
     rows = [*cited, *(row for turn in turns if turn not in by_message for row in ground.rows(turn))]
-    return [row for row in rows if row.origin in ("human", "model")]
+    return [row for row in rows if row.origin in ("human", "model") or ground.is_person(row)]
 
 
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
@@ -111,24 +112,52 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
     words = stems(hide_stance(told.clause)) - _SPEECH_WORDS
+    by_person = [row for row in cited if ground.is_person(row)]
+    by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
+    if told.speaker == "agent" and by_person and len(by_person) == len(cited):
+        yield f"message {by_person[0].seq + 1} is from a person, not from the agent"
+        return
+    if told.speaker == "person" and told.approves and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
+        yield f"the person refused in message {by_person[0].seq + 1}"
+        return
+    if told.speaker == "person" and told.refuses and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
+        return
+    if told.acts and (by_person or not by_model or told.speaker == "agent"):
+        return
     if not words:
         return
-    rows = [row for turn in turns for row in ground.rows(turn) if row.origin in ("human", "model")]
-    by_model = frozenset[str]().union(*(stems(ground.text(row)) for row in rows if row.origin == "model"))
-    near = {*turns, *(turn - 1 for turn in turns)}  # "leave them" speaks of what was said before
-    people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
-    by_people = frozenset[str]().union(*map(stems, people))
     if told.approves and told.speaker == "person":
         if not _is_approved(ground, words, turns, cited):
             yield "no message from a person agrees to it"
         return
+    if _is_foreign(ground, told, by_person or cited):
+        if told.speaker == "person" and by_model and not by_person:
+            yield "only the agent says so in the cited messages"
+        return
+    if not _has_said(ground, told, words, turns):
+        who = "a person" if told.speaker == "person" else "the agent"
+        yield f"no message from {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
+
+
+def _has_said(ground: Ground, told: Attribution, words: frozenset[str], turns: list[int]) -> bool:
+    """Whether most of the words are the speaker's, and few of them only the other one's."""
+    rows = [row for turn in turns for row in ground.rows(turn) if row.origin == "model"]
+    by_model = frozenset[str]().union(*(stems(ground.text(row)) for row in rows))
+    near = {*turns, *(turn - 1 for turn in turns)}  # "leave them" speaks of what was said before
+    people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
+    by_people = frozenset[str]().union(*map(stems, people))
     own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
     weights = {one: ground.weight(one) for one in words}
     total = sum(weights.values())
     foreign = sum(weights[one] for one in words & other - own)
-    if sum(weights[one] for one in words & own) < _LEAST_OWN * total or foreign > _MOST_FOREIGN * total:
-        who = "a person" if told.speaker == "person" else "the agent"
-        yield f"no message from {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
+    return sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
+
+
+def _is_foreign(ground: Ground, told: Attribution, rows: list[MessageRow]) -> bool:
+    """Whether what is said to be said is in another language than the messages."""
+    own = find_language(told.clause)
+    spoken = {find_language(text) for row in rows if (text := ground.speech(row))} - {""}
+    return bool(own and spoken) and own not in spoken
 
 
 def _is_approved(ground: Ground, words: frozenset[str], turns: list[int], cited: list[MessageRow]) -> bool:
@@ -181,19 +210,27 @@ def unknown_names(ground: Ground, text: str) -> list[str]:
 
 
 # --- Who a statement says it comes from: a person, or the agent. The words must then be theirs ---
-_PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la)\s+usuari[oa]|ユーザー?|用户|用戶)"  # fmt: skip
-_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|el\s+(?:agente|asistente)|エージェント|アシスタント|助手|代理)"  # fmt: skip
+_PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la|del|al)\s+usuari[oa]|(?:[oa]|d[oa]|pel[oa]|ao?)\s+usuári[oa]|ユーザー?|用户|用戶|사용자)"  # fmt: skip
+_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|(?:el|o)\s+(?:agente|as+istente)|에이전트|エージェント|アシスタント|助手|代理)"  # fmt: skip
 _SAYS = (
     r"(?:\s+(?:has|have|had|also|then|first|later|now|explicitly|initially|originally|finally|clearly|hat|a|ha|does|did|do|never|not|n['’]t|would|once|again|still|just)){0,3}"
     r"\s*(?:want|wish|ask|sa(?:id|ys?)\b|told|tell|request|decid|ch[oó]o?se|prefer|suggest|propos|recommend|insist|require|demand|forb[ia]d|prohibit|allow|permit|expect|need|approv|agree|accept|confirm|reject"
     r"|refus|state|mention|explain|report|instruct|order|specif|stipulat|plan|announc|offer|promis|pick|opt|settl|choice|decision|request|instruction|wish|idea|suggestion|proposal|preference"
     r"|will\b|wollte|möchte|sagt|bat\b|bittet|verlangt|entschied|bevorzugt|schlug|empfiehlt|empfahl|gesagt|gebeten|verbietet|verbot|erlaubt"
-    r"|veut|voulait|demand|dit\b|préfèr|propos|décid|interdit|autoris|quiere|pidi|pide|dijo|dice|prefiere|propuso|sugiri|decidi|prohíb|permit|exig|は|が|要求|想|希望|说|說|决定|建议|禁止|允许)"
+    r"|veut|voulait|demand|dit\b|préfèr|propos|décid|interdit|autoris|quiere|pidi|pide|dijo|dice|prefiere|propuso|sugiri|decidi|prohíb|permit|exig|pedi[ru]|quer\b|queria|disse|sugeri|propôs|decidiu|escolheu|genehmigt|abgelehnt|lehnt|gewünscht|gewählt|souhait|refus|rejet|rechaz|aprob|aprov|recus|は|が|要求|想|希望|说|說|决定|建议|禁止|允许)"
 )
 _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|laut|auf|wie|selon|según|à la demande de|a petición de)\s+(?:request of\s+|the request of\s+|Wunsch\s+)?"
 _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
-_APPROVAL = re.compile(r"\b(?:approv|agree|accept|confirm|sign(?:ed|s) off|okay(?:ed)?|consent|gave .{0,12}(?:go|ok)|zugestimmt|bestätigt|accepté|aceptó|aprobó)|承認|同意|了承", re.I)  # fmt: skip
+_REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
+#: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
+_SUBJECT = re.compile(
+    rf"^(?:\W|(?:and|but|then|also|later|first|finally|und|et|y|e)\b)*{_PERSON}(?:\s+(?:then|also|later|first|finally|himself|herself|themselves))?"
+    r"(?:(?<=[a-zéà])\s+(?!(?:has|have|had|needs?|must|should|shall|can|could|may|might|will|would|is|are|was|were|gets?|sees?|receives?|muss|soll|kann|wird|doit|peut|debe|puede|tiene|deve|pode|tem)\b)[^\W\d_]{3}"
+    r"|(?<=[^\x00-\x7f])(?!需要|必须|应|可以|能|将|会|の))",
+    re.I,
+)
+_APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|aprov|agree|accept|confirm|sign(?:ed|s) off|okay(?:ed)?|consent|gave .{0,12}(?:go|ok)|zugestimmt|bestätigt|accepté|aceptó|aprobó)|批准|승인|承認|同意|了承", re.I)  # fmt: skip
 
 
 def _pattern(who: str) -> re.Pattern[str]:
@@ -216,6 +253,8 @@ class Attribution(Struct, frozen=True):
     speaker: str  # person | agent
     clause: str
     approves: bool = False
+    refuses: bool = False
+    acts: bool = False  # is said to do something that need not be speech: "the user found", "the user pasted"
 
 
 def find_attributions(text: str) -> list[Attribution]:
@@ -225,9 +264,11 @@ def find_attributions(text: str) -> list[Attribution]:
         hits = [(match.start(), who) for who, pattern in _PATTERNS.items() if (match := pattern.search(clause))]
         if match := _USER_PATTERN.search(clause):
             hits.append((match.start(), "person"))
-        if hits:
-            who = min(hits)[1]
-            found.append(Attribution(who, _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))))
+        subject = _SUBJECT.search(clause)
+        who = min(hits)[1] if hits else "person" if subject else ""
+        if who:
+            bare, approves = _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))
+            found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), not hits))
     return found
 
 

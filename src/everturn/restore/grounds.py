@@ -97,6 +97,8 @@ class Ground:
 
     def speech(self, row: MessageRow) -> str:
         """Return what a person or the model says in a message, without what it gives to tools."""
+        if row.seq in self.answers:
+            return self.text(row)
         if row.origin not in ("human", "model"):
             return ""
         blocks = self._records.message(row).blocks
@@ -155,7 +157,23 @@ class Ground:
     def spoken(self) -> list[tuple[MessageRow, str]]:
         """Return the messages of people in order, each with its text."""
         rows = self._store.messages(self.session.id, 0, self.state.covers)
-        return [(row, self.text(row)) for row in list(rows) if row.origin == "human" and row.kind not in _HEARSAY]
+        return [(row, self.text(row)) for row in list(rows) if self.is_person(row) and row.kind not in _HEARSAY]
+
+    def is_person(self, row: MessageRow) -> bool:
+        """Whether a person speaks in a message: writes it, answers a question of the agent or refuses a call."""
+        return row.origin == "human" or row.seq in self.answers
+
+    @cached_property
+    def answers(self) -> dict[int, str]:
+        """The results of calls that a person decided, by message: `answer` to a question, or `refusal`."""
+        calls = (call for calls in self._calls.values() for call in calls if call.result_seq is not None)
+        kinds = ((call.result_seq or 0, self._answer_kind(call)) for call in calls)
+        return {seq: kind for seq, kind in kinds if kind}
+
+    def _answer_kind(self, call: Call) -> str:
+        if call.error_class == "rejected":
+            return "refusal"
+        return "answer" if call.kind == "ask" and call.status == "ok" else ""
 
     def turns_of(self, path: str) -> list[int]:
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
