@@ -74,8 +74,10 @@ class ActRecord:
                 yield from self._deed_faults(act, turns)
             elif act.kind == "commit":
                 yield from self._commit_faults(act, turns)
+            elif act.kind == "undo":
+                yield from self._undo_faults(act)
             elif act.kind in _ON_FILES:
-                yield from self._file_faults(act, None if at_end else max(turns))
+                yield from self._file_faults(act, turns, None if at_end else max(turns))
             elif not has_counts:
                 yield from self._check_faults(act, turns, at_end)
 
@@ -140,7 +142,26 @@ class ActRecord:
         found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
         return sorted(found, key=lambda one: one[2])
 
-    def _file_faults(self, act: ClaimedAct, until: int | None) -> Iterator[str]:
+    def _undo_faults(self, act: ClaimedAct) -> Iterator[str]:
+        """Report that something was taken back in a session in which nothing was changed."""
+        changed = any(one.action != "read" for one in self.ground.state.files.values())
+        shell = any(self.deeds.of(kind) for kind in ("revert", "commit", "rename", "delete"))
+        if not (act.denied or changed or shell or self.deeds.hidden or self._says_person(act)):
+            yield "the record shows no change of a file"
+
+    def _may_be_done(self, act: ClaimedAct, path: str, turns: list[int]) -> bool:
+        """Whether something else than a call on the file speaks for an act: a command, a person, a listing of Git."""
+        if self._has_command(act.kind, path) or self._says_person(act):
+            return True
+        if act.kind == "edit" and _names(path, self.deeds.listed):
+            return True
+        return self.ground.has_unnamed(act.kind) and any(
+            one.kind == act.kind and not one.denied and any(same_file(name, path) or same_file(path, name) for name in one.things.files)
+            for turn in turns
+            for one in find_acts(self.ground.words(turn).text[:_MAX_CHARS])
+        )
+
+    def _file_faults(self, act: ClaimedAct, turns: list[int], until: int | None) -> Iterator[str]:
         if not act.things.files:
             if act.kind == "delete" and not act.denied:
                 yield from self._removal_faults(act)
@@ -149,7 +170,7 @@ class ActRecord:
             touches = self._touches(path)
             actions = [action for turn, action, _ in touches if until is None or turn <= until]
             if fault := _file_fault(act, actions):
-                if not act.denied and (self._has_command(act.kind, path) or self._says_person(act)):
+                if not act.denied and self._may_be_done(act, path, turns):
                     continue
                 yield f"{quote_short(path)} {fault}"
 
@@ -224,6 +245,10 @@ class ActRecord:
                 return
 
 
+def _names(path: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.-]){re.escape(path.replace(chr(92), '/').rsplit('/', 1)[-1])}(?![\w-])", text))
+
+
 _REMOVAL = re.compile(
     r"\b(?:delet|remov|eras|drop|rm\b|uninstall|lösch|entfern|supprim|elimin|borra)|削除|删除|移除|消して", re.I
 )
@@ -246,8 +271,8 @@ def _file_fault(act: ClaimedAct, actions: list[str]) -> str:
         )
     if act.kind == "rename" and not {"deleted", "created"} & set(actions):
         return "was not renamed in the record"
-    if act.kind == "edit" and actions and not changed:
-        return "was only read"
+    if act.kind == "edit" and not changed:
+        return "was only read" if actions else "was not changed in the record"
     if act.kind == "edit" and changed and set(changed) == {"deleted"}:
         return "was deleted, not changed"
     return ""
@@ -278,11 +303,13 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
         r"|(?:make|just|npm run|pnpm(?: run)?|yarn|bash|sh|python3?|invoke|fab|mage|task)\s+\S*deploy\S*|\S*deploy\S*(?:\.(?:sh|py|js))?(?:\s|$)|docker(?:-|\s)compose\s+(?:.*\s)?up\b)",
         "install": rf"{_PACKAGES}\s+(?:install|add|i|ci|sync|get|require|reinstall)\b",
         "rename": rf"(?:{_GIT})?mv\s",
-        "delete": rf"(?:(?:{_GIT})?rm\s|rmdir\s|unlink\s|{_GIT}(?:branch|tag)\s+(?:-[dD]|--delete)\b|{_GIT}push\b.*--delete\b|docker\s+(?:rmi?|volume\s+rm)\b|dropdb\s"
+        "delete": rf"(?:(?:{_GIT})?rm\s(?!.*--cached)|(?i:Remove-Item|del|erase|rd|ri)\s|rmdir\s|unlink\s|{_GIT}(?:branch|tag)\s+(?:-[dD]|--delete)\b|{_GIT}push\b.*--delete\b|docker\s+(?:rmi?|volume\s+rm)\b|dropdb\s"
         r"|(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|cargo|apt(?:-get)?|brew)\s+(?:uninstall|remove|rm|purge)\b|kubectl\s+delete\b)",
         "revert": rf"{_GIT}(?:revert|reset|restore|checkout\s+--)\b",
     }.items()
 }  # fmt: skip
+_LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
+_MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
     "merge": re.compile(r"merge_?(?:pull|merge)?_?(?:request|branch|pr)", re.I),
@@ -326,8 +353,13 @@ class Deeds:
     def __init__(self, ground: Ground) -> None:
         self.done: list[RecordedDeed] = []
         self.checks: list[RecordedCheck] = []
+        self.listed = ""  # what Git showed of the changes of anybody
+        self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
+            if _LISTS.search(start.command or ""):
+                self.listed += f"\n{output[:_MAX_CHARS]}"
+            self.hidden = self.hidden or call.kind in ("task", "other") or bool(_MAY_CHANGE.search(start.command or ""))
             checks = judge_checks(call, start, output, ground.state.workspace)
             self.checks += [RecordedCheck(one, start.command, call.turn, call.seq) for one in checks]
 

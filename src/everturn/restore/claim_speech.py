@@ -20,6 +20,7 @@ from msgspec import Struct
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import find_acts
 from everturn.restore.claim_conflicts import find_state, has_other_state
+from everturn.restore.claim_language import find_language
 from everturn.restore.claim_polarity import (
     Phrase,
     find_denied_choice,
@@ -28,7 +29,6 @@ from everturn.restore.claim_polarity import (
     read_phrases,
     split_sentences,
 )
-from everturn.restore.claim_language import find_language
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
 from everturn.text.stance_words import AGREEMENT, REVISION

@@ -175,6 +175,11 @@ class Ground:
             return "refusal"
         return "answer" if call.kind == "ask" and call.status == "ok" else ""
 
+    def has_unnamed(self, kind: str) -> bool:
+        """Whether a call of a kind is recorded without the file it was about, as in some transcripts."""
+        named = {one.seq for artifacts in self._artifacts.values() for one in artifacts}
+        return any(call.kind == kind and seq not in named for seq, calls in self._calls.items() for call in calls)
+
     def turns_of(self, path: str) -> list[int]:
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
