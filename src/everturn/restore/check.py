@@ -143,7 +143,10 @@ class _StatementTrial:
         if not self.reasons:
             self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
             acts = [] if self._is_human_quotation() else acts  # a person may ask for what was never done
-            self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key)) if acts else ()
+            if acts:
+                record = act_record(self.ground)
+                self.reasons += record.find_cited_failure(acts, self.cited)
+                self.reasons += record.find_faults(acts, self.turns, bool(self.key))
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
             self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
@@ -290,8 +293,11 @@ def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: 
 
 
 def _unchanged_files(ground: Ground, turns: list[int], acts: list[ClaimedAct], things: NamedThings) -> Iterator[str]:
-    if len(things.files) == 1 and any(act.kind in ("edit", "create", "delete") and not act.denied for act in acts):
-        yield from _find_unchanged(ground, turns, things.files[0])
+    told = [act for act in acts if act.kind in ("edit", "create", "delete") and not act.denied]
+    if len(things.files) == 1 and told:
+        path = things.files[0]
+        if not all(act_record(ground).may_be_done(act, path, turns) for act in told):
+            yield from _find_unchanged(ground, turns, path)
 
 
 def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:

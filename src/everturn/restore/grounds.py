@@ -180,6 +180,11 @@ class Ground:
         named = {one.seq for artifacts in self._artifacts.values() for one in artifacts}
         return any(call.kind == kind and seq not in named for seq, calls in self._calls.items() for call in calls)
 
+    @cached_property
+    def has_changes(self) -> bool:
+        """Whether a call changed a file."""
+        return any(call.kind in ("edit", "create", "delete") for calls in self._calls.values() for call in calls)
+
     def turns_of(self, path: str) -> list[int]:
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
 
