@@ -200,7 +200,7 @@ _NAMED_VALUE = re.compile(r"`([^`\n]{3,200})`[^`;.\n]{0,40}?(?<![\w.,/:-])(\d{2,
 def find_value_faults(text: str, cited: str) -> Iterator[str]:
     """Yield the values of named things that are others in the record: `/health` answered 200 where it has "/health → 404"."""
     for name, value in _NAMED_VALUE.findall(text):
-        pattern = rf"(?<![\w.-]){re.escape(normalise_quotes(name).strip())}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*)?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
+        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*)?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
         values = set(re.findall(pattern, cited))
         if values and value not in values:
             yield f"{quote_short(name)} has {', '.join(sorted(values)[:3])} in the record, not {value}"

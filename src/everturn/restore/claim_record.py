@@ -170,7 +170,8 @@ class ActRecord:
         return self.ground.has_unnamed(act.kind) and any(
             one.kind == act.kind and not one.denied and _names(path, sentence)
             for turn in turns
-            for sentence in split_sentences(self.ground.words(turn).text[:_MAX_CHARS])
+            for row in self.ground.rows(turn)
+            for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
             if _names(path, sentence)
             for one in find_acts(sentence)
         )

@@ -25,6 +25,8 @@ from everturn.restore.claim_polarity import (
     Phrase,
     find_denied_choice,
     find_opposite,
+    find_opposite_words,
+    find_swapped,
     hide_stance,
     read_phrases,
     split_sentences,
@@ -49,6 +51,7 @@ _SPEECH_WORDS = stems(
     "answer reply replied replies open unanswered response still"
 ) | {"decid", "chos", "choos"}  # fmt: skip
 _NAME = re.compile(r"(?<=[a-z,;:)] )[\"'`(]?([A-Z][A-Za-z0-9+#]{2,})\b")
+_FENCED = re.compile(r"'''[^\n]{0,80}\n.{0,20000}?(?:'''|$)", re.S)
 _GERMAN = re.compile(r"\b(?:der|die|das|und|nicht|wurde|ist|auf|ein|eine)\b")
 
 
@@ -66,6 +69,10 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
     turned = find_opposite(said, recorded) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
+    if against := find_opposite_words(text, sentences):
+        yield f"the record says otherwise: {quote_short(against)}"
+    if swapped := find_swapped(text, "\n".join(ground.speech(row) for row in rows)):
+        yield f"{quote_short(swapped)} is what was replaced in the record"
     checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
     if (
         not checks
@@ -100,7 +107,7 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
 
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
     """Return the sentences that have one of the words."""
-    found = split_sentences(text[:_MAX_CHARS])
+    found = split_sentences(_FENCED.sub(" ", text[:_MAX_CHARS]))
     return [one for one in found if not words.isdisjoint(_sentence_words(one))]
 
 

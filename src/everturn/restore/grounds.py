@@ -26,6 +26,7 @@ from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
+from everturn.text.stance_words import LANGUAGE_WORDS
 from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
@@ -96,13 +97,14 @@ class Ground:
         return self._texts[row.seq]
 
     def speech(self, row: MessageRow) -> str:
-        """Return what a person or the model says in a message, without what it gives to tools."""
+        """Return what a person or the model says in a message, line by line, without what it gives to tools."""
         if row.seq in self.answers:
             return self.text(row)
         if row.origin not in ("human", "model"):
             return ""
         blocks = self._records.message(row).blocks
-        return normalise_quotes("\n".join(one.text for one in blocks if one.kind == "text"))
+        lines = (line for one in blocks if one.kind == "text" for line in one.text.splitlines())
+        return "\n".join(filter(None, map(normalise_quotes, lines)))
 
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:
@@ -203,7 +205,7 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and (len(one) > 2 or not one.isascii())
+        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and (len(one) > 2 or not one.isascii() or one.isdigit())
     )
 
 
@@ -211,10 +213,21 @@ def all_stems(text: str) -> frozenset[str]:
 def _stem(term: str) -> str:
     if any(map(str.isdigit, term)):
         return term
+    if term in _IRREGULAR:
+        return _IRREGULAR[term][:8]
     bare = _ENDING.sub("", term)
     if bare.endswith("i") and bare != term:
         return f"{bare[:-1]}y"[:8]  # queries, query
     return (bare[:-1] if bare[-2:-1] == bare[-1:] and bare.isascii() else bare)[:8]  # running, run
+
+
+#: Participles that do not end in "ed" and their verbs, as stems.
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in "shown:show written:writ chosen:choos chose:choos taken:tak given:giv kept:keep built:build sent:send made:mak known:know hidden:hid "
+    "broken:break begun:begin driven:driv drawn:draw grown:grow grew:grow held:hold found:find told:tell left:leav ran:run wrote:writ broke:break "
+    "stuck:stick lost:los spent:spend bound:bind split:split thrown:throw threw:throw seen:see saw:see understood:understand".split()
+)
 
 
 def _is_significant(term: str) -> bool:
@@ -252,7 +265,7 @@ _IDLE_WORDS = frozenset(
     "will with within without work would write writing written wrote your nothing nobody "
     "choice chose chosen decided decision decisions final finally goal live lives rather result results "
     "wurde wurden worden werden sind haben nutzer benutzer anwender utilisateur usuario fichier archivo datei fueron".split()
-)
+).union(*LANGUAGE_WORDS.values())
 
 
 #: Words that never tell two phrases apart.
