@@ -146,7 +146,7 @@ class _StatementTrial:
             if acts:
                 record = act_record(self.ground)
                 self.reasons += record.find_cited_failure(acts, self.cited)
-                self.reasons += record.find_faults(acts, self.turns, bool(self.key))
+                self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
             self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
@@ -243,7 +243,7 @@ class _StatementTrial:
             self.label = "compaction summary"
             self.reasons.append("its only source is a summary written by the client, which is not evidence")
         elif rows and self.key in _SPOKEN_SECTIONS and all(
-            row.origin in ("tool", "injected") and not self.ground.is_person(row) for row in rows
+            (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints")) and not self.ground.is_person(row) for row in rows
         ):
             said = bool(self.acts) or self._is_spoken()
             self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]
@@ -283,13 +283,21 @@ def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: N
 def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     where = f"turn {', '.join(str(turn + 1) for turn in turns[:5])}"
     for code in things.code:
-        if not any(has_quote(code, text) for text in texts):
+        if not any(has_quote(code, text) or _has_parts(code, text) for text in texts):
             yield f"{quote_short(code)} does not occur in {where}"
     for commit in things.commits:
         hashes = [one.hash for one in ground.state.commits if one.hash and one.turn in turns]
         made = any(one.startswith(commit) or commit.startswith(one) for one in hashes)
         if not made and not any(commit in text for text in texts):
             yield f"commit {commit} does not occur in {where}"
+
+
+def _has_parts(code: str, text: str) -> bool:
+    """Whether a setting written in one line stands in several: `server.port: 80` for "server:" above "port: 80"."""
+    parts = [re.escape(part) for part in re.split(r"[.:=\s]+", normalise_quotes(code)) if part]
+    if not (2 <= len(parts) <= 8 and re.search(r"\w\.\w.*[:=]", code)):
+        return False
+    return bool(re.search(r"(?<!\w)" + r"(?!\w)[^\w]{0,12}(?:[\w-]+:\s*[\w./-]{1,40}\s*){0,4}".join(parts), text))
 
 
 def _unchanged_files(ground: Ground, turns: list[int], acts: list[ClaimedAct], things: NamedThings) -> Iterator[str]:

@@ -103,6 +103,10 @@ _PARTLY_COUNTED = all_stems(
 )
 
 
+_ORDINAL = {"第"}
+_LIST = re.compile(r"(?<![\w/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
+
+
 class _Numbers(Struct):
     """The numbers of a text, and the words that stand after and before each."""
 
@@ -118,6 +122,9 @@ def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Itera
     the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
     """
     prose = _spell_numbers(hide_names(text))
+    for series in _LIST.findall(prose):
+        if not all(one in _read_numbers(cited).all for one in re.findall(r"\d+", series)):
+            yield f"{series} does not occur there"
     said = list(_PLAIN.finditer(prose))
     if not said:
         return
@@ -131,7 +138,7 @@ def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Itera
             continue
         if bound and not after <= _PARTLY_COUNTED:
             yield f"the record has {', '.join(sorted(bound)[:3])} there, not {number}"
-        elif number in here.all:
+        elif number in here.all and not (led and len(number) == 1 and any(map(_is_cjk, before - _ORDINAL))):
             continue
         elif len(number) == 1 and not match["unit"]:
             if led:
@@ -175,6 +182,10 @@ def _word_set(match: re.Match[str] | None) -> set[str]:
     if match is None:
         return set()
     return {match[1]} if match[1] else set(all_stems(" ".join(filter(None, match.groups()[1:]))))
+
+
+def _is_cjk(word: str) -> bool:
+    return bool(re.fullmatch(_CJK + "+", word))
 
 
 def _canonical(number: str) -> str:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from everturn.restore.grounds import all_stems, stems
 from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, IN_PLACE_OF, NO_NEGATION, OPPOSITES, OPTIONAL, STILL
 
+_LEAST_ABOUT = 0.35  # share of the words of a statement that a sentence about the same thing has
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
@@ -30,6 +31,7 @@ _CLAUSE = re.compile(
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
 _ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
+_PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
     r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
     re.I,
@@ -70,6 +72,7 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
+    text = _PREFIXED.sub(r"not \1", text)
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
     return tuple(one for one in found if one.words)
@@ -174,7 +177,7 @@ def find_opposite_words(text: str, sentences: Sequence[str]) -> str:
             if not one.search(text) or other.search(text):
                 continue
             about = stems(one.sub(" ", text))
-            near = [single for single in sentences if len(about & stems(single)) >= max(2, _LEAST_SHARE * len(about))]
+            near = [single for single in sentences if len(about & stems(single)) >= max(2, _LEAST_ABOUT * len(about))]
             against = [single for single in near if other.search(single) and not one.search(single)]
             agreeing = [single for single in near if one.search(single)]
             if against and not agreeing and is_denied("", against[0]) == is_denied("", text):

@@ -78,7 +78,9 @@ class ActRecord:
         if runs and all(one.failed for one in runs) and seqs <= covered:
             yield f"{quote_short(runs[-1].command)} failed in turn {runs[-1].turn + 1}"
 
-    def find_faults(self, acts: list[ClaimedAct], turns: list[int], at_end: bool) -> Iterator[str]:
+    def find_faults(
+        self, acts: list[ClaimedAct], turns: list[int], at_end: bool, foreign: bool = False
+    ) -> Iterator[str]:
         """Yield what the record does not show, or shows otherwise: at the end, or when the cited turns were over."""
         verdicts = {act.kind for act in acts if not act.denied} & {"pass", "fail"}
         has_counts = len(verdicts) > 1 and any(map(str.isdigit, acts[0].text))  # "3 failed, 40 passed"
@@ -89,9 +91,9 @@ class ActRecord:
                 yield from self._commit_faults(act, turns)
             elif act.kind == "undo":
                 yield from self._undo_faults(act)
-            elif act.kind in _ON_FILES:
+            elif act.kind in _ON_FILES and (act.things.files or not foreign):
                 yield from self._file_faults(act, turns, None if at_end else max(turns))
-            elif not has_counts:
+            elif act.kind not in _ON_FILES and not has_counts:
                 yield from self._check_faults(act, turns, at_end)
 
     # --- commands ---
@@ -122,7 +124,7 @@ class ActRecord:
         changes = [seq for path in act.things.files for seq in self._changes(path)]
         found = [one for one in commits if one.turn >= min(turns) and (not changes or one.seq > min(changes))]
         if act.denied:
-            if found:
+            if found and not any(_names(path, self.deeds.status) for path in act.things.files):
                 yield f"turn {found[-1].turn + 1} has a commit"
         elif not found and not (commits and self._is_told(act, turns)) and not self._says_person(act):
             yield "the record shows no such commit"
@@ -342,6 +344,7 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
     }.items()
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
+_STATUS = re.compile(rf"\b{_GIT}status\b")
 _MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
@@ -404,6 +407,7 @@ class Deeds:
         self.checks: list[RecordedCheck] = []
         self.runs: list[RecordedRun] = []
         self.listed = ""  # what Git showed of the changes of anybody
+        self.status = ""  # what Git showed last of what is not committed
         self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
@@ -412,6 +416,7 @@ class Deeds:
                 self.runs.append(RecordedRun(start.command, call.turn, call.seq, call.result_seq, failed))
             if _LISTS.search(start.command or ""):
                 self.listed += f"\n{output[:_MAX_CHARS]}"
+            self.status = output[:_MAX_CHARS] if _STATUS.search(start.command or "") else self.status
             self.hidden = self.hidden or bool(_MAY_CHANGE.search(start.command or ""))
             checks = judge_checks(call, start, output, ground.state.workspace)
             self.checks += [RecordedCheck(one, start.command, call.turn, call.seq) for one in checks]

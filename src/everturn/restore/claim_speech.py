@@ -33,7 +33,7 @@ from everturn.restore.claim_polarity import (
 )
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
-from everturn.text.stance_words import AGREEMENT, REVISION
+from everturn.text.stance_words import AGREEMENT, LANGUAGE_NAMES, REVISION
 
 _LEAST_OWN = 0.5  # share of the words that must be the speaker's
 _MOST_FOREIGN = 0.34  # share of the words that only the other one used
@@ -48,9 +48,13 @@ _SPEECH_WORDS = stems(
     "agreed agrees accepted accepts confirmed confirms rejected rejects refused states stated mentioned mentions explained reported reports "
     "instructed instructs ordered specified planned plans announced offered picked opted settled instead never always must "
     "strictly explicitly initially originally finally should would later user's according request instruction nobody anyone answered "
-    "answer reply replied replies open unanswered response still"
+    "answer reply replied replies open unanswered response still reason "
+    "demande demandé veut voulait souhaite dit préfère propose proposé décidé choisi refusé accepté quiere pidió pide dijo prefiere propuso sugirió decidió eligió "
+    "rechazó aceptó pediu pede quer disse prefere propôs sugeriu decidiu escolheu rejeitou aceitou möchte wollte sagte sagt bittet verlangt entschied wählte lehnte "
+    "schlug primeiro zuerst explizit"
 ) | {"decid", "chos", "choos"}  # fmt: skip
 _NAME = re.compile(r"(?<=[a-z,;:)] )[\"'`(]?([A-Z][A-Za-z0-9+#]{2,})\b")
+_FIRST_NAME = re.compile(r"^([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{3,}(?= [A-Z][A-Za-z]))")
 _FENCED = re.compile(r"'''[^\n]{0,80}\n.{0,20000}?(?:'''|$)", re.S)
 _GERMAN = re.compile(r"\b(?:der|die|das|und|nicht|wurde|ist|auf|ein|eine)\b")
 
@@ -128,6 +132,8 @@ def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cit
         yield f"the person refused in message {by_person[0].seq + 1}"
         return
     if told.speaker == "person" and told.refuses and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
+        return
+    if told.on_request and by_person:
         return
     if told.acts and (by_person or not by_model or told.speaker == "agent"):
         return
@@ -211,9 +217,14 @@ def _is_revised(said: list[Phrase], sentence: str) -> bool:
 
 def unknown_names(ground: Ground, text: str) -> list[str]:
     """Return the proper names in a sentence that the session does not have. German capitalises all nouns."""
-    if _GERMAN.search(text):
+    if _GERMAN.search(text) or find_language(text) == "de":
         return []
-    return [name for name in _NAME.findall(text) if stems(name) and not any(map(ground.knows, stems(name)))]
+    names = [*_NAME.findall(text), *(_FIRST_NAME.findall(text) if find_language(text) == "en" else ())]
+    return [
+        name
+        for name in names
+        if name not in LANGUAGE_NAMES and (words := stems(name)) and not any(map(ground.knows, words))
+    ]
 
 
 # --- Who a statement says it comes from: a person, or the agent. The words must then be theirs ---
@@ -229,6 +240,9 @@ _SAYS = (
 _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|laut|auf|wie|selon|según|à la demande de|a petición de)\s+(?:request of\s+|the request of\s+|Wunsch\s+)?"
 _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
+#: "… was added after the user said yes": what the person did is told in the last part.
+_LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
+_REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
 _REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
 _SUBJECT = re.compile(
@@ -261,6 +275,7 @@ class Attribution(Struct, frozen=True):
     clause: str
     approves: bool = False
     refuses: bool = False
+    on_request: bool = False  # something was done because the person asked for it
     acts: bool = False  # is said to do something that need not be speech: "the user found", "the user pasted"
 
 
@@ -274,8 +289,9 @@ def find_attributions(text: str) -> list[Attribution]:
         subject = _SUBJECT.search(clause)
         who = min(hits)[1] if hits else "person" if subject else ""
         if who:
+            clause = _LATER_PART.split(clause)[-1] if _LATER_PART.search(clause) else clause
             bare, approves = _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))
-            found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), not hits))
+            found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits))
     return found
 
 

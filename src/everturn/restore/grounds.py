@@ -35,7 +35,8 @@ _LONGEST = 4_000_000  # characters of a turn that are compared
 #: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
 _QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
 _HEARSAY = frozenset(("summary", "compaction"))
-_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|s|e)$")
+_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|[ao]s?|s|e)$")
+_KANA = re.compile(r"[\u3041-\u309f的了是在和也就都而及与着被把]")  # characters of grammar
 
 
 class Fact(Struct, frozen=True):
@@ -99,7 +100,8 @@ class Ground:
     def speech(self, row: MessageRow) -> str:
         """Return what a person or the model says in a message, line by line, without what it gives to tools."""
         if row.seq in self.answers:
-            return self.text(row)
+            said = self.text(row)
+            return said if self.answers[row.seq] == "answer" else said.partition("the user said:")[2]
         if row.origin not in ("human", "model"):
             return ""
         blocks = self._records.message(row).blocks
@@ -205,7 +207,7 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and (len(one) > 2 or not one.isascii() or one.isdigit())
+        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and not _KANA.fullmatch(one) and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
     )
 
 

@@ -497,6 +497,11 @@ LANGUAGE_WORDS = {
         "este esta eu isso ele pelo pela deixa só agora".split()
     ),
 }
+#: Names of languages, which a statement in another language writes in its own way.
+LANGUAGE_NAMES = frozenset(
+    "English German French Spanish Portuguese Italian Japanese Chinese Korean Russian Mandarin Latin Markdown Monday Tuesday Wednesday Thursday Friday Saturday "
+    "Sunday January February March April June July August September October November December".split()
+)
 #: Pairs of words that rule each other out: what is the one is not the other.
 OPPOSITES = tuple(
     (_words(one), _words(other))
