@@ -23,7 +23,7 @@ from everturn.restore.claim_counts import find_count_faults, find_number_faults,
 from everturn.restore.claim_language import find_language
 from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
-from everturn.restore.claim_speech import find_speech_faults, unknown_names
+from everturn.restore.claim_speech import SPEECH_WORDS, find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
@@ -43,6 +43,7 @@ from everturn.text.printable import one_line
 _LEAST_SUPPORT = 0.5  # share of the significant words that must come from the cited turns
 _LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
+_PREFIX = 5  # letters that two forms of a long word have in common
 
 #: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
@@ -149,7 +150,9 @@ class _StatementTrial:
                 self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
-            self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
+            self.reasons += find_speech_faults(
+                self.ground, self.parsed.text, self.key, self.turns, self.cited, self.foreign
+            )
         if self.reasons:
             self.check = CONTRADICTED
             return
@@ -215,7 +218,7 @@ class _StatementTrial:
     def _check_support(self, things: NamedThings) -> None:
         text = _PLACEHOLDER.sub(" ", self.parsed.text)
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
-        significant = stems(hide_stance(hide_acts(text))) | (stems(text) & known)
+        significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS
         if not significant:
             if not (
                 self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
@@ -227,7 +230,9 @@ class _StatementTrial:
             return
         weights = {one: self.ground.weight(one) for one in significant}
         found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
-        if found + sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * (found + sum(weights.values())):
+        alike = {one[:_PREFIX] for one in known if one.isalpha() and len(one) >= _PREFIX}
+        covered = {one for one in significant if one in known or (one.isalpha() and one[:_PREFIX] in alike)}
+        if found + sum(weights[one] for one in covered) < _LEAST_SUPPORT * (found + sum(weights.values())):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
 

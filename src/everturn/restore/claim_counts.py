@@ -90,7 +90,7 @@ _PLAIN = re.compile(
     r"(?P<unit>%|[ ]?(?:[kKMGmµn]?[sBbgW]|sec|min|px|x)(?![A-Za-z]))?(?![A-Za-z_])"
 )
 _RECORDED = re.compile(r"(?<![A-Za-z_\d.,])(\d{1,12}(?:[.,]\d{1,12})*)(?!\d)")
-_WORD = r"[^\W\d_]{2,40}"
+_WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
     rf"[\s*_`'\"(（“„«]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
@@ -104,7 +104,7 @@ _PARTLY_COUNTED = all_stems(
 
 
 _ORDINAL = {"第"}
-_LIST = re.compile(r"(?<![\w/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
+_LIST = re.compile(r"(?<![A-Za-z\d_/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
 
 
 class _Numbers(Struct):

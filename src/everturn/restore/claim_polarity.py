@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from everturn.restore.evidence import normalise_quotes
 from everturn.restore.grounds import all_stems, stems
 from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, IN_PLACE_OF, NO_NEGATION, OPPOSITES, OPTIONAL, STILL
 
@@ -106,7 +107,7 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     at, subject = 0, ""
     for match in inner:
         before = clause[at : match.start()]
-        if _SUBJECT_END.search(before):  # "the token must never be logged" denies it of the token
+        if _SUBJECT_END.search(before) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
             subject = before
         else:
             yield _phrase(before, denied)
@@ -114,11 +115,20 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     yield _phrase(f"{subject} {clause[at:]}", denied)
 
 
+def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
+    """Whether a negation belongs to the verb of a subject before it: "secrets não existem", "the agent never pushes"."""
+    before, after = clause[: denial.start()], clause[denial.end() :]
+    known = denial[0].lower() in ("não", "nao", "nunca", "never", "no longer", "niemals", "nie")
+    return known and 0 < len(before.split()) <= _LONGEST_SUBJECT and not _PREPOSITION.match(after)
+
+
+_LONGEST_SUBJECT = 5  # words
+_PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)
 _SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$", re.I)
 
 
 _INNER_DENIAL = re.compile(
-    r"\b(?:not|n['’]t|nicht|kein\w*|jamais|forbidden|prohibited|banned|rejected|refused|avoided|skipped|omitted|ruled out)\b|n['’]t\b",
+    r"\b(?:not|n['’]t|nicht|kein\w*|jamais|forbidden|prohibited|banned|rejected|refused|avoided|skipped|omitted|ruled out|verboten|untersagt|interdit|prohibido|proibid[oa])\b|n['’]t\b",
     re.I,
 )
 
@@ -135,6 +145,23 @@ def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase 
         if opposite >= _LEAST_SHARE and opposite > same:
             return phrase
     return None
+
+
+def find_turned_code(said: Sequence[Phrase], text: str, recorded: Sequence[Phrase]) -> str:
+    """Return the code in a statement of which every phrase of the record that has it says the opposite; "" if none.
+
+    It serves statements in another language than the record, whose other words cannot be compared.
+    """
+    for code in _CODE.findall(text):
+        bare = normalise_quotes(code).strip("' ")
+        own = [phrase for phrase in said if _has_word(bare, phrase.text)]
+        there = [phrase for phrase in recorded if _has_word(bare, phrase.text)]
+        if own and there and {one.denied for one in own} != {one.denied for one in there} and len({one.denied for one in there}) == 1:
+            return code
+    return ""
+
+
+_CODE = re.compile(r"`([^`\n]{2,80})`")
 
 
 def find_denied_choice(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
@@ -167,7 +194,7 @@ def _agrees(phrase: Phrase, other: Phrase) -> bool:
 
 
 # --- words that rule each other out, and values that were replaced ---
-def find_opposite_words(text: str, sentences: Sequence[str]) -> str:
+def find_opposite_words(text: str, sentences: Sequence[str], foreign: bool = False) -> str:
     """Return the sentence of the record that says of the same thing what rules out a statement; "" if none does.
 
     "Keep the labels" against "remove the labels". A sentence that has both words, or the same one, tells how it went.
@@ -177,7 +204,8 @@ def find_opposite_words(text: str, sentences: Sequence[str]) -> str:
             if not one.search(text) or other.search(text):
                 continue
             about = stems(one.sub(" ", text))
-            near = [single for single in sentences if len(about & stems(single)) >= max(2, _LEAST_ABOUT * len(about))]
+            least = 1 if foreign else max(2, _LEAST_ABOUT * len(about))
+            near = [single for single in sentences if len(about & stems(single)) >= least]
             against = [single for single in near if other.search(single) and not one.search(single)]
             agreeing = [single for single in near if one.search(single)]
             if against and not agreeing and is_denied("", against[0]) == is_denied("", text):

@@ -184,12 +184,21 @@ class ActRecord:
                 yield from self._removal_faults(act)
             return
         for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
+            if act.kind == "delete" and not act.denied and self._is_only_untracked(act, path):
+                yield f"{quote_short(path)} was only taken out of version control"
+                continue
             touches = self._touches(path)
             actions = [action for turn, action, _ in touches if until is None or turn <= until]
             if fault := _file_fault(act, actions):
                 if not act.denied and self.may_be_done(act, path, turns):
                     continue
                 yield f"{quote_short(path)} {fault}"
+
+    def _is_only_untracked(self, act: ClaimedAct, path: str) -> bool:
+        """Whether a file that is said to be deleted was only taken out of the index of Git."""
+        if _INDEX.search(act.clause) or not any(_names(path, one.text) for one in self.deeds.of("untrack")):
+            return False
+        return not self._has_command("delete", path)
 
     def _has_command(self, kind: str, path: str) -> bool:
         """Whether a command that succeeded names the file, or a folder it lies in. Git may delete what it renames."""
@@ -208,7 +217,8 @@ class ActRecord:
             len(words & stems(sentence)) >= _LEAST_REMOVED * len(words)
             for turn in range(self.ground.state.turn_count)
             if self.ground.has_turn(turn)
-            for sentence in self.ground.words(turn).text[:200_000].split("\n")
+            for row in self.ground.rows(turn)
+            for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
             if _REMOVAL.search(sentence)
         )
         if not any(told) and not any(words & all_stems(one.text) for one in self.deeds.of("delete")):
@@ -340,10 +350,12 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
         "rename": rf"(?:{_GIT})?mv\s",
         "delete": rf"(?:(?:{_GIT})?rm\s(?!.*--cached)|(?i:Remove-Item|del|erase|rd|ri)\s|rmdir\s|unlink\s|{_GIT}(?:branch|tag)\s+(?:-[dD]|--delete)\b|{_GIT}push\b.*--delete\b|docker\s+(?:rmi?|volume\s+rm)\b|dropdb\s"
         r"|(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|cargo|apt(?:-get)?|brew)\s+(?:uninstall|remove|rm|purge)\b|kubectl\s+delete\b)",
+        "untrack": rf"{_GIT}rm\b.*--cached",
         "revert": rf"{_GIT}(?:revert|reset|restore|checkout\s+--)\b",
     }.items()
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
+_INDEX = re.compile(r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史", re.I)
 _STATUS = re.compile(rf"\b{_GIT}status\b")
 _MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
 _TOOLS = {

@@ -27,6 +27,7 @@ from everturn.restore.claim_polarity import (
     find_opposite,
     find_opposite_words,
     find_swapped,
+    find_turned_code,
     hide_stance,
     read_phrases,
     split_sentences,
@@ -41,7 +42,7 @@ _LEAST_COMMON = 0.4  # share of the words that a revision has in common with wha
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
 _HISTORY = re.compile(r"\b(?:first|initially|originally|at first|earlier|previously|zuerst|zunächst|anfangs|d['’]abord|primero|al principio)\b|最初|当初|起初", re.I)  # fmt: skip
-_SPEECH_WORDS = stems(
+SPEECH_WORDS = stems(
     "wants wanted wishes asked asks said says tells told requests requested decided decides decision chose chosen chooses prefers "
     "preferred suggested suggests suggestion proposed proposes proposal recommended recommends insists insisted requires required demands "
     "demanded forbids forbade forbidden prohibits prohibited allows allowed permits permitted expects expected needs approved approves "
@@ -59,11 +60,14 @@ _FENCED = re.compile(r"'''[^\n]{0,80}\n.{0,20000}?(?:'''|$)", re.S)
 _GERMAN = re.compile(r"\b(?:der|die|das|und|nicht|wurde|ist|auf|ein|eine)\b")
 
 
-def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
+def find_speech_faults(
+    ground: Ground, text: str, key: str, turns: list[int], cited: list[MessageRow], foreign: bool = False
+) -> Iterator[str]:
     """Yield why nobody said so, or somebody said otherwise."""
     for attribution in find_attributions(text):
         yield from _attribution_faults(ground, attribution, turns, cited)
-    said = [one for one in read_phrases(text) if not any(find_acts(one.text))]
+    bare = _SAYS_WHO.sub(" ", text)
+    said = [one for one in read_phrases(bare) if not any(find_acts(one.text))]
     if not said:
         return
     rows = _speech_rows(ground, turns, cited)
@@ -73,7 +77,10 @@ def find_speech_faults(ground: Ground, text: str, key: str, turns: list[int], ci
     turned = find_opposite(said, recorded) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
-    if against := find_opposite_words(text, sentences):
+    if foreign and (rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]):
+        if code := find_turned_code(said, text, rules):
+            yield f"the record says the opposite of {quote_short(code)}"
+    if against := find_opposite_words(text, sentences, foreign):
         yield f"the record says otherwise: {quote_short(against)}"
     if swapped := find_swapped(text, "\n".join(ground.speech(row) for row in rows)):
         yield f"{quote_short(swapped)} is what was replaced in the record"
@@ -122,7 +129,7 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(hide_stance(told.clause)) - _SPEECH_WORDS
+    words = stems(hide_stance(told.clause)) - SPEECH_WORDS
     by_person = [row for row in cited if ground.is_person(row)]
     by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
@@ -242,6 +249,8 @@ _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 #: "… was added after the user said yes": what the person did is told in the last part.
 _LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
+#: "According to the user" says nothing of what was said.
+_SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
 _REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
 _REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
@@ -256,7 +265,7 @@ _APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|apr
 
 def _pattern(who: str) -> re.Pattern[str]:
     return re.compile(
-        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许)".replace(
+        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
             r"\bユ", "ユ"
         ),
         re.I,
