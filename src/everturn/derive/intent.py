@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from everturn.derive.command_prompts import CommandPrompt, read_command
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import error_line, fit_request, one_line, orders_work
 from everturn.text.sentences import SHELL_PROMPT, Sentence, split_sentences, typed_sentences
@@ -144,17 +145,32 @@ def goal_words(text: str) -> str:
     described, text = _DESCRIPTION.findall(text[:_READ]), _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
         return fit_request(command, _TITLE)
-    if (given := ARGUMENT.search(text)) is not None:
-        typed = (given[1] or given[2] or "").strip()
-        words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
-        purpose = " ".join(described or _stated_purpose(text)) if word_count(words) < _GROWTH else ""
-        told = ": ".join(one for one in (purpose, words) if one)
-        return fit_request(told, _TITLE) if words else f"{BY_COMMAND}{purpose}"
+    if (given := read_command(text)) is not None:
+        return _command_goal(given, described)
     if is_role(text):
         orders = [one.text for one in split_sentences(text) if TASK_ORDER.match(one.text.lstrip("*_ "))]
         chosen = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
         return fit_request(" ".join(dict.fromkeys(chosen)) or own_words(text) or text, _TITLE)
     return _typed_goal(text)
+
+
+def _command_goal(given: CommandPrompt, described: list[str]) -> str:
+    """Return what was typed for a command; if that says little, with what the command is for."""
+    words = _typed_goal(given.typed) if given.typed else ""
+    if word_count(words) >= _GROWTH or (words and not given.body):
+        return words
+    purpose = " ".join(described) or body_purpose(given.body)
+    if words and words.startswith(given.name or "/"):
+        return fit_request(join_meaning(words, purpose), _TITLE)
+    if not words:
+        named = given.name if not purpose.startswith(given.name) else ""
+        return fit_request(f"{BY_COMMAND}{': '.join(one for one in (named, purpose) if one)}", _TITLE)
+    return fit_request(": ".join(one for one in (purpose, words) if one), _TITLE)
+
+
+def join_meaning(words: str, meant: str) -> str:
+    """Return a request with what it refers to."""
+    return f"{words} → {meant}" if meant else words
 
 
 def _typed_goal(text: str) -> str:
@@ -174,11 +190,6 @@ def _typed_goal(text: str) -> str:
 
 
 PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
-#: What a person gave to a command whose text is sent as the prompt.
-ARGUMENT = lazy_pattern(
-    r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
-    re.I | re.M | re.DOTALL,
-)
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+(\S[^\n]{0,200})$", re.M)
 #: Headings that name a part of a document and not its subject.
 _PART = lazy_pattern(
@@ -229,6 +240,27 @@ def _document_goal(text: str) -> Iterator[str]:
     last = sentences[-1] if sentences else None
     if last is not None and not last.is_item and ASKING.search(last.text) and last.text not in lead:
         yield last.text
+
+
+def body_purpose(text: str) -> str:
+    """Return in a line what the text of a command is for: its description, or its title with the first sentence that says something."""
+    if described := _DESCRIPTION.search(text):
+        return described[1]
+    text = _BASE_FOLDER.sub("", _FRONT_MATTER.sub("\n", text[:_READ]))
+    top = _HEADING.search(text)
+    title = top[1].strip(" #*_`") if top is not None and not _PART.match(top[1]) else ""
+    below = text[top.end() :] if top is not None and title else text
+    told = (one.text for one in split_sentences(_TAG.sub("\n", below[:_END])) if not one.text.endswith((":", "：")))
+    said = [one for one in told if word_count(one) >= _GROWTH and not (is_role(one) or _TAKES_INPUT.match(one))]
+    purpose = [*said[:1], *_stated_purpose(text)] if title else [*_stated_purpose(text), *said[:1]]
+    words = _LABEL.sub("", next((one for one in purpose if one != title), ""))
+    return one_line(": ".join(one for one in (title, words) if one), _LONGEST)
+
+
+_BASE_FOLDER = lazy_pattern(r"\A\s*Base directory for this skill:[^\n]{0,400}\n", re.I)
+_LABEL = lazy_pattern(r"\A\W*(?:purpose|goal|objective|description)\W{0,3}:\W*", re.I)
+_TAKES_INPUT = lazy_pattern(r"you \W{0,2}must\W{0,2} consider the user input", re.I)
+_TAG = lazy_pattern(r"</?[a-z][\w-]{0,40}>", re.I)
 
 
 def _stated_purpose(text: str) -> Iterator[str]:

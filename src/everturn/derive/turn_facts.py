@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
 from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
+from everturn.derive.command_prompts import read_command
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -315,12 +316,15 @@ class _FactCollector:
         return Saying(words, self.answer.seq) if words else None
 
     def _add_request(self, row: MessageRow, text: str) -> None:
-        self.requests.append(_request(text, text, row.seq))
+        said = text.replace("\r\n", "\n")
+        command = read_command(said)
+        words = said if command is None else command.typed or goal_words(said)
+        self.requests.append(_request(words, said, row.seq))
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
-            self.focus = one_line(next((line for line in text.splitlines() if line.strip()), ""), _FOCUS)
+            self.focus = one_line(next((line for line in words.splitlines() if line.strip()), ""), _FOCUS)
             self._hear(row, text)
 
     def _hear(self, row: MessageRow, text: str) -> None:
