@@ -17,8 +17,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from everturn.derive.command_prompts import read_command
-from everturn.derive.intent import is_role, word_count
+from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
