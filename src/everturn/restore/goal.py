@@ -289,12 +289,18 @@ def last_request(state: SessionState) -> TurnRequest | None:
 
 
 def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[DraftStatement]:
-    """Yield the beginning of the last answer, and the whole of it apart: a small budget has room for the first only."""
-    whole = material.proofs.excerpt(answer.seq, "answer", _ANSWER)
+    """Yield the beginning of the last answer, and all of it apart: a small budget has room for the first only.
+
+    A long answer is shown without its middle: what is left to do, and what was found, often stands at its end.
+    """
+    whole, end = material.proofs.ends(answer.seq, "answer", _ANSWER)
     is_short = len(whole) <= len(answer.text)
     width = len(answer.text) if is_short else _OPENING
     yield saying_statement(material, 96, (answer.seq, answer.text), lead="the agent's last answer: ", width=width)
-    if not is_short:
+    if end:
+        said = f"beginning and end: {whole} [… the middle is left out …] {end}"
+        yield fact_statement(material, 83, lambda: said, [(answer.seq, whole)])
+    elif not is_short:
         yield saying_statement(material, 83, (answer.seq, whole), lead="in full: ", width=_ANSWER)
 
 
