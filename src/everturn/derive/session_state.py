@@ -45,7 +45,8 @@ from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailu
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.derive.pointers import Referent
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
@@ -121,6 +122,7 @@ class TurnRequest(Struct, frozen=True):
     starter: str = "human"
     wants: str = ""  # what it asks for if its beginning does not say so
     about: str = ""  # the question of the agent that it answers
+    meant: Referent | None = None  # what it refers to if it does not say it
 
 
 class SessionState(Struct, frozen=True):
@@ -174,7 +176,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
+        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -234,6 +236,12 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         interrupted=facts.interrupted,
         covers=max(state.covers, facts.last_seq),
     )
+
+
+def _meant(state: SessionState, request: Saying) -> Referent | None:
+    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+    return None if is_later else request.meant
 
 
 def _is_waiting(facts: TurnFacts) -> bool:

@@ -29,7 +29,6 @@ from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
 from everturn.restore.decisions import constraints, key_decisions
-from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -46,7 +45,7 @@ from everturn.restore.evidence import (
     weigh_by_use,
     weight_by_rank,
 )
-from everturn.restore.goal import high_level_goal, session_name
+from everturn.restore.goal import high_level_goal, primary_task, requests, session_name
 from everturn.restore.loose_ends import left_before, next_steps, open_questions
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
@@ -190,7 +189,7 @@ _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of 
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decisions and loose_ends ---
+# --- sections of files and facts; those of what was said are in restore.goal, decisions and loose_ends ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
