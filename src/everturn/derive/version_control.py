@@ -188,7 +188,7 @@ _STATED = lazy_pattern(
 
 #: One of a list of commits: a hash, a dash and a subject.
 _ITEM = lazy_pattern(
-    r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}\W{0,4}(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b[`*]{0,3}[ \t]{0,4}[-—–:|→][ \t]{0,4}(\S[^\n]{2,400})$",
+    r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}\W{0,4}(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b[`*]{0,3}[ \t]{0,4}(?:[-—–:|→][ \t]{0,4}|(?=[`\"“«「]))(\S[^\n]{2,400})$",
     re.MULTILINE,
 )
 #: Words before a commit that was there already.
@@ -203,10 +203,17 @@ def _stated_commits(report: str) -> list[Commit]:
     shown = both_ends(report, _MOST_CHARS)
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
     found = {one[1].lower(): "" for one in named}
-    found |= {one[1].lower(): one_line(one[2].strip("`*_ \t\r"), _SUBJECT) for one in _ITEM.finditer(shown)}
+    found |= {one[1].lower(): one_line(_stated_subject(one[2]), _SUBJECT) for one in _ITEM.finditer(shown)}
     return [Commit(number, subject, by="subagent") for number, subject in found.items()]
 
 
+def _stated_subject(words: str) -> str:
+    """Return the subject of a commit in a list: what is quoted, or the whole."""
+    quoted = _QUOTED.match(words.strip())
+    return quoted[1] if quoted else words.strip("`*_ \t\r")
+
+
+_QUOTED = lazy_pattern(r"`([^`\n]{3,400})`")
 _ASKED = lazy_pattern(
     r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
     r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",

@@ -347,7 +347,8 @@ def _path_endings(path: str) -> Iterator[str]:
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    return fact_statement(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+    done = "created, then deleted" if one.action == "deleted" and one.made else f"{one.action}{times}"
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], one.by)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:
