@@ -47,24 +47,13 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
+from everturn.derive.version_control import CommitState, advance_commits
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
 _OTHER_RUN = CheckRun("program", "any")
 _BETWEEN = 5  # files listed that changed between a failure and its success
-
-
-class CommitState(Struct, frozen=True):
-    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
-
-    hash: str
-    subject: str
-    turn: int
-    seq: int
-    replaced: bool = False
-    url: str = ""  # of a pull request or an issue
-    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class FailureState(Struct, frozen=True):
@@ -217,7 +206,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
         ran=ran,
-        commits=_update_commits(state.commits, facts),
+        commits=_update_commits(state, facts),
         plan=fold_plan(
             state.plan,
             facts.plans,
@@ -362,27 +351,10 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
 
 
-def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn; those that a later one replaces are marked."""
-    commits = list(known)
-    for one, seq in facts.commits:
-        if one.undone:
-            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
-            continue
-        hashes = (old.hash[:7] for old in commits if old.hash)
-        if (one.hash and any(map(one.hash.startswith, hashes))) or (
-            one.url and any(old.url == one.url for old in commits)
-        ):
-            continue  # printed again
-        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
-        if one.amends:
-            ended = standing[-1:]
-        else:
-            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
-        for number in ended:
-            commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
-    return tuple(commits)
+def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
+    return advance_commits(state.commits, facts.commits, changes, facts.turn)
 
 
 # --- failures ---

@@ -65,9 +65,11 @@ from everturn.derive.plans import (
 from everturn.derive.pointers import ReferenceFinder, Referent
 from everturn.derive.version_control import (
     Commit,
+    HistoryChange,
     find_branch,
     find_commits,
     find_head,
+    find_history_changes,
     find_undone,
     fixes_unnamed_files,
     is_rebase,
@@ -148,6 +150,7 @@ class TurnFacts(Struct, frozen=True):
     deeds: tuple[CallFact, ...] = ()
     files: tuple[Touch, ...] = ()
     commits: tuple[tuple[Commit, int], ...] = ()
+    rewrites: tuple[tuple[HistoryChange, int], ...] = ()
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
@@ -205,6 +208,7 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
+        self.rewrites: list[tuple[HistoryChange, int]] = []
         self.trees, self.stated, self.folders = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
@@ -258,7 +262,7 @@ class _FactCollector:
             choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
-            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits),
+            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
@@ -445,6 +449,7 @@ class _FactCollector:
         known = {one.hash for one, _ in self.commits if one.hash}
         made = find_commits(start, output, went_well)
         self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
+        self.rewrites += [(one, call.seq) for one in find_history_changes(start, output, went_well, self.names.branch)]
         self.has_rebased |= went_well and is_rebase(start)
         if not made and self.commits and (head := find_head(start, output)):
             name_commits(self.commits, head, call.seq if self.has_rebased and went_well else None)

@@ -26,6 +26,7 @@ from everturn.derive.session_state import (
     unconfirmed_reports,
 )
 from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
 from everturn.restore.decisions import constraints, key_decisions
@@ -267,7 +268,7 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
         weight = weight_by_rank(76, rank, 64)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
-            text = _commit_text(material, one.hash, words, one.replaced, width)
+            text = _commit_text(material, one, words, width)
             yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
@@ -346,7 +347,8 @@ def _path_endings(path: str) -> Iterator[str]:
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    return fact_statement(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+    done = "created, then deleted" if one.action == "deleted" and one.made else f"{one.action}{times}"
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], one.by)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:
@@ -413,7 +415,7 @@ def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure
 
 
 def _commit_text(
-    material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool, width: int
+    material: StatementMaterial, one: CommitState, words: tuple[int, str], width: int
 ) -> Callable[[], str]:
-    mark = " (replaced by a later commit)" if replaced else ""
-    return lambda: f"`{number}` {safe_excerpt(material, words, width)}".rstrip() + mark
+    mark = f" ({one.ended or 'replaced by a later commit'})" if one.replaced else ""
+    return lambda: f"`{one.hash}` {safe_excerpt(material, words, width)}".rstrip() + mark
