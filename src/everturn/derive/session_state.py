@@ -92,7 +92,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
-    failed: bool = False  # its output says so
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
 
 
 class FileMention(Struct, frozen=True):
@@ -347,8 +347,7 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    told = ((call, any(one.verdict == "failed" for one in call.checks)) for call in shell)
-    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
+    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, one.ended) for one in shell)
 
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:

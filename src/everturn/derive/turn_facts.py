@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
+from everturn.derive.call_results import CheckResult, call_ending, judge_checks, proven_commands
 from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -38,7 +39,6 @@ from everturn.derive.intent import (
 from everturn.derive.key_names import KeyName, NameCounter, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
-from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     find_announced,
     find_answers,
@@ -110,6 +110,7 @@ class CallFact(Struct, frozen=True):
     outcome: str = ""  # of failures.OUTCOMES if it did not succeed
     error: str = ""  # the most telling line of its output then
     keys: tuple[str, ...] = ()  # of the attempt if it failed, of what it proves if it succeeded
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
     tool: str = ""  # its name if `what` begins with it
     checks: tuple[CheckResult, ...] = ()  # how the checks that it ran ended
     ran: tuple[str, ...] = ()  # the commands that went well, by name
@@ -478,14 +479,17 @@ class _FactCollector:
                 self.marks.append((DecisionMark(f"{one.question} → {one.answer}", "answer"), seq))
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
-        failed = call.status == "error" or (call.status == "ok" and not went_well)
-        proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well and not failed else ()
+        checks = judge_checks(call, start, output, self.workspace)
+        ending = call_ending(call, start, output, checks)
+        failed = ending.failed
+        proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
             seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
-            outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=error_line(output) if failed else "", keys=attempt_keys(start, self.workspace, output) if failed else proven,
+            outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
+            error=(error_line(output) if call.status == "error" or call.exit_status else ending.line) if failed else "", ended=ending.text,
+            keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
-            checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
+            checks=checks, ran=proven_commands(start, ending),
         )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary, proxy
 
 from msgspec import Struct
 
+from everturn.derive.call_results import CheckResult, judge_checks
 from everturn.derive.failures import split_shell
-from everturn.derive.open_failures import CheckResult, judge_checks
 from everturn.derive.session_state import unresolved_failures
 from everturn.model.archive import Call, MessageRow
 from everturn.model.conversation import CallStart

@@ -155,7 +155,7 @@ class Ground:
                 start = blocks[call.idx].call if call.idx < len(blocks) else None
                 if start is not None and start.kind not in _QUIET_KINDS:
                     result = self._records.result(call)
-                    yield call, start, result.text if result is not None else ""
+                    yield self._records.with_status(call), start, result.text if result is not None else ""
 
     @cached_property
     def spoken(self) -> list[tuple[MessageRow, str]]:

@@ -295,10 +295,13 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Commands and how each ended the last time, the latest first."""
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
-        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
-        ended = "failed" if one.failed and not one.exit_status else ended  # the status is that of what came after it
+        ended = (
+            f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
+            if one.ended
+            else ""
+        )
         yield saying_statement(
-            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"`{ended}", width=_COMMAND
         )
 
 
