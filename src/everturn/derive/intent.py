@@ -58,7 +58,7 @@ _COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DO
 #: Commands of a client that say nothing about the work.
 CLIENT_COMMANDS = frozenset(
     "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
-    "chrome add-dir feedback bug rewind todos tasks release-notes upgrade theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
+    "chrome add-dir feedback bug rewind todos tasks release-notes upgrade theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills rate-limit-options extra-usage".split()
 )
 
 

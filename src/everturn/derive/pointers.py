@@ -38,7 +38,7 @@ class Referent(Struct, frozen=True):
 
     text: str
     seq: int
-    kind: str  # document | command | answer
+    kind: str  # document | command | option | answer
 
 
 class ReferenceFinder:

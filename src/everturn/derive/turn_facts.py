@@ -35,7 +35,7 @@ from everturn.derive.intent import (
     is_role,
     read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter, given_texts
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
@@ -45,7 +45,9 @@ from everturn.derive.open_items import (
     find_begun,
     find_call_questions,
     find_findings,
+    find_progress,
     find_put_off,
+    find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
@@ -154,6 +156,7 @@ class TurnFacts(Struct, frozen=True):
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
+    is_progress: bool = False  # the last answer ends in a heading of what was being done
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
@@ -166,6 +169,7 @@ class TurnFacts(Struct, frozen=True):
     tokens: int = 0
     token_source: str = ""
     interrupted: bool = False
+    stopped: Saying | None = None  # what the client noted when the service of the model stopped the work
 
 
 def turn_facts(
@@ -206,6 +210,7 @@ class _FactCollector:
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
+        self.stopped: Saying | None = None
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
@@ -258,14 +263,14 @@ class _FactCollector:
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
-            begun=self._begun(turn), cut_off=self.called > self.answer.seq,
+            begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
-            interrupted=bool(turn.interrupted),
+            interrupted=bool(turn.interrupted), stopped=self.stopped,
         )  # fmt: skip
 
     def _told(self, artifacts: list[Artifact]) -> list[Touch]:
@@ -305,6 +310,8 @@ class _FactCollector:
             self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
         if row.kind == "notice":
             self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
+            stops = (find_service_stop(block.text) for block in message.blocks)
+            self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
@@ -469,7 +476,7 @@ class _FactCollector:
         failed = call.status == "error" or (call.status == "ok" and not went_well)
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well and not failed else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
             error=error_line(output) if failed else "", keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
@@ -480,15 +487,6 @@ class _FactCollector:
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")

@@ -57,6 +57,13 @@ _WIDEST, _ALL = 300, 3_000  # cells of a request or an answer, and of all of the
 _AGAIN = 48  # cells of a request that stands elsewhere
 _MEANT = 80  # cells of what a request refers to
 _LATE = 3  # requests that are shown with more of their answer
+#: What is said before the last call of a session, or before the words of the service that stopped it, by `Ending.kind`.
+ENDING_LEADS = {
+    "service": "stopped by the service: ",
+    "refused": "the person refused the last call: ",
+    "no result": "last call, without a result: ",
+    "calls": "last call, no answer after it: ",
+}
 
 
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -256,6 +263,11 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
             yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
     if state.answer is not None and (last is None or state.answer.seq > last.seq):
         yield from _last_answer(material, state.answer)
+    if state.ending is not None:
+        tail = f" → {one_line(state.ending.result, _FOCUS)}" if state.ending.result else ""
+        yield saying_statement(
+            material, 96, (state.ending.seq, state.ending.text), ENDING_LEADS[state.ending.kind], tail, width=_FOCUS
+        )
     if state.interrupted:
         yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
 
@@ -296,7 +308,8 @@ def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[D
     whole, end = material.proofs.ends(answer.seq, "answer", _ANSWER)
     is_short = len(whole) <= len(answer.text)
     width = len(answer.text) if is_short else _OPENING
-    yield saying_statement(material, 96, (answer.seq, answer.text), lead="the agent's last answer: ", width=width)
+    lead = "the agent's last answer, before its last calls: " if material.state.ending else "the agent's last answer: "
+    yield saying_statement(material, 96, (answer.seq, answer.text), lead=lead, width=width)
     if end:
         said = f"beginning and end: {whole} [… the middle is left out …] {end}"
         yield fact_statement(material, 83, lambda: said, [(answer.seq, whole)])
@@ -313,8 +326,7 @@ def _draft_request(
     width = _AGAIN if is_told else max(share, 160 if rank < 5 else 90)
     about = f" (answers: {one_line(one.about, width)})" if one.about else ""
     words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
-    meant = one.meant if one.meant is not None and one.meant.kind != "answer" else None
-    about += f" ({safe_excerpt(material, (meant.seq, meant.text), _MEANT)})" if meant is not None else ""
+    about = f"{_meaning_tail(material, one)}{about}"
     if answer is None or not rank:  # the last answer is told elsewhere
         return saying_statement(material, weight, (one.seq, words), tail=about, label=label, width=width)
 
@@ -329,3 +341,11 @@ def _draft_request(
         [(one.seq, words.removeprefix(PASTED).removeprefix(BY_COMMAND)), (answer.seq, answer.text)],
         label,
     )
+
+
+def _meaning_tail(material: StatementMaterial, one: TurnRequest) -> str:
+    """Say what a request refers to, unless the answer behind it does."""
+    if one.meant is None or one.meant.kind == "answer":
+        return ""
+    words = safe_excerpt(material, (one.meant.seq, one.meant.text), _MEANT)
+    return f": {words}" if one.meant.kind == "option" else f" ({words})"

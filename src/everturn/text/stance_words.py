@@ -138,12 +138,20 @@ DONE_WITH = _words(
 BEGUN = _words(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
+#: The line of a client's notice with which the service of a model stops the work.
+SERVICE_STOPS = lazy_pattern(
+    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b"
+    r"|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b"
+    r"|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b"
+    r"|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
+    re.IGNORECASE | re.MULTILINE,
+)
 #: A short answer that reports what was done.
 REPORTS_DONE = _words(
     r"(?:done|all done|fixed|committed|pushed|created|added|updated|complete|finished|fertig|terminé|listo|完了|完成)\b"
 )
 AT_ONCE = _words(
-    r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b"
+    r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
 #: A question in the form of an order.
