@@ -108,7 +108,7 @@ def read_command(text: str) -> CommandPrompt | None:
     head = text[:_READ]
     if (found := _SLOT.search(head)) is not None:
         return _filled(text, found, next((one for one in found.groups() if one is not None), ""))
-    if (found := _ENDING.search(text)) is not None:
+    if (found := _ENDING.search(text, max(0, len(text) - _READ))) is not None:
         return CommandPrompt(found[2].strip(), _command_name(text), body=text[: found.start()] if found[1] else "")
     if (found := _INSERTED.search(head)) is not None and (typed := head[: found.start()].strip()):
         return CommandPrompt(typed, _command_name(typed), body=head[found.end() :])

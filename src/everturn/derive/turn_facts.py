@@ -334,7 +334,7 @@ class _FactCollector:
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
         self.requests.append(_request(words, said, row.seq))
-        self.references.add_request(words, row.seq, command is not None, attached)
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}

@@ -173,9 +173,9 @@ _EMPTY = (
     r"bitte|hilf|mir|kannst|du|das|den|die|diesen|dieses|beheb(?:e|en)|l[öo]se|fehler|problem|behebe|mal|an|schau"
 )
 NO_OBJECT = lazy_pattern(
-    rf"(?:\s|[\W\d_]|\[image[^\]\n]{{0,20}}\]|\b(?:{_EMPTY})\b"
+    rf"\[image[^\]\n]{{0,20}}\]|\b(?:{_EMPTY})\b"
     r"|请|帮我?|帮忙|修复|解决|处理|检查|看看?|一下|这个|这|那个|那|问题|错误|报错|的|吧|了|下|还是|仍然|有|并|没有?|任何|反应|再|為什麼|为什么|怎么|回事|怎么办|如何"
-    r"|これ|この|それ|エラー|問題|を|が|の|は|です|ます|か|直し|修正し|解決し|見|教え|助け|て|ください|くれ|お願いします|してほしい|なぜ|どうして){1,80}",
+    r"|これ|この|それ|エラー|問題|を|が|の|は|です|ます|か|直し|修正し|解決し|見|教え|助け|て|ください|くれ|お願いします|してほしい|なぜ|どうして",
     re.IGNORECASE,
 )
 #: How an answer begins that only says what it will do, or agrees.
