@@ -304,7 +304,7 @@ def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive,
     command = "<command-name>/set-up</command-name>\n<command-args></command-args>"
     turns = (archive.history.turn(command, "The project is set up."), archive.history.turn(later, "Yes."))
     document = build_document(store, SOURCES, archive.take_in(*turns))
-    assert texts(document, "high_level_goal") == ["/set-up"]
+    assert texts(document, "high_level_goal") == ["/set-up → The project is set up."]
 
 
 @pytest.mark.parametrize(

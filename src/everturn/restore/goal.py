@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from everturn.derive.failures import hear_report
 from everturn.derive.intent import (
     BY_COMMAND,
-    CLIENT_COMMANDS,
     PASTED,
     adds_work,
     asks_for_work,
     asks_question,
+    is_bare_command,
     is_routine_request,
     join_meaning,
     names_subject,
@@ -107,8 +107,8 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
         asked = f" — asked first: {cut_words(told_words(opening), _ASKED)}" if opening is not goal else ""
         return f"{' — later: '.join(one for one in (first, ' · '.join(grown)) if one)}{asked}"
 
-    told = (goal, *later, opening) if opening is not goal else (goal, *later)
-    yield fact_statement(material, 99, text, [ref for one in told for ref in request_refs(one)])
+    cited = (goal, *later, opening) if opening is not goal else (goal, *later)
+    yield fact_statement(material, 99, text, [ref for one in cited for ref in request_refs(one)])
     if state.recap is not None and (told := _SUMMARY_GOAL.search(state.recap.text)):
         words = fit_request(told[1], _GOAL)
         yield saying_statement(material, 79, (state.recap.seq, words), label="compaction summary", width=_GOAL)
@@ -182,9 +182,8 @@ def find_requirement(state: SessionState, goal: TurnRequest) -> TurnRequest | No
 
 def _opens_work(one: TurnRequest, answered: set[int]) -> bool:
     """Whether a request asks for work, be it by a command without arguments that an answer followed."""
-    words = request_words(one).strip()
-    name = words.removeprefix("/").replace(":", "").replace("-", "") if words.startswith("/") else ""
-    return asks_for_work(words) or (name.isalnum() and one.turn in answered and words[1:] not in CLIENT_COMMANDS)
+    words = request_words(one)
+    return asks_for_work(words) or (one.turn in answered and is_bare_command(words))
 
 
 def _says_something(one: TurnRequest) -> bool:
