@@ -166,7 +166,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
+        TurnRequest(
+            one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one, reply)
+        )
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -236,9 +238,11 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
 
 
-def _meant(state: SessionState, request: Saying) -> Referent | None:
-    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
-    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+def _meant(state: SessionState, request: Saying, reply: DecisionState | None) -> Referent | None:
+    """Return what a request refers to: the option that it picks, else what its turn says."""
+    if reply is not None and reply.seq == request.seq and reply.text != request.text:
+        return Referent(reply.text.removeprefix(request.text).lstrip(": "), reply.about_seq, "option")
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers  # it goes on with them
     return None if is_later else request.meant
 
 

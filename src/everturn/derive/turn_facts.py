@@ -36,7 +36,7 @@ from everturn.derive.intent import (
     is_role,
     read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter, given_texts
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_items import (
@@ -339,7 +339,7 @@ class _FactCollector:
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
         self.requests.append(_request(words, said, row.seq))
-        self.references.add_request(words, row.seq, command is not None, attached)
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
@@ -484,7 +484,7 @@ class _FactCollector:
         failed = ending.failed
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
             error=(error_line(output) if call.status == "error" or call.exit_status else ending.line) if failed else "", ended=ending.text,
             keys=attempt_keys(start, self.workspace, output) if failed else proven,
@@ -496,15 +496,6 @@ class _FactCollector:
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")
