@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
+    ASKS_TO_CHECK,
+    CAUTION,
+    DID,
     DONE_WITH,
     LASTING,
     LEFT_AT_END,
@@ -114,8 +117,47 @@ def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
         WeighedSentence(open_odds(features, weights), _asks(one), one.is_item)
         for one, features in zip(sentences, open_features(sentences), strict=True)
     ]
-    chosen = (sentences[number] for number in choose_open(weighed))
-    return tuple(dict.fromkeys((f"{one.text}？" if one.asks else one.text, _asks(one)) for one in chosen))
+    return tuple(dict.fromkeys(_told(text, sentences, choose_open(weighed))))
+
+
+def _told(text: str, sentences: Sequence[Sentence], chosen: Sequence[int]) -> Iterator[tuple[str, bool]]:
+    """Yield the chosen sentences of an answer as they are shown, and whether each asks.
+
+    A numbered heading is the subject of what stands below it, and what is below a line with a colon is its content. A
+    heading alone is left out, and so is a line of few words with a colon.
+    """
+    subject = ""
+    for at in chosen:
+        one = sentences[at]
+        if _asks(one):
+            yield f"{one.text}？" if one.asks else one.text, True
+            continue
+        is_heading, is_numbered = one.passage.strip("*_: ") == one.heading, _NUMBERED.match(one.heading) is not None
+        words = one.heading if is_heading and is_numbered else one.text
+        if words.rstrip("*_ ").endswith((":", "：")):
+            words = _with_content(text, words, sentences[at + 1 :], at + 1 in chosen)
+        if not words or (is_heading and not is_numbered) or (is_heading and one.heading == subject):
+            continue
+        if is_numbered and not is_heading and one.heading != subject:
+            words = f"{one_line(one.heading, _SUBJECT)}: {words}"
+        subject = one.heading
+        yield words, False
+
+
+def _with_content(text: str, lead: str, below: Sequence[Sentence], is_chosen: bool) -> str:
+    """Return a line that ends in a colon with the code below it, or with the list below it if no item of that was chosen."""
+    at = text.find(lead)
+    if at >= 0 and (code := _CODE_BELOW.match(text, at + len(lead))):
+        return f"{lead} {one_line(code[1], _SUBJECT)}"
+    items = [one.passage for one in takewhile(lambda one: one.is_item, below)]
+    if is_chosen or not 0 < len(items) <= _LONGEST_LIST:
+        return lead if is_chosen or len(loose_terms(lead)) >= _LAST else ""
+    return f"{lead} {' / '.join(one_line(one, _CLAUSE) for one in dict.fromkeys(items))}"
+
+
+_SUBJECT, _CLAUSE = 160, 80  # characters of a heading or a command, and of each item below a line
+_NUMBERED = lazy_pattern(r"#?\d{1,2}[.):]\s")
+_CODE_BELOW = lazy_pattern(r"[*_ \t]{0,4}\n\s{0,8}(?:```|~~~)[^\n]{0,40}\n\s{0,40}(\S[^`]{1,600})")
 
 
 class WeighedSentence(NamedTuple):
@@ -130,7 +172,7 @@ def choose_open(weighed: Sequence[WeighedSentence], least: float = 0.0) -> list[
     """Return the sentences of an answer that count, in order.
 
     A question counts for itself. The steps are one entry, which is told if the likeliest of them is clear; then milder ones
-    count too, and a list of which half counts does as a whole. `least` moves all three thresholds.
+    count too, and a list of which a third counts does as a whole. `least` moves all three thresholds.
     """
     asked = [at for at, one in enumerate(weighed) if one.is_question and one.odds >= least + _ASKED]
     steps = {at for at, one in enumerate(weighed) if not one.is_question and one.odds >= least + _MILD}
@@ -152,8 +194,8 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
-_ASKED, _CLEAR, _MILD = 0.7, 0.7, -0.6
-_LIST_SHARE, _LONGEST_LIST = 0.5, 12
+_ASKED, _CLEAR, _MILD = 0.7, 0.5, -0.2
+_LIST_SHARE, _LONGEST_LIST = 0.34, 12
 
 
 def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
@@ -198,10 +240,23 @@ def load_weights(name: str) -> dict[str, float]:
 # --- features ---
 def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
+    lead = list[str]()
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
-        following = sentences[number + 1] if number + 1 < len(sentences) else None
-        nothing = [_NOTHING_SAID] if _says_nothing(sentences[number], following) else []
-        yield [*features, *nothing, *([_TOLD] if _NARRATES.match(sentences[number].text.strip("*_ ")) else [])]
+        one, following = sentences[number], sentences[number + 1] if number + 1 < len(sentences) else None
+        words = one.text.strip("*_ ")
+        nothing = [_NOTHING_SAID] if _says_nothing(one, following) else []
+        lead = lead if one.is_item else [f"=lead {word}" for word in _words(words)[:_HEADING_WORDS]] if words.endswith((":", "：")) else []
+        yield [*features, *_attitude(words), *(lead if one.is_item else []), *nothing, *([_TOLD] if _NARRATES.match(words) else [])]
+
+
+def _attitude(words: str) -> Iterator[str]:
+    """Yield whether a sentence says what was done, warns, or asks the person to check something: in many languages."""
+    if DID.match(words):
+        yield "=did"
+    if CAUTION.match(words):
+        yield "=caution"
+    if ASKS_TO_CHECK.search(words):
+        yield "=asks to check"
 
 
 def sentence_features(

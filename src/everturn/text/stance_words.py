@@ -135,6 +135,26 @@ ORDER_TO_PERSON = _words(
 DONE_WITH = _words(
     r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)"
 )
+#: The beginning of a sentence or an item that says what was done, however long it is.
+DID = _words(
+    r"(?:✅|☑|✔|🎉|\[x\])|(?:i(?:['’]ve| have)? )?(?:now |also |already |successfully )*(?:added|updated|created|fixed|removed|deleted|renamed|moved|replaced|changed|implemented|refactored|improved|installed|configured|committed|pushed|merged|"
+    r"cleaned|converted|corrected|enabled|disabled|extracted|introduced|rewrote|rewritten|resolved|set up|switched|simplified|verified|wrote|built|applied|adjusted|wired|deployed|completed|documented|generated|made|reverted)\b",
+    r"(?:ich habe|wurden?|habe|es wurde)\b|(?:[\wäöüß-]+ ){0,6}(?:hinzugefügt|erstellt|behoben|entfernt|geändert|angepasst|aktualisiert|umgesetzt|eingebaut|korrigiert|ersetzt)\b|(?:j['’]ai|ajouté|créé|corrigé|supprimé|modifié|mis à jour|remplacé|déplacé|ajout|suppression|correction)e?s?\b",
+    r"(?:he|se ha|añad[ií]|añadid|cread|corregid|eliminad|actualizad|modificad|agregu|agregad|cambi[éa]d?|implementad|adicionad|criad|corrigid|removid|atualizad|alterad|adicionei|criei|corrigi|atualizei)\w{0,3}\b|(?:добав|исправ|обнов|созда|удал|измен|реализова)\w{1,8}\b",
+    r"(?:现在|我|目前)?已(?!知)|(?:新增|修复|移除|删除|更新|调整|优化|添加|完成|重写|创建)了?(?!后|之后|前)|(?:[^。、：:\n]{1,40}(?:を|は|に))?(?:追加|修正|実装|作成|変更|削除|更新|対応|設定)(?:しました|済み|済)",
+)
+#: The beginning of a sentence that warns, or tells a limit of what was done.
+CAUTION = _words(
+    r"(?:⚠️?|❗|❌|🔴)|(?:one |an? |the (?:only |one )?|important |small |quick |known )*(?:notes?|caution|warnings?|caveats?|heads[ -]?up|important|limitations?|known issues?|careful|however|unfortunately|be aware|keep in mind|please note|note that|beware|nb|fyi)\b",
+    r"(?:achtung|hinweis|wichtig|vorsicht|leider|einschränkung|zu beachten|attention|remarque|à noter|important|malheureusement|limite|nota|ojo|atención|importante|advertencia|ten en cuenta|aviso|observação|atenção|infelizmente|uwaga|внимание|важно|примечание|обратите внимание)\b",
+    r"(?:请|需要?)?注意|(?:重要)?(?:提示|提醒)|说明|限制|但(?:是)?|不过|只是|遗憾|注[：:]|ただし|なお|残念|制限|補足|주의|참고",
+)
+#: Asks the person to check, try or do something.
+ASKS_TO_CHECK = _words(
+    r"\bplease (?:also |now |then |just )?(?:re-?)?(?:check|confirm|verify|test|try|run|refresh|reload|start|restart|review|make sure|ensure|install|update|add|set|let me know|share|send|paste|open|rotate|fill)\b|\byou(?:['’]ll)? (?:still |may |might |will |now |also )*(?:need|have|want) to\b",
+    r"\bbitte (?:\w+ ){0,4}(?:prüfe\w*|teste\w*|bestätige\w*|starte\w*|überprüfe\w*|lade\w*|führe\w*|stelle? sicher)\b|\b(?:vérifie[rz]?|teste[rz]?|relance[rz]?|redémarre[rz]?|recharge[rz]?|confirme[rz]?|assure[-z])\b|\b(?:verifica|comprueba|prueba|reinicia|recarga|confirma|asegúrate|revisa|verifique|teste|reinicie|recarregue|confirme)\b",
+    r"(?:请|麻烦|需要你|你(?:需要|可以先|再|先))[^。，,；;\n]{0,12}(?:确认|检查|验证|测试|刷新|重启|重新|试|运行|执行|核对|更新|添加|提供|安装|替换)|(?:確認|テスト|実行|再起動|試し|リロード|更新|設定|お試し)[^。\n]{0,6}(?:ください|お願い|必要)|(?:проверьте|запустите|перезапустите|обновите|попробуйте|убедитесь)",
+)
 BEGUN = _words(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
