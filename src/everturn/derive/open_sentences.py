@@ -37,6 +37,7 @@ from everturn.text.stance_words import (
     MILD_OFFER,
     NAMED_CHOICE,
     NEXT_STEP,
+    NOT_RELEASED,
     OFFERED,
     ORDER_TO_PERSON,
     ORDERED_ANSWER,
@@ -73,17 +74,30 @@ def find_next_steps(text: str) -> list[str]:
 
 
 def find_lasting_offers(text: str) -> list[str]:
-    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up."""
-    found = []
-    for one in split_sentences(text[-_OFFERS:]):
-        words = one.text.lstrip("*_ ")
-        asks = _is_question(one)
-        lasts = OFFERED.search(words) if asks else (NEXT_STEP.match(words) or LASTING.search(words))
+    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up.
+
+    Its words must say so, and its weights speak clearly for it. What is left to commit, push or merge counts too.
+    """
+    found, below = list[str](), 0
+    for one, weighed in reversed(_weighed(text)):
+        below += len(one.text)
+        if below > _OFFERS:
+            break
+        words, asks = one.text.lstrip("*_ "), _is_question(one)
+        lasts = (
+            OFFERED.search(words)
+            if asks
+            else (NEXT_STEP.match(words) or LASTING.search(words) or NOT_RELEASED.search(words))
+        )
         is_mild = asks or bool(MILD_OFFER.search(words))
         least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
-        if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
-            found.append(one_line(one.text, _SENTENCE))
-    return list(dict.fromkeys(found))[:_MOST]
+        is_clear = weighed.odds >= _LASTS and not words.rstrip("*_ ").endswith((":", "："))
+        if lasts and is_clear and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
+            found.append(one_line(f"{one.text}？" if one.asks else one.text, _SENTENCE))
+    return list(dict.fromkeys(reversed(found)))[:_MOST]
+
+
+_LASTS = 1.5  # log-odds of a sentence that stays open when the next request does not speak of it
 
 
 def is_question(sentence: str) -> bool:
@@ -112,12 +126,18 @@ _ASKING = frozenset(("=question", "=last question", "=ordered answer"))
 @lru_cache(maxsize=2)
 def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
     """Return the likeliest sentences of an answer that leave something open, in order, and whether each asks."""
+    weighed = _weighed(text)
+    chosen = choose_open([one for _, one in weighed])
+    return tuple(dict.fromkeys(_told(text, [one for one, _ in weighed], chosen)))
+
+
+@lru_cache(maxsize=2)
+def _weighed(text: str) -> tuple[tuple[Sentence, WeighedSentence], ...]:
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
-    weighed = [
-        WeighedSentence(open_odds(features, weights), _asks(one), one.is_item)
+    return tuple(
+        (one, WeighedSentence(open_odds(features, weights), _asks(one), one.is_item))
         for one, features in zip(sentences, open_features(sentences), strict=True)
-    ]
-    return tuple(dict.fromkeys(_told(text, sentences, choose_open(weighed))))
+    )
 
 
 def _told(text: str, sentences: Sequence[Sentence], chosen: Sequence[int]) -> Iterator[tuple[str, bool]]:
@@ -245,8 +265,20 @@ def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
         one, following = sentences[number], sentences[number + 1] if number + 1 < len(sentences) else None
         words = one.text.strip("*_ ")
         nothing = [_NOTHING_SAID] if _says_nothing(one, following) else []
-        lead = lead if one.is_item else [f"=lead {word}" for word in _words(words)[:_HEADING_WORDS]] if words.endswith((":", "：")) else []
-        yield [*features, *_attitude(words), *(lead if one.is_item else []), *nothing, *([_TOLD] if _NARRATES.match(words) else [])]
+        lead = (
+            lead
+            if one.is_item
+            else [f"=lead {word}" for word in _words(words)[:_HEADING_WORDS]]
+            if words.endswith((":", "："))
+            else []
+        )
+        yield [
+            *features,
+            *_attitude(words),
+            *(lead if one.is_item else []),
+            *nothing,
+            *([_TOLD] if _NARRATES.match(words) else []),
+        ]
 
 
 def _attitude(words: str) -> Iterator[str]:
