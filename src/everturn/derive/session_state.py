@@ -45,25 +45,15 @@ from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailu
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.derive.pointers import Referent
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
+from everturn.derive.version_control import CommitState, advance_commits
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
 _OTHER_RUN = CheckRun("program", "any")
 _BETWEEN = 5  # files listed that changed between a failure and its success
-
-
-class CommitState(Struct, frozen=True):
-    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
-
-    hash: str
-    subject: str
-    turn: int
-    seq: int
-    replaced: bool = False
-    url: str = ""  # of a pull request or an issue
-    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class FailureState(Struct, frozen=True):
@@ -102,7 +92,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
-    failed: bool = False  # its output says so
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
 
 
 class FileMention(Struct, frozen=True):
@@ -121,6 +111,7 @@ class TurnRequest(Struct, frozen=True):
     starter: str = "human"
     wants: str = ""  # what it asks for if its beginning does not say so
     about: str = ""  # the question of the agent that it answers
+    meant: Referent | None = None  # what it refers to if it does not say it
 
 
 class SessionState(Struct, frozen=True):
@@ -175,7 +166,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
+        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -215,7 +206,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
         ran=ran,
-        commits=_update_commits(state.commits, facts),
+        commits=_update_commits(state, facts),
         plan=fold_plan(
             state.plan,
             facts.plans,
@@ -243,6 +234,12 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         ending=state.ending if is_idle else find_ending(facts),
         covers=max(state.covers, facts.last_seq),
     )
+
+
+def _meant(state: SessionState, request: Saying) -> Referent | None:
+    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+    return None if is_later else request.meant
 
 
 def _is_waiting(facts: TurnFacts) -> bool:
@@ -350,31 +347,13 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    told = ((call, any(one.verdict == "failed" for one in call.checks)) for call in shell)
-    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
+    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, one.ended) for one in shell)
 
 
-def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn; those that a later one replaces are marked."""
-    commits = list(known)
-    for one, seq in facts.commits:
-        if one.undone:
-            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
-            continue
-        hashes = (old.hash[:7] for old in commits if old.hash)
-        if (one.hash and any(map(one.hash.startswith, hashes))) or (
-            one.url and any(old.url == one.url for old in commits)
-        ):
-            continue  # printed again
-        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
-        if one.amends:
-            ended = standing[-1:]
-        else:
-            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
-        for number in ended:
-            commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
-    return tuple(commits)
+def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
+    return advance_commits(state.commits, facts.commits, changes, facts.turn)
 
 
 # --- failures ---

@@ -12,7 +12,6 @@ from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps
 from everturn.derive.plans import find_current, is_task
 from everturn.derive.session_state import SessionState, TurnRequest, unanswered_questions
-from everturn.restore.dialogue import ENDING_LEADS, last_request
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
@@ -23,6 +22,7 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
+from everturn.restore.goal import ENDING_LEADS, last_request
 
 _FEW_WORDS = 4  # a shorter request is quoted as it is
 _STEPS = 1_200
