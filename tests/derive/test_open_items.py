@@ -10,7 +10,10 @@ from everturn.derive.open_items import (
     find_announced,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
@@ -19,9 +22,6 @@ from everturn.derive.open_items import (
 from everturn.derive.open_sentences import (
     WeighedSentence,
     choose_open,
-    find_closing_questions,
-    find_lasting_offers,
-    find_next_steps,
 )
 from everturn.derive.plans import BY_HAND, PlanItem, find_current, find_manual_steps, find_task_items, tick_run_steps
 from everturn.model.conversation import CallStart

@@ -4,7 +4,7 @@ Hand-made patterns (`text.stance_words`) know how this is mostly put, in six lan
 so further sentences count by weights that were learnt from labelled answers. A sentence is turned into named features: its
 words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
 beside it. Each feature has a weight (`open_sentences.json`); the sums decide which sentences
-count (`choose_open`). `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
+count (`choose_open`); `derive.open_items` shows them. `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
 Rules of a person (`derive.decisions`) and their reports of trouble (`derive.failures`) are found the same way.
 
 The same text always gives the same sentences, whatever was read before. Pure; never raises.
@@ -18,13 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from everturn.derive.intent import loose_terms
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
     ASKS_TO_CHECK,
@@ -35,9 +34,7 @@ from everturn.text.stance_words import (
     LEFT_AT_END,
     LEFT_TO_DO,
     MILD_OFFER,
-    NAMED_CHOICE,
     NEXT_STEP,
-    NOT_RELEASED,
     OFFERED,
     ORDER_TO_PERSON,
     ORDERED_ANSWER,
@@ -46,10 +43,6 @@ from everturn.text.stance_words import (
     STEPS_HEADING,
 )
 
-_LONGEST = 200
-_SENTENCE = 300  # characters of a step
-_QUESTIONS = 3
-_MOST = 8  # offers of an answer
 _MOST_OPEN = 16  # sentences of an answer
 _END = 700  # characters at the end of an answer
 _OFFERS = 1_200  # characters at the end in which an offer counts
@@ -61,43 +54,6 @@ _HEADING_WORDS = 6
 _PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
 _LENGTHS = (3, 5, 8, 13, 21, 34, 55)
 _SIZES = (80, 200, 500, 1_200, 3_000, 8_000)
-
-
-def find_closing_questions(text: str) -> list[str]:
-    """Return the questions that an answer leaves open."""
-    return [one_line(one, _LONGEST) for one, asks in _open_sentences(text) if asks][-_QUESTIONS:]
-
-
-def find_next_steps(text: str) -> list[str]:
-    """Return the steps that an answer leaves to do."""
-    return [one_line(one, _SENTENCE) for one, asks in _open_sentences(text) if not asks]
-
-
-def find_lasting_offers(text: str) -> list[str]:
-    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up.
-
-    Its words must say so, and its weights speak clearly for it. What is left to commit, push or merge counts too.
-    """
-    found, below = list[str](), 0
-    for one, weighed in reversed(_weighed(text)):
-        below += len(one.text)
-        if below > _OFFERS:
-            break
-        words, asks = one.text.lstrip("*_ "), _is_question(one)
-        lasts = (
-            OFFERED.search(words)
-            if asks
-            else (NEXT_STEP.match(words) or LASTING.search(words) or NOT_RELEASED.search(words))
-        )
-        is_mild = asks or bool(MILD_OFFER.search(words))
-        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
-        is_clear = weighed.odds >= _LASTS and not words.rstrip("*_ ").endswith((":", "："))
-        if lasts and is_clear and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
-            found.append(one_line(f"{one.text}？" if one.asks else one.text, _SENTENCE))
-    return list(dict.fromkeys(reversed(found)))[:_MOST]
-
-
-_LASTS = 1.5  # log-odds of a sentence that stays open when the next request does not speak of it
 
 
 def is_question(sentence: str) -> bool:
@@ -124,60 +80,13 @@ _ASKING = frozenset(("=question", "=last question", "=ordered answer"))
 
 
 @lru_cache(maxsize=2)
-def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
-    """Return the likeliest sentences of an answer that leave something open, in order, and whether each asks."""
-    weighed = _weighed(text)
-    chosen = choose_open([one for _, one in weighed])
-    return tuple(dict.fromkeys(_told(text, [one for one, _ in weighed], chosen)))
-
-
-@lru_cache(maxsize=2)
-def _weighed(text: str) -> tuple[tuple[Sentence, WeighedSentence], ...]:
+def weigh_sentences(text: str) -> tuple[tuple[Sentence, WeighedSentence], ...]:
+    """Return the sentences of an answer, in order, each with its log-odds."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
     return tuple(
         (one, WeighedSentence(open_odds(features, weights), _asks(one), one.is_item))
         for one, features in zip(sentences, open_features(sentences), strict=True)
     )
-
-
-def _told(text: str, sentences: Sequence[Sentence], chosen: Sequence[int]) -> Iterator[tuple[str, bool]]:
-    """Yield the chosen sentences of an answer as they are shown, and whether each asks.
-
-    A numbered heading is the subject of what stands below it, and what is below a line with a colon is its content. A
-    heading alone is left out, and so is a line of few words with a colon.
-    """
-    subject = ""
-    for at in chosen:
-        one = sentences[at]
-        if _asks(one):
-            yield f"{one.text}？" if one.asks else one.text, True
-            continue
-        is_heading, is_numbered = one.passage.strip("*_: ") == one.heading, _NUMBERED.match(one.heading) is not None
-        words = one.heading if is_heading and is_numbered else one.text
-        if words.rstrip("*_ ").endswith((":", "：")):
-            words = _with_content(text, words, sentences[at + 1 :], at + 1 in chosen)
-        if not words or (is_heading and not is_numbered) or (is_heading and one.heading == subject):
-            continue
-        if is_numbered and not is_heading and one.heading != subject:
-            words = f"{one_line(one.heading, _SUBJECT)}: {words}"
-        subject = one.heading
-        yield words, False
-
-
-def _with_content(text: str, lead: str, below: Sequence[Sentence], is_chosen: bool) -> str:
-    """Return a line that ends in a colon with the code below it, or with the list below it if no item of that was chosen."""
-    at = text.find(lead)
-    if at >= 0 and (code := _CODE_BELOW.match(text, at + len(lead))):
-        return f"{lead} {one_line(code[1], _SUBJECT)}"
-    items = [one.passage for one in takewhile(lambda one: one.is_item, below)]
-    if is_chosen or not 0 < len(items) <= _LONGEST_LIST:
-        return lead if is_chosen or len(loose_terms(lead)) >= _LAST else ""
-    return f"{lead} {' / '.join(one_line(one, _CLAUSE) for one in dict.fromkeys(items))}"
-
-
-_SUBJECT, _CLAUSE = 160, 80  # characters of a heading or a command, and of each item below a line
-_NUMBERED = lazy_pattern(r"#?\d{1,2}[.):]\s")
-_CODE_BELOW = lazy_pattern(r"[*_ \t]{0,4}\n\s{0,8}(?:```|~~~)[^\n]{0,40}\n\s{0,40}(\S[^`]{1,600})")
 
 
 class WeighedSentence(NamedTuple):
@@ -209,13 +118,13 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
     numbered = ((at, one.is_item and not one.is_question) for at, one in enumerate(weighed))
     for is_listed, run in groupby(numbered, key=lambda pair: pair[1]):
         listed = [at for at, _ in run]
-        if is_listed and 1 < len(listed) <= _LONGEST_LIST:
+        if is_listed and 1 < len(listed) <= LONGEST_LIST:
             yield listed
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
 _ASKED, _CLEAR, _MILD = 0.7, 0.5, -0.2
-_LIST_SHARE, _LONGEST_LIST = 0.34, 12
+_LIST_SHARE, LONGEST_LIST = 0.34, 12
 
 
 def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
@@ -287,8 +196,28 @@ def _attitude(words: str) -> Iterator[str]:
         yield "=did"
     if CAUTION.match(words):
         yield "=caution"
-    if ASKS_TO_CHECK.search(words):
+    lower = words.lower()
+    if (not lower.isascii() or any(map(lower.__contains__, _CHECKS))) and ASKS_TO_CHECK.search(words):
         yield "=asks to check"
+
+
+#: One of these is in whatever asks the person to check something, if it has no letter beyond ASCII: it is looked for first, for speed.
+_CHECKS = (
+    "please",
+    "you",
+    "bitte",
+    "teste",
+    "relance",
+    "recharge",
+    "confirm",
+    "assure",
+    "verifi",
+    "comprueba",
+    "prueba",
+    "reinici",
+    "recarg",
+    "revisa",
+)
 
 
 def sentence_features(
