@@ -44,14 +44,16 @@ from everturn.derive.open_items import (
     find_answers,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.derive.plans import (
     PlanChange,
     PlanUpdate,

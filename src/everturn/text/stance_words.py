@@ -138,15 +138,24 @@ ORDER_TO_PERSON = _words(
 DONE_WITH = _words(
     r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)"
 )
+#: The beginning of a sentence or an item that says what was done, however long it is.
+DID = _words(
+    r"(?:✅|☑|✔|🎉|\[x\])|(?:i(?:['’]ve| have)? )?(?:now |also |already |successfully )*(?:added|updated|created|fixed|removed|deleted|renamed|moved|replaced|changed|implemented|refactored|improved|installed|configured|committed|pushed|merged|cleaned|converted|corrected|enabled|disabled|extracted|introduced|rewrote|rewritten|resolved|set up|switched|simplified|verified|wrote|built|applied|adjusted|wired|deployed|completed|documented|generated|made|reverted)\b|(?:ich habe|wurden?|habe|es wurde)\b|(?:[\wäöüß-]+ ){0,6}(?:hinzugefügt|erstellt|behoben|entfernt|geändert|angepasst|aktualisiert|umgesetzt|eingebaut|korrigiert|ersetzt)\b|(?:j['’]ai|ajouté|créé|corrigé|supprimé|modifié|mis à jour|remplacé|déplacé|ajout|suppression|correction)e?s?\b|(?:he|se ha|añad[ií]|añadid|cread|corregid|eliminad|actualizad|modificad|agregu|agregad|cambi[éa]d?|implementad|adicionad|criad|corrigid|removid|atualizad|alterad|adicionei|criei|corrigi|atualizei)\w{0,3}\b|(?:добав|исправ|обнов|созда|удал|измен|реализова)\w{1,8}\b|(?:现在|我|目前)?已(?!知)|(?:新增|修复|移除|删除|更新|调整|优化|添加|完成|重写|创建)了?(?!后|之后|前)|(?:[^。、：:\n]{1,40}(?:を|は|に))?(?:追加|修正|実装|作成|変更|削除|更新|対応|設定)(?:しました|済み|済)"
+)
+#: The beginning of a sentence that warns, or tells a limit of what was done.
+CAUTION = _words(
+    r"(?:⚠️?|❗|❌|🔴)|(?:one |an? |the (?:only |one )?|important |small |quick |known )*(?:notes?|caution|warnings?|caveats?|heads[ -]?up|important|limitations?|known issues?|careful|however|unfortunately|be aware|keep in mind|please note|note that|beware|nb|fyi)\b|(?:achtung|hinweis|wichtig|vorsicht|leider|einschränkung|zu beachten|attention|remarque|à noter|important|malheureusement|limite|nota|ojo|atención|importante|advertencia|ten en cuenta|aviso|observação|atenção|infelizmente|uwaga|внимание|важно|примечание|обратите внимание)\b|(?:请|需要?)?注意|(?:重要)?(?:提示|提醒)|说明|限制|但(?:是)?|不过|只是|遗憾|注[：:]|ただし|なお|残念|制限|補足|주의|참고"
+)
+#: Asks the person to check, try or do something.
+ASKS_TO_CHECK = _words(
+    r"\bplease (?:also |now |then |just )?(?:re-?)?(?:check|confirm|verify|test|try|run|refresh|reload|start|restart|review|make sure|ensure|install|update|add|set|let me know|share|send|paste|open|rotate|fill)\b|\byou(?:['’]ll)? (?:still |may |might |will |now |also )*(?:need|have|want) to\b|\bbitte (?:\w+ ){0,4}(?:prüfe\w*|teste\w*|bestätige\w*|starte\w*|überprüfe\w*|lade\w*|führe\w*|stelle? sicher)\b|\b(?:vérifie[rz]?|teste[rz]?|relance[rz]?|redémarre[rz]?|recharge[rz]?|confirme[rz]?|assure[-z])\b|\b(?:verifica|comprueba|prueba|reinicia|recarga|confirma|asegúrate|revisa|verifique|teste|reinicie|recarregue|confirme)\b|(?:请|麻烦|需要你|你(?:需要|可以先|再|先))[^。，,；;\n]{0,12}(?:确认|检查|验证|测试|刷新|重启|重新|试|运行|执行|核对|更新|添加|提供|安装|替换)|(?:確認|テスト|実行|再起動|試し|リロード|更新|設定|お試し)[^。\n]{0,6}(?:ください|お願い|必要)|(?:проверьте|запустите|перезапустите|обновите|попробуйте|убедитесь)"
+)
 BEGUN = _words(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
 #: The line of a client's notice with which the service of a model stops the work.
 SERVICE_STOPS = lazy_pattern(
-    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b"
-    r"|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b"
-    r"|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b"
-    r"|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
+    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A short answer that reports what was done.
@@ -175,6 +184,10 @@ PUT_OFF = _words(
     r"\b(?:pick|come back to|revisit|tackle|handle|address|do|fix|look at)\b[^.?!]{0,40}\b(?:later|in (?:the )?future|another time)\b|\b(?:separate|future|later|follow-?up) (?:phase|pr|issue|session|task)\b"
     r"|\bmachen wir später\b|\bspäter (?:angehen|erledigen)\b|\bon verra plus tard\b|\bplus tard\b|\bmás (?:tarde|adelante)\b|後で|また今度|以后再|稍后再|之后再"
 )
+#: Work that is done and still has to be committed, pushed, merged or released.
+NOT_RELEASED = _words(
+    rf"\b{NOT_YET} (?:been )?(?:pushed|committed|merged|released|deployed)\b|\b(?:uncommitted|unpushed|unmerged)\b|\b(?:don['’]t forget|remember) to (?:commit|push|merge|deploy|tag)\b|\b(?:commit|push|merge|tag) (?:\w+ ){{0,3}}when(?:ever)? you(?:['’]re| are)? ready\b|\bnoch nicht (?:gepusht|committet|gemergt|deployt)\b|\bpas encore (?:poussé|commité|fusionné|déployé)|\b(?:aún|todavía|ainda) (?:no|não) (?:se ha |foi )?(?:subid|confirmad|fusionad|desplegad|enviad|commit)\w*|(?:未|まだ)(?:プッシュ|コミット|マージ)|(?:别忘了|记得|尚未|还没有?|未)[^。，\n]{{0,20}}(?:推送|提交|合并|发布|push|commit)"
+)
 #: A sentence that leaves something for another turn.
 LASTING = _words(
     r"\bif you(?:['’]d| would)? (?:like|want|prefer|wish)\b.{0,160}\b(?:i can|i['’]ll|i could|me to|let me know|tell me)\b|\b(?:let me know|tell me) (?:if|when|whether)\b|\bsay (?:the )?word\b",
@@ -183,7 +196,7 @@ LASTING = _words(
     r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
     r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
     r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
-    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续|稍后|以后|尚未|还没",
+    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续(?=[^。，,；]{0,4}(?:可以?|再|还?需|工作|计划|版本|迭代|补|优化|扩展|任务|改进))|稍后|(?<!便于)(?<!方便)(?<!以便)以后|尚未|还没有?(?=实现|处理|添加|支持|提供|完成|接入|测试|做)",
 )
 THANKS = _words(
     r"\W*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|good|excellent|super|prima|parfait|perfecto|genial)\b\W*)*"
