@@ -286,6 +286,7 @@ def _unmarked_ending(
     is_shown = call.exit_status == 0 and shows_status(start.command)
     how = "exit 0, but it printed" if is_shown else "failed"
     if failed is not None:
+        how = "failed" if failed.run.kind == "ci" else how  # what it shows is the run of somebody else
         return CallVerdict(how, one_line(failed.line.strip("= "), _LINE), failed=True)
     if is_running(output):
         return CallVerdict("running")
