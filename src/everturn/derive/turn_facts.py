@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
-from everturn.derive.call_results import CheckResult, call_ending, judge_checks, proven_commands
+from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
 from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -82,7 +82,7 @@ from everturn.derive.version_control import (
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import error_line, one_line
+from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
@@ -482,13 +482,13 @@ class _FactCollector:
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         checks = judge_checks(call, start, output, self.workspace)
-        ending = call_ending(call, start, output, checks)
+        ending = judge_call(call, start, output, checks)
         failed = ending.failed
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
             seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
-            error=(error_line(output) if call.status == "error" or call.exit_status else ending.line) if failed else "", ended=ending.text,
+            error=(ending.line or printed_error(output, start.command)) if failed else "", ended=ending.text,
             keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=checks, ran=proven_commands(start, ending),
