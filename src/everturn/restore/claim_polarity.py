@@ -25,6 +25,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
     r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{1,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
+    r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora)\b)|(?=因为|因為|虽然|雖然)"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
 )
@@ -32,6 +33,7 @@ _CLAUSE = re.compile(
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
 _ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
+_NONE = re.compile(r"(?<![\w.,:-])(?:0|zero) (?=[a-z]{3})", re.I)
 _PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
     r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
@@ -60,6 +62,7 @@ class Phrase(Struct, frozen=True):
     optional: bool
     words: frozenset[str]
     names: frozenset[str]  # the significant ones of the words
+    refused: frozenset[str] = frozenset()  # the first words behind the negation, which it is about
 
 
 def split_sentences(text: str) -> list[str]:
@@ -73,6 +76,7 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
+    text = _NONE.sub("no ", text)
     text = _PREFIXED.sub(r"not \1", text)
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
@@ -107,12 +111,15 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     at, subject = 0, ""
     for match in inner:
         before = clause[at : match.start()]
-        if _SUBJECT_END.search(before) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
+        if denied:
+            yield _phrase(f"{subject} {before}", True, behind=before)
+            subject = ""
+        elif _SUBJECT_END.search(before) or match[0].lower().endswith(("n't", "n’t", "cannot")) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
             subject = before
         else:
             yield _phrase(before, denied)
         denied, at = not denied, match.end()
-    yield _phrase(f"{subject} {clause[at:]}", denied)
+    yield _phrase(f"{subject} {clause[at:]}", denied, behind=clause[at:] if at else "")
 
 
 def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
@@ -133,15 +140,19 @@ _INNER_DENIAL = re.compile(
 )
 
 
-def _phrase(text: str, denied: bool, optional: bool = False) -> Phrase:
-    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text))
+def _phrase(text: str, denied: bool, optional: bool = False, behind: str = "") -> Phrase:
+    refused = all_stems(" ".join(_MODAL.sub(" ", behind).split()[:_REFUSED_WORDS])) if denied else frozenset[str]()
+    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text), refused)
+
+
+_REFUSED_WORDS = 3  # words behind a negation that it is most likely about
 
 
 def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
     """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
     for phrase in said:
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
-        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one)), default=0.0)
+        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)), default=0.0)
         if opposite >= _LEAST_SHARE and opposite > same:
             return phrase
     return None
@@ -191,6 +202,12 @@ def _share(phrase: Phrase, other: Phrase) -> float:
 
 def _agrees(phrase: Phrase, other: Phrase) -> bool:
     return phrase.denied == other.denied and phrase.optional == other.optional
+
+
+def _refuses(phrase: Phrase, other: Phrase) -> bool:
+    """Whether what the one denies is what the other speaks of."""
+    denied, affirmed = (phrase, other) if phrase.denied else (other, phrase)
+    return not denied.refused or not denied.refused.isdisjoint(affirmed.words)
 
 
 # --- words that rule each other out, and values that were replaced ---

@@ -72,6 +72,10 @@ class ActRecord:
         """Report that something is said to have succeeded whose run, the only thing that is cited, failed."""
         if any(act.kind == "fail" or act.denied for act in acts) or not any(act.kind in _SUCCESSES for act in acts):
             return
+        for row in cited:
+            if row.kind == "notification" and _has_failed(self.ground.text(row)):
+                yield f"message {row.seq + 1} reports a failure"
+                return
         seqs = {row.seq for row in cited}
         runs = [one for one in self.deeds.runs if seqs & {one.seq, one.result_seq}]
         covered = {seq for one in runs for seq in (one.seq, one.result_seq)}

@@ -80,7 +80,8 @@ def find_speech_faults(
     if foreign and (rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]):
         if code := find_turned_code(said, text, rules):
             yield f"the record says the opposite of {quote_short(code)}"
-    if against := find_opposite_words(text, sentences, foreign):
+    against = find_opposite_words(text, sentences, foreign) if key != "next_steps" else ""
+    if against:
         yield f"the record says otherwise: {quote_short(against)}"
     if swapped := find_swapped(text, "\n".join(ground.speech(row) for row in rows)):
         yield f"{quote_short(swapped)} is what was replaced in the record"
@@ -129,7 +130,7 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(hide_stance(told.clause)) - SPEECH_WORDS
+    words = stems(_SAYS_CJK.sub(" ", hide_stance(told.clause))) - SPEECH_WORDS
     by_person = [row for row in cited if ground.is_person(row)]
     by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
@@ -167,10 +168,10 @@ def _has_said(ground: Ground, told: Attribution, words: frozenset[str], turns: l
     people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
     by_people = frozenset[str]().union(*map(stems, people))
     own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
-    weights = {one: ground.weight(one) for one in words}
+    weights = {one: ground.weight(one) for one in words & (own | other)}  # the rest is the model's way to put it
     total = sum(weights.values())
     foreign = sum(weights[one] for one in words & other - own)
-    return sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
+    return bool(words & own) and sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
 
 
 def _is_foreign(ground: Ground, told: Attribution, rows: list[MessageRow]) -> bool:
@@ -251,6 +252,7 @@ _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|spe
 _LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
 #: "According to the user" says nothing of what was said.
 _SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
+_SAYS_CJK = re.compile(r"要求|希望|想要|请求|請求|指示|提出|提议|建议|決定|决定|选择|選択|询问|表示|提到|指出|说明|说|問|问|求め\w?|依頼|質問|指摘|提案|要望|確認|确认|요청|제안|지시|질문|결정")
 _REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
 _REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
