@@ -139,7 +139,7 @@ class _StatementTrial:
         self.reasons += _missing_things(self.ground, self.turns, texts, things)
         whole, cited = "\n".join(texts), self._cited_text()
         self.reasons += find_count_faults(self.parsed.text, whole, record_counts(self.ground))
-        self.reasons += find_number_faults(self.parsed.text, cited, whole, self.foreign)
+        self.reasons += find_number_faults(self.parsed.text, cited, whole, self._spoken_text(), self.foreign)
         self.reasons += find_value_faults(self.parsed.text, cited)
         if not self.reasons:
             self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
@@ -170,6 +170,10 @@ class _StatementTrial:
     def _cited_text(self) -> str:
         """Return the text of the cited messages with the results of their calls, and of the turns cited as a whole."""
         return "\n".join(self.ground.text(row) for row in self._candidates())
+
+    def _spoken_text(self) -> str:
+        """Return what is said in the cited turns."""
+        return "\n".join(self.ground.speech(row) for turn in self.turns for row in self.ground.rows(turn))
 
     def _is_foreign(self) -> bool:
         """Whether it is in another language than what was said in the cited messages, or in their turns if they say nothing."""

@@ -92,7 +92,7 @@ _PLAIN = re.compile(
 _RECORDED = re.compile(r"(?<![A-Za-z_\d.,])(\d{1,12}(?:[.,]\d{1,12})*)(?!\d)")
 _WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
-    rf"[\s*_`'\"(（“„«]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
+    rf"[\s*_`'\"(（“„«-]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
 _BEFORE_IT = re.compile(rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I)
 _LOOK_BACK = 48  # characters before a number that are looked at
@@ -104,7 +104,7 @@ _PARTLY_COUNTED = all_stems(
 
 
 _ORDINAL = {"第"}
-_LIST = re.compile(r"(?<![A-Za-z\d_/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
+_LIST = re.compile(r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))")
 
 
 class _Numbers(Struct):
@@ -115,10 +115,10 @@ class _Numbers(Struct):
     before: dict[str, set[str]]
 
 
-def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Iterator[str]:
+def find_number_faults(text: str, cited: str, turn: str, spoken: str, foreign: bool) -> Iterator[str]:
     """Yield the numbers of a statement that the record lacks, or has otherwise beside the same word.
 
-    `cited` is the text of the cited messages, `turn` that of their turns. A number that only another message of the turn has must have
+    `cited` is the text of the cited messages, `turn` that of their turns, `spoken` what is said in them. A number that only another message of the turn has must have
     the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
     """
     prose = _spell_numbers(hide_names(text))
@@ -139,12 +139,21 @@ def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Itera
         if bound and not after <= _PARTLY_COUNTED:
             yield f"the record has {', '.join(sorted(bound)[:3])} there, not {number}"
         elif number in here.all and not (led and len(number) == 1 and any(map(_is_cjk, before - _ORDINAL))):
-            continue
+            if len(number) == 1 and (other := _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)):
+                yield f"the record has {', '.join(sorted(other)[:3])} there, not {number}"
         elif len(number) == 1 and not match["unit"]:
+            led = led or _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)
             if led:
                 yield f"the record has {', '.join(sorted(led)[:3])} there, not {number}"
         elif not _stands_elsewhere(number, after | before, turn, foreign):
             yield f"the number {number} does not occur there"
+
+
+def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
+    """Return the other numbers that stand before the same word in what was said; none if this one does too."""
+    found = _read_numbers(spoken)
+    bound = {one for word in after for one in found.after.get(word, ())}
+    return set() if number in bound else bound
 
 
 def _stands_elsewhere(number: str, words: set[str], turn: str, foreign: bool) -> bool:

@@ -33,7 +33,12 @@ _CLAUSE = re.compile(
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
 _ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
-_NONE = re.compile(r"(?<![\w.,:-])(?:0|zero) (?=[a-z]{3})", re.I)
+_NONE = re.compile(r"(?:^|(?<=[(/|,;:])|(?<=[(/|,;:] )|(?<=\bwith )|(?<=\bhas )|(?<=\bhad )|(?<=\bfound )|(?<=\bare ))(?:0|zero) (?=[a-z]{3})", re.I)
+#: "A, not B" of Chinese and Japanese, in the order of the clause.
+_CJK_CONTRASTS = (
+    (re.compile(r"([^。，、；]{1,60})(?:而不是|而非)([^。，、；]{1,60})"), r"\1 instead of \2"),
+    (re.compile(r"([^。，、；]{1,60})(?:ではなく|じゃなく|の代わりに)て?[、,]?([^。、]{1,60})"), r"\2 instead of \1"),
+)
 _PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
     r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
@@ -76,6 +81,9 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
+    text = text.replace("()", "")
+    for pattern, contrast in _CJK_CONTRASTS:
+        text = pattern.sub(contrast, text)
     text = _NONE.sub("no ", text)
     text = _PREFIXED.sub(r"not \1", text)
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
@@ -111,6 +119,9 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     at, subject = 0, ""
     for match in inner:
         before = clause[at : match.start()]
+        if match[0].lower() in _NOBODY and not clause[match.end() :].strip(" .'"):  # "it returns nothing"
+            yield _phrase(f"{subject} {before}", not denied, behind=before)
+            return
         if denied:
             yield _phrase(f"{subject} {before}", True, behind=before)
             subject = ""
@@ -129,6 +140,7 @@ def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
     return known and 0 < len(before.split()) <= _LONGEST_SUBJECT and not _PREPOSITION.match(after)
 
 
+_NOBODY = ("nothing", "none", "nobody", "nichts", "rien", "nada")
 _LONGEST_SUBJECT = 5  # words
 _PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)
 _SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$", re.I)

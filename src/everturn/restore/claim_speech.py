@@ -72,7 +72,7 @@ def find_speech_faults(
         return
     rows = _speech_rows(ground, turns, cited)
     words = frozenset[str]().union(*(one.words for one in said))
-    sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
+    sentences = [one for row in rows for one in _sentences_about(words, _prose(ground, row))]
     recorded = [phrase for one in sentences for phrase in read_phrases(one)]
     turned = find_opposite(said, recorded) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
@@ -117,9 +117,15 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
     return [row for row in rows if row.origin in ("human", "model") or ground.is_person(row)]
 
 
+def _prose(ground: Ground, row: MessageRow) -> str:
+    """Return what somebody says in a message. The code blocks of the model are no speech; a person may put a wish into one."""
+    text = ground.speech(row)[:_MAX_CHARS]
+    return text if ground.is_person(row) else _FENCED.sub(" ", text)
+
+
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
     """Return the sentences that have one of the words."""
-    found = split_sentences(_FENCED.sub(" ", text[:_MAX_CHARS]))
+    found = split_sentences(text[:_MAX_CHARS])
     return [one for one in found if not words.isdisjoint(_sentence_words(one))]
 
 
