@@ -19,6 +19,7 @@ from everturn.restore.grounds import all_stems, stems
 from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, IN_PLACE_OF, NO_NEGATION, OPPOSITES, OPTIONAL, STILL
 
 _LEAST_ABOUT = 0.35  # share of the words of a statement that a sentence about the same thing has
+_PREFIX = 5  # letters that two forms of a word have in common
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
@@ -153,11 +154,14 @@ _INNER_DENIAL = re.compile(
 
 
 def _phrase(text: str, denied: bool, optional: bool = False, behind: str = "") -> Phrase:
-    refused = all_stems(" ".join(_MODAL.sub(" ", behind).split()[:_REFUSED_WORDS])) if denied else frozenset[str]()
+    refused = frozenset[str]()
+    for word in _MODAL.sub(" ", behind).split() if denied else ():
+        if len(refused) < _REFUSED_WORDS:
+            refused |= all_stems(word)
     return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text), refused)
 
 
-_REFUSED_WORDS = 3  # words behind a negation that it is most likely about
+_REFUSED_WORDS = 2  # words behind a negation that it is most likely about
 
 
 def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
@@ -209,7 +213,9 @@ def _names_of(recorded: Sequence[Phrase]) -> frozenset[str]:
 
 
 def _share(phrase: Phrase, other: Phrase) -> float:
-    return len(phrase.words & other.words) / len(phrase.words)
+    alike = {one[:_PREFIX] for one in other.words if len(one) >= _PREFIX and one.isalpha()}
+    common = sum(one in other.words or (one.isalpha() and one[:_PREFIX] in alike) for one in phrase.words)
+    return common / len(phrase.words)
 
 
 def _agrees(phrase: Phrase, other: Phrase) -> bool:

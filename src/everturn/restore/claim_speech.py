@@ -136,7 +136,7 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(_SAYS_CJK.sub(" ", hide_stance(told.clause))) - SPEECH_WORDS
+    words = stems(SAYS_CJK.sub(" ", hide_stance(told.clause))) - SPEECH_WORDS
     by_person = [row for row in cited if ground.is_person(row)]
     by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
@@ -258,7 +258,7 @@ _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|spe
 _LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
 #: "According to the user" says nothing of what was said.
 _SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
-_SAYS_CJK = re.compile(r"要求|希望|想要|请求|請求|指示|提出|提议|建议|決定|决定|选择|選択|询问|表示|提到|指出|说明|说|問|问|求め\w?|依頼|質問|指摘|提案|要望|確認|确认|요청|제안|지시|질문|결정")
+SAYS_CJK = re.compile(r"要求|希望|想要|请求|請求|指示|提出|提议|建议|決定|决定|选择|選択|询问|表示|提到|指出|说明|说|問|问|求め\w?|依頼|質問|指摘|提案|要望|確認|确认|요청|제안|지시|질문|결정")
 _REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
 _REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
@@ -273,7 +273,7 @@ _APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|apr
 
 def _pattern(who: str) -> re.Pattern[str]:
     return re.compile(
-        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
+        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}\s?(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
             r"\bユ", "ユ"
         ),
         re.I,
