@@ -20,7 +20,7 @@ from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
 from everturn.restore.claim_counts import find_count_faults, find_number_faults, find_value_faults
-from everturn.restore.claim_language import find_language
+from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
 from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_speech_faults, unknown_names
@@ -183,7 +183,7 @@ class _StatementTrial:
         if not own:
             return False
         for rows in (self.cited, [row for turn in self.turns for row in self.ground.rows(turn)]):
-            spoken = {find_language(text) for row in rows if (text := self.ground.speech(row))} - {""}
+            spoken = frozenset[str]().union(*(spoken_languages(self.ground.speech(row)) for row in rows))
             if spoken:
                 return own not in spoken
         return False

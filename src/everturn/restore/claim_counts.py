@@ -107,6 +107,10 @@ _ORDINAL = {"第"}
 _LIST = re.compile(r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))")
 
 
+_VERSION = re.compile(r"(?<![\w.])v(\d{1,5}(?:\.\d{1,5}){1,3})(?![\w])")
+_RANGE = re.compile(r"(?<![\w.,/:-])(\d{1,5})\s?(?:[-–~]|to|bis|à|a|至|到|から)\s?(\d{1,5})(?![\d.,/:-]\d|[A-Za-z_])")
+
+
 class _Numbers(Struct):
     """The numbers of a text, and the words that stand after and before each."""
 
@@ -122,6 +126,13 @@ def find_number_faults(text: str, cited: str, turn: str, spoken: str, foreign: b
     the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
     """
     prose = _spell_numbers(hide_names(text))
+    for version in _VERSION.findall(prose):
+        if not re.search(rf"(?<![\d.]){re.escape(version)}(?![\d])", turn):
+            yield f"version {version} does not occur there"
+    ranges = {match.groups() for match in _RANGE.finditer(cited)}
+    for match in _RANGE.finditer(prose):
+        if ranges and match.groups() not in ranges and {len(one) for one in match.groups()} & {len(one) for pair in ranges for one in pair}:
+            yield f"{match[0]} does not occur there"
     for series in _LIST.findall(prose):
         if not all(one in _read_numbers(cited).all for one in re.findall(r"\d+", series)):
             yield f"{series} does not occur there"
@@ -220,7 +231,7 @@ _NAMED_VALUE = re.compile(r"`([^`\n]{3,200})`[^`;.\n]{0,40}?(?<![\w.,/:-])(\d{2,
 def find_value_faults(text: str, cited: str) -> Iterator[str]:
     """Yield the values of named things that are others in the record: `/health` answered 200 where it has "/health → 404"."""
     for name, value in _NAMED_VALUE.findall(text):
-        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*)?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
+        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*|[A-Za-z]{{2,20}}\()?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
         values = set(re.findall(pattern, cited))
         if values and value not in values:
             yield f"{quote_short(name)} has {', '.join(sorted(values)[:3])} in the record, not {value}"

@@ -42,7 +42,8 @@ _CJK_CONTRASTS = (
 )
 _PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
-    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b"
+    r"|允许|可以|必须|应该|应当|需要|禁止|不得|许可|許可|必ず|べき",
     re.I,
 )
 
@@ -164,12 +165,12 @@ def _phrase(text: str, denied: bool, optional: bool = False, behind: str = "") -
 _REFUSED_WORDS = 2  # words behind a negation that it is most likely about
 
 
-def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
+def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase], least: float = _LEAST_SHARE) -> Phrase | None:
     """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
     for phrase in said:
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
         opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)), default=0.0)
-        if opposite >= _LEAST_SHARE and opposite > same:
+        if opposite >= least and opposite > same:
             return phrase
     return None
 

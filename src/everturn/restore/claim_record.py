@@ -381,7 +381,7 @@ _TOOLS = {
 }
 _SHOWN = 4_000  # characters of each end of an output in which a failure would be reported
 _FAILED = re.compile(
-    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
+    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |Error (?:fetching|reading|loading|opening|creating|connecting|while|parsing|running|executing)\b|(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
     r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile)|hit your (?:usage )?limit)",
     re.MULTILINE,
 )

@@ -62,7 +62,7 @@ DENIED_CLAUSE = _words(
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
     r"|\b(?:ist|sind|bleib\w+)\b.{0,40}\b(?:verboten|untersagt|unerwünscht|ausgeschlossen)\b|\b(?:est|sont|reste)\b.{0,40}\b(?:interdite?s?|proscrite?s?|exclue?s?)\b"
     r"|\b(?:está|están|es|son|é|são|estão|fica)\b.{0,40}\b(?:prohibid[oa]s?|proibid[oa]s?|descartad[oa]s?)\b"
-    r"|ない(?:で|こと|よう)|て(?:い)?ない|ておらず|[はもが]なく|なかった|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
+    r"|ない(?:で|こと|よう)|て(?:い)?ない|ておらず|[はもが]なく|なかった|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|(?<![差要是])不(?![仅但过同断只管论久错少妨如])|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
 )
 #: Somebody chooses something else than before.
 REVISION = _words(
