@@ -448,7 +448,7 @@ def stated_deletions(report: str, most: int) -> list[str]:
 
 def _says_deleted(line: str, name: re.Match[str]) -> bool:
     """Whether a line says that a file was deleted: right before its name, or right after it as the last word on it."""
-    before = line[max(0, name.start() - _NEAR) : name.start() - 1]
+    before = line[max(0, name.start() - _NEAR) : name.start()]
     link = _LINK.match(line, name.end())
     is_said = _GONE_BEFORE.search(before) or _GONE_AFTER.match(line, link.end() if link else name.end())
     return is_said is not None and not (_DENIES.search(before) or _REFERS.search(before))
