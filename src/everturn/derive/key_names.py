@@ -53,6 +53,15 @@ class KeyName(Struct, frozen=True):
     quoted: bool = False
 
 
+def given_texts(start: CallStart) -> Iterator[str]:
+    """Yield the texts that a call was given."""
+    yield from (start.path, start.command)
+    if isinstance(start.input, dict):
+        yield from (
+            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
+        )
+
+
 class NameCounter:
     """Counts the names of a turn, message by message."""
 
@@ -287,12 +296,3 @@ def name_family(name: str) -> str:
     """Return what a name has in common with others: the folder and the ending of a path, all but the numbers of another name."""
     folder, slash, last = name.rpartition("/")
     return _DIGITS.sub("0", f"{folder}/*{last.rpartition('.')[2][:5]}" if slash else name)
-
-
-def given_texts(start: CallStart) -> Iterator[str]:
-    """Yield the texts that a call was given."""
-    yield from (start.path, start.command)
-    if isinstance(start.input, dict):
-        yield from (
-            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
-        )

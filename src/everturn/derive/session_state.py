@@ -38,14 +38,15 @@ from everturn.derive.failures import is_about_call
 from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
-from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
+from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
 from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.derive.pointers import Referent
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 from everturn.derive.version_control import CommitState, advance_commits, on_branch
 from everturn.text.stance_words import NOT_VERIFIED
 
@@ -91,7 +92,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
-    failed: bool = False  # its output says so
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
 
 
 class FileMention(Struct, frozen=True):
@@ -110,6 +111,7 @@ class TurnRequest(Struct, frozen=True):
     starter: str = "human"
     wants: str = ""  # what it asks for if its beginning does not say so
     about: str = ""  # the question of the agent that it answers
+    meant: Referent | None = None  # what it refers to if it does not say it
 
 
 class SessionState(Struct, frozen=True):
@@ -155,6 +157,7 @@ class SessionState(Struct, frozen=True):
     offer: Offer | None = None  # what the last answer put to the person
     recap: TurnRequest | None = None  # what the client noted last as the state of the work
     interrupted: bool = False  # the human stopped the last turn
+    ending: Ending | None = None  # what came after the last answer
     covers: int = -1
 
 
@@ -163,7 +166,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
+        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -174,6 +177,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
     files, ran = _update_files(state, facts)
+    is_idle = not (
+        facts.requests or facts.deeds or facts.answer or facts.interrupted or facts.stopped
+    )  # the client's own commands
     return replace(
         state,
         model=facts.model or state.model,
@@ -211,8 +217,12 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         questions=_update_questions(state, facts),
         next_steps=_update_steps(state, facts),
         loose=fold_loose_ends(state.loose, facts),
-        begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
-        waiting=_is_waiting(facts),
+        begun=state.begun
+        if is_idle
+        else TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model")
+        if facts.begun
+        else None,
+        waiting=state.waiting if is_idle else _is_waiting(facts),
         answer=answer or state.answer,
         admitted=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.admitted)
         if answer
@@ -220,16 +230,23 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
-        interrupted=facts.interrupted,
+        interrupted=state.interrupted if is_idle else facts.interrupted,
+        ending=state.ending if is_idle else find_ending(facts),
         covers=max(state.covers, facts.last_seq),
     )
+
+
+def _meant(state: SessionState, request: Saying) -> Referent | None:
+    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+    return None if is_later else request.meant
 
 
 def _is_waiting(facts: TurnFacts) -> bool:
     """Whether no answer reports on the last request."""
     if facts.starter != "human" or not facts.requests or is_thanks(facts.requests[-1].text):
         return False
-    return facts.cut_off or not (facts.answer or facts.deeds)
+    return facts.cut_off or not (facts.answer or facts.deeds) or facts.is_progress
 
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
@@ -330,8 +347,7 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    told = ((call, any(one.verdict == "failed" for one in call.checks)) for call in shell)
-    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
+    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, one.ended) for one in shell)
 
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:

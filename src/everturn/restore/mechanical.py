@@ -30,7 +30,6 @@ from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
 from everturn.restore.decisions import constraints, key_decisions
-from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -47,7 +46,7 @@ from everturn.restore.evidence import (
     weigh_by_use,
     weight_by_rank,
 )
-from everturn.restore.goal import high_level_goal, session_name
+from everturn.restore.goal import high_level_goal, primary_task, requests, session_name
 from everturn.restore.loose_ends import left_before, next_steps, open_questions
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
@@ -191,7 +190,7 @@ _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of 
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decisions and loose_ends ---
+# --- sections of files and facts; those of what was said are in restore.goal, decisions and loose_ends ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
@@ -296,10 +295,13 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Commands and how each ended the last time, the latest first."""
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
-        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
-        ended = "failed" if one.failed and not one.exit_status else ended  # the status is that of what came after it
+        ended = (
+            f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
+            if one.ended
+            else ""
+        )
         yield saying_statement(
-            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"`{ended}", width=_COMMAND
         )
 
 
