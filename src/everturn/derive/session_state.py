@@ -49,7 +49,7 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits
+from everturn.derive.version_control import CommitState, advance_commits, on_branch
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import NOT_VERIFIED
 from everturn.text.trouble_words import WORD
@@ -385,9 +385,10 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    """Return the commits after one more turn. What names no branch is on the one that version control named last."""
     changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
-    return advance_commits(state.commits, facts.commits, changes, facts.turn)
+    made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
+    return advance_commits(state.commits, made, changes, facts.turn)
 
 
 # --- failures ---
