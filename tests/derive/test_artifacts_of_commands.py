@@ -137,7 +137,7 @@ def test_what_a_program_could_not_open_is_not_told() -> None:
         ("isort .", "Fixing C:\\x\\a.py", ["edited C:\\x\\a.py"]),
         ("./update", "Updated CHANGELOG.md", ["edited CHANGELOG.md"]),
         ("pytest --cov", "Coverage HTML written to dir htmlcov\nWrote XML report to coverage.xml", ["created coverage.xml"]),
-        ("unzip a.zip", "Archive:  a.zip\n  inflating: x/a.txt  \n   creating: x/\n extracting: b.png", []),
+        ("unzip a.zip", "Archive:  a.zip\n  inflating: x/a.txt  \n   creating: x/\n extracting: b.png", ["created x/a.txt", "created b.png"]),
         ("./run", "Loaded config.yaml\nReading data/in.csv...", ["read config.yaml", "read data/in.csv"]),
         ("./run", "Read 3 records from data.json", ["read data.json"]),
     ],

@@ -11,7 +11,9 @@ from everturn.derive.open_items import (
     find_begun,
     find_call_questions,
     find_findings,
+    find_progress,
     find_put_off,
+    find_service_stop,
     find_summary_steps,
 )
 from everturn.derive.open_sentences import (
@@ -327,3 +329,39 @@ def test_a_question_counts_by_itself(weighed: list[WeighedSentence]) -> None:
 def test_what_an_agent_says_between_its_calls_is_no_step() -> None:
     text = "I fixed the rows of the table and all of the tests pass. Let me check the log.\n\nNext steps:\n- Run the migration on the server."
     assert find_next_steps(text) == ["Run the migration on the server."]
+
+
+@pytest.mark.parametrize("text", ["**Updating the list****Running tests**", "I look first.\n\n**Running tests**\n"])
+def test_an_answer_that_ends_in_a_heading_of_what_was_done_is_not_finished(text: str) -> None:
+    assert find_progress(text) == find_begun(text) == find_announced(text) == "Running tests"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "**Done**", "**Running tests**\n\nAll pass.", "**Testing:** all pass", "Running tests"]
+)
+def test_an_answer_with_words_below_its_headings_is_finished(text: str) -> None:
+    assert find_progress(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("notice", "found"),
+    [
+        ("You've hit your limit · resets 5pm", "You've hit your limit · resets 5pm"),
+        ("Agent: stop\nAPI Error: 529 overloaded", "API Error: 529 overloaded"),
+        ("Not logged in · Please run /login", "Not logged in · Please run /login"),
+        ("The speed limit was reached by no ferry.", ""),
+        ("hooks: 2", ""),
+    ],
+)
+def test_a_service_says_that_it_stops(notice: str, found: str) -> None:
+    assert find_service_stop(notice) == found
+
+
+def test_an_announcement_in_a_long_answer_has_no_more_behind_it() -> None:
+    assert find_announced("The flag is there. Adding `-l` or `--local` switches to local times of the ferry.") == ""
+    assert find_announced("Staged the page. Verifying git status.") == "Verifying git status."
+
+
+def test_the_steps_of_a_summary_end_at_its_next_part() -> None:
+    text = "7. Pending Tasks:\n- paint the ferry\n8. **Current Work:**\n- shop.py"
+    assert find_summary_steps(text) == ["paint the ferry"]

@@ -29,7 +29,7 @@ from everturn.derive.file_commands import (
     last_folder,
     reported_files,
 )
-from everturn.derive.paths import ENDINGS, has_ending, is_generated, resolve_path
+from everturn.derive.paths import ENDINGS, MOST_NAMED, has_ending, is_generated, is_result, resolve_path
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
@@ -131,7 +131,11 @@ def _told_by_output(command: str, output: str, start: str) -> Iterator[Touch]:
         return
     told = [one for one in _read_deeds(output) if one[0] == "read" or not is_generated(one[1])]
     folder = last_folder(command, start) if told else ""
-    yield from ((action, place) for action, path in told if (place := resolve_path(folder, path)))
+    places = [(action, place) for action, path in told if (place := resolve_path(folder, path))]
+    results = {place for action, place in places if action == "created" and "/" in place and is_result(place)}
+    below = Counter(place.rpartition("/")[0] for place in results)
+    many = {place for place in results if below[place.rpartition("/")[0]] > MOST_NAMED}
+    yield from ((action, place.rpartition("/")[0] if place in many else place) for action, place in places)
 
 
 #: Above a list of files, each on a line of its own: `Created 5 files:`.

@@ -29,6 +29,7 @@ from everturn.derive.check_lines import (
     NAMED_FAILURE,
     NOT_RUN,
     PASSED_LINES,
+    RAISED,
     RUNNING,
     STOPPED,
     TASK_NAME,
@@ -42,7 +43,7 @@ from everturn.derive.check_programs import (
     CheckProgram,
     find_program,
 )
-from everturn.derive.failures import WRAPPED_COMMAND, split_shell
+from everturn.derive.failures import LOOKS, WRAPPED_COMMAND, split_shell
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
@@ -251,6 +252,34 @@ def _clean_target(word: str) -> str:
     return "" if word in (".", "..", "$@", "all") else word
 
 
+# --- a command line as a whole ---
+def shows_status(command: str) -> bool:
+    """Whether an exit status of 0 says of every command in a line that it went well, besides those that cannot fail."""
+    text = _HERE_DOCUMENT.sub("", _unwrap_shell(command[:_MAX_CHARS]))
+    commands = split_shell(text)
+    if len(commands) < 2 and len(command) <= _MAX_CHARS:
+        return not any(operator == "&" for _, operator in commands)
+    hidden = (simple for number, (simple, _) in enumerate(commands) if _is_hidden(commands, number, text))
+    return len(command) <= _MAX_CHARS and all(_is_harmless(simple) for simple in hidden)
+
+
+def _is_harmless(simple: str) -> bool:
+    words = _split_words(simple)
+    return not words or words[0] in HARMLESS
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command line only shows or searches text: what it prints says nothing about it."""
+    commands = split_shell(_HERE_DOCUMENT.sub("", _unwrap_shell(command[:_MAX_CHARS])))
+    shown = [simple for simple, _ in commands if not _is_harmless(simple) or LOOKS.match(simple)]
+    return bool(shown) and all(LOOKS.match(simple) or _SHOWS_LOG.match(simple) for simple in shown)
+
+
+_SHOWS_LOG = lazy_pattern(
+    r"(?:docker(?:-compose|[ \t]+compose)?[ \t]+logs|kubectl[ \t]+(?:logs|describe|get)|journalctl|curl|wget|Invoke-WebRequest)\b"
+)
+
+
 # --- folders ---
 def _join_folder(folder: str, target: str, workspace: str) -> str:
     target = target.replace("\\", "/")
@@ -322,7 +351,10 @@ def failing_names(text: str) -> tuple[str, ...]:
 def has_crashed(text: str) -> str:
     """Return the line with which a program died: an uncaught exception, a missing module, a panic; else ""."""
     found = CRASH.search(text)
-    return _line_at(text, found.start(), found.end()) if found else ""
+    if found is None:
+        return ""
+    raised = RAISED.findall(text, found.end()) if found[0].startswith(("Traceback", "  File")) else []
+    return one_line(raised[-1], _LINE) if raised else _line_at(text, found.start(), found.end())
 
 
 def is_no_failure(text: str) -> bool:

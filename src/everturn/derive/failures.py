@@ -198,7 +198,7 @@ WRAPPED_COMMAND = lazy_pattern(
 _REBASE = lazy_pattern(r"git\s+rebase\b")
 _KEYWORD = lazy_pattern(r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|select|function|exit)\b|[({}#!]")
 _VERBOSITY = lazy_pattern(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
-_LOOKS = lazy_pattern(
+LOOKS = lazy_pattern(
     r"(?:ls|cat|head|tail|sed\s+-n|find|grep|egrep|fgrep|rg|ag|which|type|command\s+-v|test|\[|stat|file|pgrep|diff|cmp|wc|"
     r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|ls-remote|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
     r"printf|pwd|date|nl|gh\s+\w+\s+(?:view|list|status|checks|diff)|gh\s+api)\b|\[\s"
@@ -268,7 +268,7 @@ def _is_probe(command: str) -> bool:
     bare = [words for simple, _ in chain if (words := _bare_command(simple))]
     if text.count('"') % 2:  # the shell did not parse it either
         bare = bare[:1]
-    return bool(bare) and all(_LOOKS.match(words) for words in bare)
+    return bool(bare) and all(LOOKS.match(words) for words in bare)
 
 
 # --- What a person says does not work, and when they say that it does ---

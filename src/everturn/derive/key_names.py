@@ -18,6 +18,7 @@ from heapq import heapify, heappop, heapreplace
 from msgspec import Struct
 
 from everturn.derive.open_sentences import load_weights
+from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.tokens import estimate_tokens
 
@@ -50,6 +51,15 @@ class KeyName(Struct, frozen=True):
     answers: int = 0
     calls: int = 0
     quoted: bool = False
+
+
+def given_texts(start: CallStart) -> Iterator[str]:
+    """Yield the texts that a call was given."""
+    yield from (start.path, start.command)
+    if isinstance(start.input, dict):
+        yield from (
+            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
+        )
 
 
 class NameCounter:

@@ -20,7 +20,7 @@ from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import AT_ONCE, BEGUN, CONDITION, PUT_OFF, REPORTS_DONE
+from everturn.text.stance_words import AT_ONCE, BEGUN, CONDITION, PUT_OFF, REPORTS_DONE, SERVICE_STOPS
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
@@ -57,12 +57,29 @@ _NO_ANSWER = lazy_pattern(
 )
 
 
+def find_progress(text: str) -> str:
+    """Return the heading in which a text ends, as a client shows what is being done: `**Running tests**`; "" if it ends otherwise."""
+    found = _PROGRESS.search(text[-_LONGEST:])
+    return one_line(found[1], _LONGEST) if found else ""
+
+
+_PROGRESS = lazy_pattern(r"\*\*([A-Z][a-z]{2,20}ing\b[^*\n]{2,120})\*\*\s*$")
+
+
+def find_service_stop(text: str) -> str:
+    """Return the line of a client's notice that says that the service of the model stopped: a limit, a login; "" if there is none."""
+    found = SERVICE_STOPS.search(text[:_STEPS_READ])
+    return one_line(found[0], _LONGEST) if found else ""
+
+
 def find_begun(text: str, is_running: bool = False) -> str:
     """Return the sentence with which an answer announces the calls after it, "" if it announces none.
 
     A single sentence before a call says what the call is for, however it is worded, and so does the last of a few if the call
     was still running at the end.
     """
+    if progress := find_progress(text):
+        return progress
     sentences = list(split_sentences(text[-_END:]))
     words = sentences[-1].text.lstrip("*_ ") if sentences else ""
     asks = is_question(words) or any(one.asks for one in sentences[-1:])
@@ -73,6 +90,8 @@ def find_begun(text: str, is_running: bool = False) -> str:
 
 def find_announced(text: str) -> str:
     """Return the last sentence of an answer if it announces work that should follow at once."""
+    if progress := find_progress(text):
+        return progress
     sentences = [one.text for one in split_sentences(text[-_END:])]
     words = sentences[-1].lstrip("*_ ") if sentences else ""
     is_short = len(sentences) == 1 and BEGUN.match(words) is not None and not CONDITION.search(words)
@@ -167,7 +186,10 @@ def _list_items(text: str) -> list[str]:
     """Return the items of the list at the beginning, or else the first line."""
     found: list[str] = []
     for line in text.strip("\n").splitlines():
-        if item := _ITEM.match(line):
+        item = _ITEM.match(line)
+        if found and item and _NEXT_PART.match(item[1]):
+            break
+        if item:
             found.append(one_line(item[1], _LONGEST))
         elif found and line.strip() and not line.startswith((" ", "\t")):
             break
@@ -176,6 +198,10 @@ def _list_items(text: str) -> list[str]:
         if len(found) == _STEPS:
             break
     return found
+
+
+#: A bold heading with a colon and nothing behind it: the next part of a numbered summary.
+_NEXT_PART = lazy_pattern(r"\*\*[^*\n]{1,80}(?::\*\*|\*\*:)\s*$")
 
 
 # --- calls that ask ---

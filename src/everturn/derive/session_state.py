@@ -38,32 +38,22 @@ from everturn.derive.failures import is_about_call
 from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
-from everturn.derive.loose_ends import LooseEnd, fold_loose_ends, leaves_steps
+from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
 from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, claimed_kinds
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
-from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.derive.pointers import Referent
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
+from everturn.derive.version_control import CommitState, advance_commits
 from everturn.text.stance_words import NOT_VERIFIED
 
 _NAMES = 2_000  # mentioned files that are remembered
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
 _OTHER_RUN = CheckRun("program", "any")
 _BETWEEN = 5  # files listed that changed between a failure and its success
-
-
-class CommitState(Struct, frozen=True):
-    """A commit; `replaced` if a later one took its place: amended, or rebased with the same subject."""
-
-    hash: str
-    subject: str
-    turn: int
-    seq: int
-    replaced: bool = False
-    url: str = ""  # of a pull request or an issue
-    by: str = ""  # "subagent" if the report of a subagent states it
 
 
 class FailureState(Struct, frozen=True):
@@ -102,7 +92,7 @@ class CommandState(Struct, frozen=True):
     status: str
     turn: int
     seq: int
-    failed: bool = False  # its output says so
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
 
 
 class FileMention(Struct, frozen=True):
@@ -121,6 +111,7 @@ class TurnRequest(Struct, frozen=True):
     starter: str = "human"
     wants: str = ""  # what it asks for if its beginning does not say so
     about: str = ""  # the question of the agent that it answers
+    meant: Referent | None = None  # what it refers to if it does not say it
 
 
 class SessionState(Struct, frozen=True):
@@ -166,6 +157,7 @@ class SessionState(Struct, frozen=True):
     offer: Offer | None = None  # what the last answer put to the person
     recap: TurnRequest | None = None  # what the client noted last as the state of the work
     interrupted: bool = False  # the human stopped the last turn
+    ending: Ending | None = None  # what came after the last answer
     covers: int = -1
 
 
@@ -174,7 +166,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""))
+        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -185,6 +177,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
     files, ran = _update_files(state, facts)
+    is_idle = not (
+        facts.requests or facts.deeds or facts.answer or facts.interrupted or facts.stopped
+    )  # the client's own commands
     return replace(
         state,
         model=facts.model or state.model,
@@ -211,7 +206,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         failing=advance_failures(state.failing, events, facts.turn),
         commands=state.commands + _new_commands(facts),
         ran=ran,
-        commits=_update_commits(state.commits, facts),
+        commits=_update_commits(state, facts),
         plan=fold_plan(
             state.plan,
             facts.plans,
@@ -222,8 +217,12 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         questions=_update_questions(state, facts),
         next_steps=_update_steps(state, facts),
         loose=fold_loose_ends(state.loose, facts),
-        begun=TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None,
-        waiting=_is_waiting(facts),
+        begun=state.begun
+        if is_idle
+        else TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model")
+        if facts.begun
+        else None,
+        waiting=state.waiting if is_idle else _is_waiting(facts),
         answer=answer or state.answer,
         admitted=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.admitted)
         if answer
@@ -231,16 +230,23 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
-        interrupted=facts.interrupted,
+        interrupted=state.interrupted if is_idle else facts.interrupted,
+        ending=state.ending if is_idle else find_ending(facts),
         covers=max(state.covers, facts.last_seq),
     )
+
+
+def _meant(state: SessionState, request: Saying) -> Referent | None:
+    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+    return None if is_later else request.meant
 
 
 def _is_waiting(facts: TurnFacts) -> bool:
     """Whether no answer reports on the last request."""
     if facts.starter != "human" or not facts.requests or is_thanks(facts.requests[-1].text):
         return False
-    return facts.cut_off or not (facts.answer or facts.deeds)
+    return facts.cut_off or not (facts.answer or facts.deeds) or facts.is_progress
 
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
@@ -341,31 +347,13 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
 
 def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
     shell = (call for call in facts.deeds if call.kind == "shell")
-    told = ((call, any(one.verdict == "failed" for one in call.checks)) for call in shell)
-    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, fails) for one, fails in told)
+    return tuple(CommandState(one.what, one.exit_status, one.status, facts.turn, one.seq, one.ended) for one in shell)
 
 
-def _update_commits(known: tuple[CommitState, ...], facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn; those that a later one replaces are marked."""
-    commits = list(known)
-    for one, seq in facts.commits:
-        if one.undone:
-            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
-            continue
-        hashes = (old.hash[:7] for old in commits if old.hash)
-        if (one.hash and any(map(one.hash.startswith, hashes))) or (
-            one.url and any(old.url == one.url for old in commits)
-        ):
-            continue  # printed again
-        standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
-        if one.amends:
-            ended = standing[-1:]
-        else:
-            ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
-        for number in ended:
-            commits[number] = replace(commits[number], replaced=True)
-        commits.append(CommitState(one.hash, one.subject, facts.turn, seq, url=one.url, by=one.by))
-    return tuple(commits)
+def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
+    return advance_commits(state.commits, facts.commits, changes, facts.turn)
 
 
 # --- failures ---

@@ -1,6 +1,7 @@
-"""The name and the goal of a session, as it grew.
+"""What a person asked for: the name and the goal of a session as it grew, the current task, and the request of each turn.
 
-The words are those of the session; every statement cites the messages it rests on.
+Each function makes the statements of one section of a document without a model. The words are those of the session; every
+statement cites the messages it rests on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from everturn.derive.intent import (
     adds_work,
     asks_for_work,
     is_routine_request,
+    join_meaning,
     names_subject,
     says_nothing_new,
     topic_words,
@@ -25,12 +27,15 @@ from everturn.derive.session_state import SessionState, TurnRequest
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
+    Words,
     fact_statement,
+    rank_latest,
     safe_excerpt,
     saying_statement,
+    weight_by_rank,
 )
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import fit_request, one_line, orders_work
+from everturn.text.printable import fit_parts, fit_request, one_line, orders_work
 from everturn.text.stance_words import SMALL_TALK
 
 _GOAL = 420
@@ -42,6 +47,23 @@ _ALIKE, _LEAST_WORK = 0.6, 0.2  # of the words of two requests, and of the work 
 _MOST_HEADS = 100  # requests to which later ones are compared
 _FEW_WORDS = 4  # a shorter request is not the goal
 _MANY_WORDS = 12  # a longer request says something of its own
+_WHOLE, _PARTS = 2_400, 900  # cells of a request with several parts: read, and shown
+_SAME = 80  # characters: nobody types a longer message again and again
+_PICK = 3  # characters: a shorter reply is a letter, a number or a yes
+_FOCUS = 300
+_ANSWER = 2_400  # characters of the last answer
+_OPENING = 160
+_WIDEST, _ALL = 300, 3_000  # cells of a request or an answer, and of all of them
+_AGAIN = 48  # cells of a request that stands elsewhere
+_MEANT = 80  # cells of what a request refers to
+_LATE = 3  # requests that are shown with more of their answer
+#: What is said before the last call of a session, or before the words of the service that stopped it, by `Ending.kind`.
+ENDING_LEADS = {
+    "service": "stopped by the service: ",
+    "refused": "the person refused the last call: ",
+    "no result": "last call, without a result: ",
+    "calls": "last call, no answer after it: ",
+}
 
 
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -54,7 +76,10 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
         quotes = [(goal.seq, title)] if goal and is_quoted else []
         yield fact_statement(material, 100, lambda: title, quotes, "" if is_quoted else "title")
     elif goal is not None:
-        yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
+        words = join_meaning(goal.text, goal.meant.text if goal.meant is not None else "")
+        yield fact_statement(
+            material, 100, lambda: safe_excerpt(material, (goal.seq, words), 80), request_refs(goal, goal.text)
+        )
 
 
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -63,18 +88,17 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
     goal = find_goal(state)
     if goal is None:
         return
-    words, later = request_words(goal), _find_growth(state)
+    words, later = told_words(goal), _find_growth(state)
     title = one_line(material.text.title, 120)
     named = f"{title} (title): " if title and _says_little(words) else ""
 
     def text() -> str:
         first = f"{named}{safe_excerpt(material, (goal.seq, words), _GOAL)}"
         width = _GROWN if len(later) < _MANY else _GROWN_MANY
-        grown = (safe_excerpt(material, (one.seq, fit_request(request_words(one), width)), width) for one in later)
+        grown = (safe_excerpt(material, (one.seq, fit_request(told_words(one), width)), width) for one in later)
         return " — later: ".join(one for one in (first, " · ".join(grown)) if one)
 
-    refs = [(one.seq, request_words(one).removeprefix(PASTED).removeprefix(BY_COMMAND)) for one in (goal, *later)]
-    yield fact_statement(material, 99, text, refs)
+    yield fact_statement(material, 99, text, [ref for one in (goal, *later) for ref in request_refs(one)])
     if state.recap is not None and (told := _SUMMARY_GOAL.search(state.recap.text)):
         words = fit_request(told[1], _GOAL)
         yield saying_statement(material, 79, (state.recap.seq, words), label="compaction summary", width=_GOAL)
@@ -86,6 +110,17 @@ _SUMMARY_GOAL = lazy_pattern(r"\bPrimary Request(?: and Intent)?[:* \t]*\n?(\S[^
 
 def request_words(one: TurnRequest) -> str:
     return one.wants or one.text
+
+
+def told_words(one: TurnRequest) -> str:
+    """Return the words of a request with what they refer to."""
+    return join_meaning(request_words(one), one.meant.text if one.meant is not None else "")
+
+
+def request_refs(one: TurnRequest, words: str = "") -> list[Words]:
+    """Return the messages that `told_words` rests on, with the words of each."""
+    said = (words or request_words(one)).removeprefix(PASTED).removeprefix(BY_COMMAND)
+    return [(one.seq, said), *([(one.meant.seq, one.meant.text)] if one.meant is not None else [])]
 
 
 def _says_little(words: str) -> bool:
@@ -206,3 +241,104 @@ def _is_alike(one: TurnRequest, other: TurnRequest) -> bool:
     """Whether two requests say much the same."""
     first, second = topic_words(request_words(one)), topic_words(request_words(other))
     return one.text == other.text or len(first & second) > _ALIKE * max(1, min(len(first), len(second)))
+
+
+# --- the current task, and the requests ---
+def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The last request with all its parts, the plan item in progress, and the last answer, whole if there is room."""
+    state = material.state
+    last = last_request(state)
+    newest = state.requests[-1] if state.requests else None
+    if newest is not None and newest is not last and newest.about:
+        about = f" (answers: {one_line(newest.about, _FOCUS)})"
+        yield saying_statement(material, 97, (newest.seq, newest.text), tail=about)
+    if last is not None:
+        whole = material.proofs.excerpt(last.seq, "prompt", _WHOLE)
+        parts = "" if whole.endswith("…") or last.wants.startswith(PASTED) else fit_parts(whole, _PARTS)
+        words = (parts or fit_request(told_words(last), _FOCUS)).removeprefix(PASTED).removeprefix(BY_COMMAND)
+        refs = request_refs(last, words if last.meant is None else "")
+        yield fact_statement(material, 98, lambda: safe_excerpt(material, (last.seq, words), _PARTS), refs)
+    for item in state.plan:
+        if item.status == "doing":
+            yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
+    if state.answer is not None and (last is None or state.answer.seq > last.seq):
+        yield from _last_answer(material, state.answer)
+    if state.ending is not None:
+        tail = f" → {one_line(state.ending.result, _FOCUS)}" if state.ending.result else ""
+        yield saying_statement(
+            material, 96, (state.ending.seq, state.ending.text), ENDING_LEADS[state.ending.kind], tail, width=_FOCUS
+        )
+    if state.interrupted:
+        yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
+
+
+def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The request of each turn with the question it answers and the beginning of its answer, the latest first.
+
+    Of what the goal and the task say already, the first words are enough.
+    """
+    answers = {one.turn: one for one in material.state.answers}
+    last = {one.turn: one.seq for one in material.state.requests}
+    told = {one.seq for one in (find_goal(material.state), last_request(material.state)) if one is not None}
+    for rank, one in rank_latest([one for one in material.state.requests if one.text]):
+        answer = answers.get(one.turn) if last[one.turn] == one.seq else None
+        yield _draft_request(material, one, answer, rank, one.seq in told)
+
+
+# --- texts ---
+def last_request(state: SessionState) -> TurnRequest | None:
+    """Return the last request of a person that is more than thanks, praise, a letter or a word to go on."""
+    spoken = [one for one in state.requests if one.starter == "human" and one.text]
+    routine = routine_messages(state)
+    said = (
+        one
+        for one in reversed(spoken)
+        if len(one.text) >= _PICK
+        and not says_nothing_new(one.text)
+        and not (len(one.text) > _SAME and request_words(one) in routine)
+    )
+    return next(said, spoken[-1] if spoken else None)
+
+
+def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[DraftStatement]:
+    """Yield the beginning of the last answer, and all of it apart: a small budget has room for the first only.
+
+    A long answer is shown without its middle: what is left to do, and what was found, often stands at its end.
+    """
+    whole, end = material.proofs.ends(answer.seq, "answer", _ANSWER)
+    is_short = len(whole) <= len(answer.text)
+    width = len(answer.text) if is_short else _OPENING
+    lead = "the agent's last answer, before its last calls: " if material.state.ending else "the agent's last answer: "
+    yield saying_statement(material, 96, (answer.seq, answer.text), lead=lead, width=width)
+    if end:
+        said = f"beginning and end: {whole} [… the middle is left out …] {end}"
+        yield fact_statement(material, 83, lambda: said, [(answer.seq, whole)])
+    elif not is_short:
+        yield saying_statement(material, 83, (answer.seq, whole), lead="in full: ", width=_ANSWER)
+
+
+def _draft_request(
+    material: StatementMaterial, one: TurnRequest, answer: TurnRequest | None, rank: int, is_told: bool
+) -> DraftStatement:
+    label = "" if one.starter == "human" else one.starter
+    weight = weight_by_rank(82, rank, 24, 0.9)
+    share = min(_WIDEST, _ALL // max(1, len(material.state.requests)))  # few requests have room for more of their words
+    width = _AGAIN if is_told else max(share, 160 if rank < 5 else 90)
+    about = f" (answers: {one_line(one.about, width)})" if one.about else ""
+    words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
+    meant = one.meant if one.meant is not None and one.meant.kind != "answer" else None
+    about += f" ({safe_excerpt(material, (meant.seq, meant.text), _MEANT)})" if meant is not None else ""
+    if answer is None or not rank:  # the last answer is told elsewhere
+        return saying_statement(material, weight, (one.seq, words), tail=about, label=label, width=width)
+
+    def text() -> str:
+        told = safe_excerpt(material, (answer.seq, answer.text), max(share, 240 if rank <= _LATE else 140))
+        return f"{safe_excerpt(material, (one.seq, words), width)}{about} → {told}"
+
+    return fact_statement(
+        material,
+        weight,
+        text,
+        [(one.seq, words.removeprefix(PASTED).removeprefix(BY_COMMAND)), (answer.seq, answer.text)],
+        label,
+    )
