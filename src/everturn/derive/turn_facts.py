@@ -23,7 +23,7 @@ from everturn.derive.artifacts import (
     told_files,
 )
 from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
-from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
+from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -269,7 +269,7 @@ class _FactCollector:
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
@@ -323,7 +323,7 @@ class _FactCollector:
             if seq != last or not is_proposal
         ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        return find_choices(said, bool(self.deeds), changed, told)
+        return find_choices(SpokenTurn(tuple(said), tuple(seq for seq, _ in sorted(self.deeds)), changed), told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.origin == "injected":

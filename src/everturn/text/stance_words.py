@@ -166,6 +166,12 @@ AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
+#: What could be or is recommended, as opposed to what is.
+WOULD_BE = _words(
+    r"\b(?:would|could|might|recommend\w{0,5}|suggest\w{0,4})\b",
+    r"\b(?:empfehle|empfohlen|empfiehlt|würde|könnte)n?\b", r"\brecommand(?:e|é|ons)\b|\bpourrai[st]\b",
+    r"\brecomiendo|\brecomendad[oa]|\bpodría", r"おすすめ|推奨|でしょう", r"建议|推荐|可以考虑",
+)  # fmt: skip
 #: A question in the form of an order.
 ORDERED_ANSWER = _words(
     r"(?:(?:so|then|and),? )?(?:please|kindly) (?:provide|share|confirm|specify|tell me|clarify|choose|select|pick|paste|send|name|advise|let me know (?:which|what|how|whether|where))\b"
