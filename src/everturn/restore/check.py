@@ -23,7 +23,7 @@ from everturn.restore.claim_counts import NumberTexts, find_count_faults, find_n
 from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
-from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_speech_faults, unknown_names
+from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_attributions, find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
@@ -228,9 +228,9 @@ class _StatementTrial:
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS
         if not significant:
-            if not (
-                self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
-            ):
+            named = things.files or things.code or things.commits or self.parsed.quotes or self.acts
+            told = self.foreign and find_attributions(self.parsed.text)  # who said it was looked up
+            if not (named or told or self._is_quotation()):
                 self.reasons.append("it states nothing that can be checked")
             return
         if self.foreign:
@@ -246,7 +246,8 @@ class _StatementTrial:
 
     def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
         """Check that a statement in another language than the session has something in common with what it cites."""
-        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared):
+        told = find_attributions(self.parsed.text)  # who said it was looked up
+        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared or told):
             self.reasons.append(
                 "it is in another language than the session, and has no name or number in common with it"
             )

@@ -153,7 +153,7 @@ def _number_fault(prose: str, match: re.Match[str], texts: NumberTexts) -> str:
     led = {one for word in before for one in here.before.get(word, ())}
     is_small = len(number) == 1 and not match["unit"]
     others: set[str] = set()
-    if number in bound:
+    if number in bound or number in led:
         return ""
     if bound and not after <= _PARTLY_COUNTED:
         others = bound
@@ -236,9 +236,14 @@ def _canonical(number: str) -> str:
 
 
 def _spell_numbers(text: str) -> str:
+    text = _CJK_COUNTED.sub(lambda match: _CJK_NUMBERS[match[0]], text)
     return _COUNTED.sub(lambda match: _WORDS[match[0].lower()], text)
 
 
+_CJK_NUMBERS = {"两": "2", "兩": "2", **{sign: str(number) for number, sign in enumerate("二三四五六七八九十", 2)}}
+_CJK_COUNTED = re.compile(
+    r"(?<![\u4e00-\u9fff第])[二两兩三四五六七八九十](?=[个個種种つ项項次条張张名件本])|(?<=[的了给有出成])[二两兩三四五六七八九十](?=[个個種种项項次条件])"
+)
 _COUNTED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})",
     re.I,

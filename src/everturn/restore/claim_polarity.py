@@ -42,6 +42,7 @@ _NONE = re.compile(
     r"(?:^|(?<=[(/|,;:])|(?<=[(/|,;:] )|(?<=\bwith )|(?<=\bhas )|(?<=\bhad )|(?<=\bfound )|(?<=\bare ))(?:0|zero) (?=[a-z]{3})",
     re.I,
 )
+_RUSSIAN = re.compile(r"\bне(правильн|верн|корректн|исправн|рабоч)", re.I)
 #: "A, not B" of Chinese and Japanese, in the order of the clause.
 _CJK_CONTRASTS = (
     (re.compile(r"([^。，、；]{1,60})(?:而不是|而非)([^。，、；]{1,60})"), r"\1 instead of \2"),
@@ -97,7 +98,7 @@ def read_phrases(text: str) -> tuple[Phrase, ...]:
     for pattern, contrast in _CJK_CONTRASTS:
         text = pattern.sub(contrast, text)
     text = _NONE.sub("no ", text)
-    text = _PREFIXED.sub(r"not \1", text)
+    text = _RUSSIAN.sub(r"не \1", _PREFIXED.sub(r"not \1", text))
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
     return tuple(one for one in found if one.words)
@@ -155,10 +156,16 @@ def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
     before, after = clause[: denial.start()], clause[denial.end() :]
     if _SUBJECT_END.search(before) or denial[0].lower().endswith(("n't", "n’t", "cannot")):
         return True
-    known = denial[0].lower() in ("não", "nao", "nunca", "never", "no longer", "niemals", "nie")
+    if denial[0].lower() == "no" and _SPANISH_VERB.match(after):
+        return True
+    known = denial[0].lower() in ("não", "nao", "nunca", "never", "no longer", "niemals", "nie", "не", "нет")
     return known and 0 < len(before.split()) <= _LONGEST_SUBJECT and not _PREPOSITION.match(after)
 
 
+_SPANISH_VERB = re.compile(
+    r"\s+(?:se|es|está|están|hay|ha|han|lo|los|la|las|le|les|me|te|nos|son|fue|fueron|era|tiene|tienen|puede|pueden|debe|deben|existen?|funcionan?|aparecen?)\b",
+    re.I,
+)
 _NOBODY = ("nothing", "none", "nobody", "nichts", "rien", "nada")
 _LONGEST_SUBJECT = 5  # words
 _PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)

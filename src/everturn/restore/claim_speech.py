@@ -43,6 +43,7 @@ _LEAST_TURNED, _LEAST_FOREIGN = (
     0.5,
     0.67,
 )  # share of the words of a phrase that what turns it round must have, in the same language or not
+_LEAST_SIGNS = 0.7  # the same of Chinese and Japanese characters
 _LEAST_COMMON = 0.4  # share of the words that a revision has in common with what it revises
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
@@ -228,9 +229,17 @@ def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited
             recorded = read_phrases(sentence)
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
-            if denied or (later and (_is_turned(said, recorded) or _is_revised(said, sentence))):
+            if denied or (
+                later and (_is_turned(said, recorded) or _is_revised(said, sentence)) and _is_alike(words, sentence)
+            ):
                 yield f"message {row.seq + 1} from the person says otherwise: {quote_short(sentence)}"
                 return
+
+
+def _is_alike(words: frozenset[str], sentence: str) -> bool:
+    """Whether a sentence shares more than a few characters with some words, where each character counts as a word."""
+    signs = {one for one in words if not one.isascii() and len(one) == 1}
+    return len(signs) * 2 < len(words) or len(words & _sentence_words(sentence)) >= _LEAST_SIGNS * len(words)
 
 
 def _is_turned(said: list[Phrase], recorded: Sequence[Phrase]) -> bool:

@@ -52,7 +52,7 @@ DENIAL = _words(
     r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
     r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
     r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite"
-    r"|n[ãa]o|nem|sem|em vez de|proibid[oa]|proíbe|não deve)\b|금지"
+    r"|n[ãa]o|nem|sem|em vez de|proibid[oa]|proíbe|не|нет|нельзя|без|никогда)\b|금지"
 )
 #: Negations that cover the clause they stand in.
 DENIED_CLAUSE = _words(

@@ -27,7 +27,7 @@ LANGUAGE_WORDS = {
     ),
     "fr": frozenset(
         "le la les des et est pour dans avec une un du de que sur pas qui a été au aux en ne se ce cette sont il elle par mais plus sans "
-        "je tu nous vous l d n qu c tout tous y ont".split()
+        "je tu nous vous l d n qu c tout tous ont".split()
     ),
     "es": frozenset(
         "el la los las y es para con una un del de que por no se en fue al lo como más sin está son su sus ya pero cuando hay le qué "
@@ -61,8 +61,8 @@ OPPOSITES = tuple(
         (r"\b(?:synchron(?:ous|ously|e)?|sync)\b|同期", r"\b(?:async(?:hronous|hronously)?|asynchron\w*)\b|非同期"),
         (r"\b(?:local(?:ly)?|lokal\w*|locale?s?|localmente)\b|本地|ローカル", r"\b(?:remote(?:ly)?|entfernt\w*|distante?s?|remot[oa]s?)\b|远程|リモート"),
         (r"\b(?:includ(?:e[sd]?|ing)|einschließ\w*|inclu(?:re|s|ent|ir|ye|id[oa]))\b|包含|包括|含め", r"\b(?:exclud(?:e[sd]?|ing)|ausschließ\w*|exclu(?:re|s|ent|ir|ye|id[oa]))\b|排除|除外|除く"),
-        (r"\b(?:match(?:es|ed|ing)?|identical|consistent|agrees? with|in line with|überein\w*|identisch\w*|conforme?s?|coincid\w+|idéntic\w+)\b|一致(?!し(?:ない|て(?:い)?ない))|相符",
-         r"\b(?:mismatch\w*|differ(?:s|ed|ent|ence|ences|ing)?|diverg\w+|inconsisten\w+|deviat\w+|abweich\w*|unterschied\w*|différ\w+|difier\w+|diferen\w+)\b|不一致|不符|差异|差分|ズレ|ずれ|異なる"),
+        (r"\b(?:match(?:es|ed|ing)?|identical|consistent|agrees? with|in line with|überein\w*|identisch\w*|conforme?s?|coincid\w+|idéntic\w+)\b|(?<!не )\bсовпада\w+|一致(?!し(?:ない|て(?:い)?ない))|相符",
+         r"\b(?:mismatch\w*|differ(?:s|ed|ent|ence|ences|ing)?|diverg\w+|inconsisten\w+|deviat\w+|abweich\w*|unterschied\w*|différ\w+|difier\w+|diferen\w+)\b|не совпада\w+|отлича\w+|不一致|不符|差异|差分|ズレ|ずれ|異なる"),
         (r"\b(?:light|hell\w*|clair\w*|clar[oa]s?)\b|浅色|ライト", r"\b(?:dark|dunk\w*|sombre\w*|oscur[oa]s?|escur[oa]s?)\b|深色|暗色|ダーク"),
         (r"\b(?:new|newest|latest|neue?[nrsm]?|nouve(?:au|lle)s?|nuev[oa]s?|nov[oa]s?)\b|新的|最新|新しい|새로운", r"\b(?:old|older|outdated|obsolete|stale|alte?[nrsm]?|veraltet\w*|ancien(?:ne)?s?|viej[oa]s?|antigu[oa]s?|antig[oa]s?|velh[oa]s?)\b|旧的?|过时|古い|오래된"),
         (r"\b(?:exists?|present|available|in place|vorhanden|existier\w+|existe|disponibles?|disponível)\b|存在(?!し(?:ない|ません))|(?<!不)存在|可用", r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺失|缺少|不存在|存在し(?:ない|ません)|見つから|없(?:다|음)"),
