@@ -56,7 +56,9 @@ _ADJECTIVE = re.compile(
     re.I,
 )
 _CHECK = re.compile(r"\b(?:tests?|specs?|suite|builds?|lint(?:er|ing)?|type ?checks?|checks?|CI|pipeline|compil\w+|mypy|pytest|ruff|eslint|tsc|pruebas|compilación)\b|テスト|ビルド|测试|测验|构建", re.I)  # fmt: skip
-_COMMAND = re.compile(r"\S+\s+\S|(?:pytest|tox|nox|mypy|pyright|ruff|eslint|tsc|jest|vitest|mocha|make|just|rspec|phpunit|gradle\w*|mvn\w*|\./|cargo|go|npm|pnpm|yarn|bun)\b")
+_COMMAND = re.compile(
+    r"\S+\s+\S|(?:pytest|tox|nox|mypy|pyright|ruff|eslint|tsc|jest|vitest|mocha|make|just|rspec|phpunit|gradle\w*|mvn\w*|\./|cargo|go|npm|pnpm|yarn|bun)\b"
+)
 _PARTS = re.compile(r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
 #: What follows is not what an act was done to.
 _OTHER_ROLE = re.compile(r"\b(?:to|so|that|from|in|into|with|by|for|via|using|because|instead|like|as|um|damit|aus|mit|für|von|wie|pour|par|avec|dans|comme|para|con|por|com|em|como)\b", re.I)  # fmt: skip
@@ -94,7 +96,9 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
                     continue
                 past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
                 is_check = about_checks or any(map(_COMMAND.match, own.code))
-                yield ClaimedAct(kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check)
+                yield ClaimedAct(
+                    kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check
+                )
 
 
 def _narrow(things: NamedThings, clause: str, bare: str, verb: re.Match[str]) -> NamedThings:

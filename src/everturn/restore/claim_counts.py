@@ -94,7 +94,9 @@ _WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
     rf"[\s*_`'\"(（“„«-]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
-_BEFORE_IT = re.compile(rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I)
+_BEFORE_IT = re.compile(
+    rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I
+)
 _LOOK_BACK = 48  # characters before a number that are looked at
 _SURE = 4  # characters of a number that stands nowhere by chance
 #: Of these a part may be counted as well as all.
@@ -104,7 +106,9 @@ _PARTLY_COUNTED = all_stems(
 
 
 _ORDINAL = {"第"}
-_LIST = re.compile(r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))")
+_LIST = re.compile(
+    r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))"
+)
 
 
 _VERSION = re.compile(r"(?<![\w.])v(\d{1,5}(?:\.\d{1,5}){1,3})(?![\w])")
@@ -119,45 +123,61 @@ class _Numbers(Struct):
     before: dict[str, set[str]]
 
 
-def find_number_faults(text: str, cited: str, turn: str, spoken: str, foreign: bool) -> Iterator[str]:
+class NumberTexts(Struct, frozen=True):
+    """The texts in which the numbers of a statement are looked for."""
+
+    cited: str  # of the cited messages, with the results of their calls
+    turn: str  # of their turns
+    spoken: str  # what is said in those turns
+    foreign: bool = False  # the statement is in another language
+
+
+def find_number_faults(text: str, texts: NumberTexts) -> Iterator[str]:
     """Yield the numbers of a statement that the record lacks, or has otherwise beside the same word.
 
-    `cited` is the text of the cited messages, `turn` that of their turns, `spoken` what is said in them. A number that only another message of the turn has must have
-    the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
+    A number that only another message of the turn has must have the same word beside it there, unless it is too long for chance or
+    the statement is in another language.
     """
     prose = _spell_numbers(hide_names(text))
+    yield from _series_faults(prose, texts)
+    said = list(_PLAIN.finditer(prose))
+    total = str(sum(int(one) for one, _ in set(_counts(texts.cited)))) if said else ""  # of "4 failed, 57 passed"
+    for match in said:
+        if _canonical(match[1]) != total and (fault := _number_fault(prose, match, texts)):
+            yield fault
+
+
+def _number_fault(prose: str, match: re.Match[str], texts: NumberTexts) -> str:
+    here, number, (after, before) = _read_numbers(texts.cited), _canonical(match[1]), _words_beside(prose, match)
+    bound = {one for word in after for one in here.after.get(word, ())}
+    led = {one for word in before for one in here.before.get(word, ())}
+    is_small = len(number) == 1 and not match["unit"]
+    others: set[str] = set()
+    if number in bound or number in led:
+        return ""
+    if bound and not after <= _PARTLY_COUNTED:
+        others = bound
+    elif is_small:
+        is_led = number not in here.all or any(map(_is_cjk, before - _ORDINAL))
+        others = (led if is_led else set()) or _bound_elsewhere(number, after - _PARTLY_COUNTED, texts.spoken)
+    elif number not in here.all and not _stands_elsewhere(number, after | before, texts):
+        return f"the number {number} does not occur there"
+    return f"the record has {', '.join(sorted(others)[:3])} there, not {number}" if others else ""
+
+
+def _series_faults(prose: str, texts: NumberTexts) -> Iterator[str]:
+    """Yield the versions, ranges and series of numbers that do not occur as such."""
     for version in _VERSION.findall(prose):
-        if not re.search(rf"(?<![\d.]){re.escape(version)}(?![\d])", turn):
+        if not re.search(rf"(?<![\d.]){re.escape(version)}(?!\d)", texts.turn):
             yield f"version {version} does not occur there"
-    ranges = {match.groups() for match in _RANGE.finditer(cited)}
+    ranges = {match.groups() for match in _RANGE.finditer(texts.cited)}
+    sizes = {len(end) for pair in ranges for end in pair}
     for match in _RANGE.finditer(prose):
-        if ranges and match.groups() not in ranges and {len(one) for one in match.groups()} & {len(one) for pair in ranges for one in pair}:
+        if match.groups() not in ranges and not sizes.isdisjoint(map(len, match.groups())):
             yield f"{match[0]} does not occur there"
     for series in _LIST.findall(prose):
-        if not all(one in _read_numbers(cited).all for one in re.findall(r"\d+", series)):
+        if not _read_numbers(texts.cited).all.issuperset(re.findall(r"\d+", series)):
             yield f"{series} does not occur there"
-    said = list(_PLAIN.finditer(prose))
-    if not said:
-        return
-    here = _read_numbers(cited)
-    total = str(sum(int(one) for one, _ in set(_counts(cited))))  # of "4 failed, 57 passed"
-    for match in said:
-        number, (after, before) = _canonical(match[1]), _words_beside(prose, match)
-        bound = {one for word in after for one in here.after.get(word, ())}
-        led = {one for word in before for one in here.before.get(word, ())}
-        if number in bound or number == total:
-            continue
-        if bound and not after <= _PARTLY_COUNTED:
-            yield f"the record has {', '.join(sorted(bound)[:3])} there, not {number}"
-        elif number in here.all and not (led and len(number) == 1 and any(map(_is_cjk, before - _ORDINAL))):
-            if len(number) == 1 and (other := _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)):
-                yield f"the record has {', '.join(sorted(other)[:3])} there, not {number}"
-        elif len(number) == 1 and not match["unit"]:
-            led = led or _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)
-            if led:
-                yield f"the record has {', '.join(sorted(led)[:3])} there, not {number}"
-        elif not _stands_elsewhere(number, after | before, turn, foreign):
-            yield f"the number {number} does not occur there"
 
 
 def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
@@ -167,12 +187,12 @@ def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
     return set() if number in bound else bound
 
 
-def _stands_elsewhere(number: str, words: set[str], turn: str, foreign: bool) -> bool:
+def _stands_elsewhere(number: str, words: set[str], texts: NumberTexts) -> bool:
     """Whether another message of the turn has a number, beside one of the words."""
-    found = _read_numbers(turn)
+    found = _read_numbers(texts.turn)
     if number not in found.all:
         return False
-    if foreign or not words or len(number) >= _SURE:
+    if texts.foreign or not words or len(number) >= _SURE:
         return True
     return any(number in found.after.get(word, ()) or number in found.before.get(word, ()) for word in words)
 
@@ -216,11 +236,17 @@ def _canonical(number: str) -> str:
 
 
 def _spell_numbers(text: str) -> str:
+    text = _CJK_COUNTED.sub(lambda match: _CJK_NUMBERS[match[0]], text)
     return _COUNTED.sub(lambda match: _WORDS[match[0].lower()], text)
 
 
+_CJK_NUMBERS = {"两": "2", "兩": "2", **{sign: str(number) for number, sign in enumerate("二三四五六七八九十", 2)}}
+_CJK_COUNTED = re.compile(
+    r"(?<![\u4e00-\u9fff第])[二两兩三四五六七八九十](?=[个個種种つ项項次条張张名件本])|(?<=[的了给有出成])[二两兩三四五六七八九十](?=[个個種种项項次条件])"
+)
 _COUNTED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})", re.I
+    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})",
+    re.I,
 )
 
 

@@ -196,8 +196,9 @@ class ActRecord:
                 yield from self._removal_faults(act)
             return
         for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
-            if act.kind == "delete" and not act.denied and self._is_only_untracked(act, path):
-                yield f"{quote_short(path)} was only taken out of version control"
+            if act.kind == "delete" and not act.denied and self._is_untracked(path):
+                if not _INDEX.search(act.clause):
+                    yield f"{quote_short(path)} was only taken out of version control"
                 continue
             touches = self._touches(path)
             actions = [action for turn, action, _ in touches if until is None or turn <= until]
@@ -206,11 +207,10 @@ class ActRecord:
                     continue
                 yield f"{quote_short(path)} {fault}"
 
-    def _is_only_untracked(self, act: ClaimedAct, path: str) -> bool:
-        """Whether a file that is said to be deleted was only taken out of the index of Git."""
-        if _INDEX.search(act.clause) or not any(_names(path, one.text) for one in self.deeds.of("untrack")):
-            return False
-        return not self._has_command("delete", path)
+    def _is_untracked(self, path: str) -> bool:
+        """Whether a file was taken out of the index of Git, and not deleted otherwise."""
+        taken_out = any(_names(path, one.text) for one in self.deeds.of("untrack"))
+        return taken_out and not self._has_command("delete", path)
 
     def _has_command(self, kind: str, path: str) -> bool:
         """Whether a command that succeeded names the file, or a folder it lies in. Git may delete what it renames."""
@@ -367,10 +367,17 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
     }.items()
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
-_INDEX = re.compile(r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史", re.I)
-_PRINTED = re.compile(r"[✓✔✗✘×❯│┃]|\d\s?ms\b|^\s*(?:at |>|\$ )|\b\d+ (?:failed|passed)\b")  # output that a person pasted
+_INDEX = re.compile(
+    r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史",
+    re.I,
+)
+_PRINTED = re.compile(
+    r"[✓✔✗✘×❯│┃]|\d\s?ms\b|^\s*(?:at |>|\$ )|\b\d+ (?:failed|passed)\b"
+)  # output that a person pasted
 _STATUS = re.compile(rf"\b{_GIT}status\b")
-_MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
+_MAY_CHANGE = re.compile(
+    r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]"
+)
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
     "merge": re.compile(r"merge_?(?:pull|merge)?_?(?:request|branch|pr)", re.I),

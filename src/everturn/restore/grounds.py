@@ -26,7 +26,7 @@ from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
-from everturn.text.stance_words import LANGUAGE_WORDS
+from everturn.text.statement_words import LANGUAGE_WORDS
 from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
@@ -215,7 +215,11 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and not _KANA.fullmatch(one) and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
+        _stem(one)
+        for one in terms(index_text(text))
+        if one not in _SMALL_WORDS
+        and not _KANA.fullmatch(one)
+        and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
     )
 
 
